@@ -1,0 +1,1 @@
+"""Reading resources: every loader returns a `Loaded`, triples and what was odd about them."""

@@ -1,0 +1,62 @@
+"""The relations of ConceptNet and the phrases that turn a triple into a sentence, from data/relations.csv.
+
+`phrase` is the harms paper's wording. Eight of those phrases carry a sentiment of their own for VADER
+("is capable of" +.38), so each has a `neutral_phrase` beside it: the same number of words with negations in
+the same places, and no word of VADER's lexicon."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from mitigate.errors import one_of
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation, its wordings, and how often ConceptNet train100k has it."""
+
+    name: str
+    phrase: str
+    neutral_phrase: str
+    comet_words: str  # what the original COMeT prompts with; "" outside its 34
+    in_comet: bool
+    train100k: int
+
+
+@cache
+def relations() -> dict[str, Relation]:
+    """All 46 relations by name: COMeT's 34 in the order the model knows them, then twelve more."""
+    with files("mitigate").joinpath("data/relations.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    return {
+        row["relation"]: Relation(
+            name=row["relation"],
+            phrase=row["phrase"],
+            neutral_phrase=row["neutral_phrase"],
+            comet_words=row["comet_words"],
+            in_comet=row["in_comet"] == "1",
+            train100k=int(row["train100k"]),
+        )
+        for row in rows
+    }
+
+
+def comet_relations(names: Sequence[str] | None = None) -> list[Relation]:
+    """COMeT's 34 relations, or those named, in the order named.
+
+    Raises MitigateError for a name that is not one of the 34."""
+    known = {name: relation for name, relation in relations().items() if relation.in_comet}
+    return list(known.values()) if names is None else [_find(name, known) for name in names]
+
+
+def _find(name: str, known: dict[str, Relation]) -> Relation:
+    if name not in known:
+        raise one_of("relation", name, known)
+    return known[name]
+
+
+def unknown_relations(names: Iterable[str]) -> list[str]:
+    """Those of the names that relations.csv does not have, sorted."""
+    return sorted(set(names) - set(relations()))

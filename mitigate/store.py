@@ -1,0 +1,250 @@
+"""Run folders: what a stage found is kept as a file, known by the hash of what it was made from, and written
+whole or not at all. So a killed run goes on where it stopped, and nothing is computed twice."""
+
+import fcntl
+import hashlib
+import inspect
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.triples import Labels
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished stage: its name, the file it left, that file's hash, and what it took."""
+
+    stage: str
+    path: Path
+    digest: str
+    seconds: float
+    peak_memory: int  # bytes, of the whole process up to the end of the stage
+    from_cache: bool
+
+    def table(self) -> pl.DataFrame:
+        """The stage's table."""
+        return pl.read_parquet(self.path)
+
+    def facts(self) -> dict[str, Any]:
+        """The stage's numbers."""
+        return json.loads(self.path.read_text(encoding="utf-8"))
+
+
+class Run:
+    """One run's folder. Two processes cannot hold the same one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results: list[Result] = []
+        try:
+            (folder / "stages").mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / ".lock").open("w")
+        except OSError as error:
+            raise MitigateError(
+                f"cannot write to {folder} ({error.strerror}); choose another place with paths.outputs=DIR"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MitigateError(
+                f"another process is working on {folder}; wait for it, or stop it and start this again"
+            ) from error
+
+    def fingerprint(self, stage: str, needs: Sequence[str], settings: object, code: Sequence[ModuleType]) -> str:
+        """What a stage's result depends on: the hashes of its inputs, its settings and its source."""
+        sources = [inspect.getsource(module) for module in code]
+        return digest_of(json.dumps([stage, list(needs), settings, sources], sort_keys=True, default=str))
+
+    def known(self, stage: str, fingerprint: str) -> Result | None:
+        """The stage's result if this folder has it from the same inputs, settings and source, intact."""
+        record = read_json(self.folder / "stages" / f"{stage}.json")
+        if not record or record["fingerprint"] != fingerprint:
+            return None
+        path = self.folder / record["file"]
+        if not path.is_file() or digest_of(path.read_bytes()) != record["digest"]:
+            return None
+        return Result(stage, path, record["digest"], record["seconds"], record["peak_memory"], True)
+
+    def stage(
+        self,
+        stage: str,
+        compute: Callable[[str], pl.DataFrame | dict[str, Any]],
+        *,
+        needs: Sequence[str] = (),
+        settings: object = None,
+        code: Sequence[ModuleType] = (),
+    ) -> Result:
+        """The result of a stage, read when it is known, else computed and kept.
+
+        compute is given the stage's fingerprint and returns a table (kept as {stage}.parquet) or a dict of
+        numbers (kept as {stage}.json). needs are the hashes of its inputs, code the modules it runs."""
+        fingerprint = self.fingerprint(stage, needs, settings, code)
+        result = self.known(stage, fingerprint)
+        if result is None:
+            started = time.perf_counter()
+            found = compute(fingerprint)
+            suffix = "parquet" if isinstance(found, pl.DataFrame) else "json"
+            path = self.folder / f"{stage}.{suffix}"
+            content = as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found)
+            write(path, content)
+            seconds = round(time.perf_counter() - started, 3)
+            result = Result(stage, path, digest_of(content), seconds, peak_memory(), False)
+            record = {
+                "fingerprint": fingerprint,
+                "file": path.name,
+                "digest": result.digest,
+                "seconds": seconds,
+                "peak_memory": result.peak_memory,
+            }
+            write(self.folder / "stages" / f"{stage}.json", as_json(record))
+        self.results.append(result)
+        return result
+
+    def finished(self) -> bool:
+        """Whether the manifest, written last, is there."""
+        return (self.folder / "manifest.json").is_file()
+
+    def reopen(self) -> None:
+        """Take the manifest away, since something is about to be computed anew."""
+        (self.folder / "manifest.json").unlink(missing_ok=True)
+
+    def finish(self, facts: dict[str, Any]) -> None:
+        """Write the manifest: the facts and every file of the folder with its hash."""
+        files = {
+            str(path.relative_to(self.folder)): digest_of(path.read_bytes())
+            for path in sorted(self.folder.rglob("*"))
+            if path.is_file() and not {"wandb", ".lock"} & set(path.relative_to(self.folder).parts)
+        }
+        write(self.folder / "manifest.json", as_json({**facts, "files": files}))
+
+    def close(self) -> None:
+        self._lock.close()
+
+
+class PartFolder:
+    """Numbered partial results of one stage (the Protocol `Parts`), a parquet file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __contains__(self, number: int) -> bool:
+        return self._path(number).is_file()
+
+    def save(self, number: int, frame: pl.DataFrame) -> None:
+        write(self._path(number), as_parquet(frame))
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        return map(pl.read_parquet, sorted(self.folder.glob("*.parquet")))
+
+    def remove(self) -> None:
+        """Delete the parts, once their whole is kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06}.parquet"
+
+
+class LabelStore:
+    """The label cache (the Protocol `LabelCache`): a SQLite file for each scorer fingerprint, safe to be used
+    by several processes at once and open to any SQLite browser."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
+        known = np.zeros(len(texts), dtype=bool)
+        labels = Labels(np.zeros(len(texts), dtype=np.int8), np.zeros(len(texts), dtype=np.float32))
+        place = {text: i for i, text in enumerate(texts)}
+        with self._open(fingerprint) as database:
+            query = "SELECT text, label, strength FROM labels WHERE text IN (SELECT value FROM json_each(?))"
+            for text, label, strength in database.execute(query, [json.dumps(list(texts))]):
+                i = place[text]
+                known[i], labels.label[i], labels.strength[i] = True, label, strength
+        return known, labels
+
+    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
+        rows = zip(texts, labels.label.tolist(), labels.strength.tolist(), strict=True)
+        with self._open(fingerprint) as database, database:
+            database.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", rows)
+
+    @contextmanager
+    def _open(self, fingerprint: str) -> Iterator[sqlite3.Connection]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            database = sqlite3.connect(self.folder / f"{fingerprint[:16]}.sqlite", timeout=120)
+        except (OSError, sqlite3.Error) as error:
+            raise MitigateError(
+                f"cannot keep labels in {self.folder} ({error}); choose another place with paths.cache=DIR"
+            ) from error
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS labels (text TEXT PRIMARY KEY, label INTEGER, strength REAL) WITHOUT ROWID"
+            )
+            yield database
+        finally:
+            database.close()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: beside it, to disk, then in its place.
+
+    Raises MitigateError when the disk is full or the folder cannot be written to."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise MitigateError(
+            f"cannot write {path} ({error.strerror}); make room or choose another place with paths.outputs=DIR. "
+            "What is finished is kept, and the same command goes on from there."
+        ) from error
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON file's object, or None when there is none that can be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def as_json(content: object) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def as_parquet(frame: pl.DataFrame) -> bytes:
+    buffer = BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def digest_of(content: bytes | str) -> str:
+    """SHA-256, in hexadecimal."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def peak_memory() -> int:
+    """The most memory this process has held so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

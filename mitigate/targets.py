@@ -1,0 +1,67 @@
+"""The 329 demographic targets of the harms paper (Tables 14 and 15) and their four categories, from
+data/targets.csv, and how targets of a user's own are named.
+
+Not every target is a person ("church", "greece"), and the list has no word for non-binary people."""
+
+import csv
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError, one_of
+
+CATEGORIES = ("origin", "gender", "religion", "profession")
+
+
+@cache
+def targets() -> dict[str, str]:
+    """Target -> category, in the paper's order."""
+    with files("mitigate").joinpath("data/targets.csv").open(encoding="utf-8") as lines:
+        return {row["target"]: row["category"] for row in csv.DictReader(lines)}
+
+
+def choose_targets(wanted: str | Path | Sequence[str] | None) -> pl.DataFrame:
+    """The targets to probe, (target, category): all 329 for None, those of a list, or those of a CSV file.
+
+    In a list, a target of the paper's keeps its category; any other word is of category "own". A file has
+    a header line and a column `target`, and optionally `category`. Underscores are spaces, case is folded.
+    Raises MitigateError for an empty choice, an unreadable file or one without the column."""
+    if wanted is None:
+        frame = pl.DataFrame({"target": list(targets()), "category": list(targets().values())})
+    elif isinstance(wanted, str | Path):
+        frame = _read(Path(wanted))
+    else:
+        words = [_plain(word) for word in wanted]
+        frame = pl.DataFrame(
+            {"target": words, "category": [targets().get(word, "own") for word in words]},
+            schema={"target": pl.String, "category": pl.String},
+        )
+    frame = frame.filter(pl.col("target") != "").unique("target", keep="first", maintain_order=True)
+    if frame.is_empty():
+        raise MitigateError(f"probe.targets={wanted} names no target; give words, a CSV file, or leave it out")
+    return frame
+
+
+def _read(path: Path) -> pl.DataFrame:
+    if not path.is_file():
+        if path.suffix == "":
+            raise one_of("probe.targets file or list", str(path), ["[lawyer,nurse]", "FILE.csv"])
+        raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except UnicodeDecodeError as error:
+        raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
+    if not rows or "target" not in rows[0]:
+        found = ", ".join(rows[0]) if rows else "nothing"
+        raise MitigateError(f"{path} has no column 'target' (found: {found}); its first line must name it")
+    words = [_plain(row["target"] or "") for row in rows]
+    categories = [(row.get("category") or "").strip() or targets().get(word, "own") for row, word in zip(rows, words, strict=True)]
+    return pl.DataFrame({"target": words, "category": categories})
+
+
+def _plain(word: str) -> str:
+    return " ".join(str(word).replace("_", " ").lower().split())

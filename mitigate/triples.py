@@ -1,0 +1,98 @@
+"""The words all stages share: a triple, the columns of the tables that flow between stages, and the
+Protocols of what a recipe hands to a stage. The floor of the house: it imports no other room."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+
+PREJUDICE, NEUTRAL, FAVOURITISM, OTHER = -1, 0, 1, 2
+"""The labels. OTHER ("neither, or of two minds", Sheng et al. 2019) is kept apart and counts as neutral."""
+
+TEMPLATES = ("paper", "neutral")
+"""How a relation is worded when a statement is labelled: as in the paper, or so that the phrase itself
+carries no sentiment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A commonsense assertion, such as (lawyer, CapableOf, win a case)."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+TRIPLES = {
+    "row": pl.UInt32,  # line in the source file, from 1
+    "split": pl.String,  # train, dev or test
+    "head": pl.String,
+    "relation": pl.String,
+    "tail": pl.String,
+    "valid": pl.Boolean,  # False for the corrupted half of dev and test
+}
+
+STATEMENTS = {
+    "target": pl.String,  # the demographic word the statement is about; null when there is none
+    "category": pl.String,  # origin, gender, religion or profession; null when there is no target
+    "statement": pl.String,
+    "masked": pl.String,  # the statement with its demographic words replaced
+    "masked_neutral": pl.String,  # the same with the relation's neutral phrase
+}
+
+PROBED = {
+    "target": pl.String,
+    "category": pl.String,
+    "relation": pl.String,
+    "tail": pl.String,  # "" when the generator ended at once
+    "rank": pl.UInt8,  # 1 is the best beam
+    "log_prob": pl.Float32,  # summed over the tail's tokens, its end token counted
+    "score": pl.Float32,  # log_prob / number of tokens, what beams are ranked by
+}
+
+
+class Labels(NamedTuple):
+    """What a scorer says of n texts."""
+
+    label: np.ndarray  # (n,) int8, one of PREJUDICE, NEUTRAL, FAVOURITISM, OTHER
+    strength: np.ndarray  # (n,) float32; VADER's compound score, or a classifier's P(+1) - P(-1): in [-1, 1]
+
+
+def label_columns(scorer: str, template: str) -> tuple[str, str]:
+    """The names of a scorer's label and strength columns: ("sentiment", "sentiment_strength") with the
+    paper's template, ("sentiment_neutral", "sentiment_neutral_strength") with the neutral one."""
+    name = scorer if template == "paper" else f"{scorer}_{template}"
+    return name, f"{name}_strength"
+
+
+class Scorer(Protocol):
+    """Labels texts. It is given each distinct text once and may take them in any order."""
+
+    name: str  # "sentiment" or "regard": what its labels are called in tables and metrics
+    fingerprint: str  # changes whenever the same text could get another label
+
+    def __call__(self, texts: Sequence[str]) -> Labels: ...
+
+
+class LabelCache(Protocol):
+    """Remembers what a scorer said, across runs and processes."""
+
+    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
+        """Which of the texts are known, (n,) bool, and their labels; unknown ones hold zeros."""
+        ...
+
+    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None: ...
+
+
+class Parts(Protocol):
+    """Numbered partial results of one long stage, each written whole or not at all, kept across a kill."""
+
+    def __contains__(self, number: int) -> bool: ...
+
+    def save(self, number: int, frame: pl.DataFrame) -> None: ...
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        """The saved parts in the order of their numbers, one at a time."""
+        ...

@@ -1,0 +1,6 @@
+"""Classifiers of regard: how the subject of a sentence is seen (Sheng et al. 2019).
+
+Each has `probabilities(texts) -> (n, 4)`, columns as in LABELS, and knows nothing of where texts come from."""
+
+LABELS = ("negative", "neutral", "positive", "other")
+"""What the columns mean. "other" is a text of two minds, or one that the other three do not fit."""
