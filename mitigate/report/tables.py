@@ -1,0 +1,158 @@
+"""Measures as text: the table at the end of a run, and CSV and LaTeX files of any frame."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from mitigate.report.legend import (
+    HARMS,
+    QUALITY,
+    SUBSETS,
+    TEMPLATE_NAMES,
+    Metrics,
+    categories,
+    harm_key,
+    interval,
+    number,
+    quality_key,
+)
+from mitigate.report.saving import save
+
+
+class Row(NamedTuple):
+    """One line of the table of measures."""
+
+    section: str
+    measure: str  # with an arrow that points to the better direction
+    part: str  # a category, or a subset of the test triples; "" for all of them
+    key: str
+    decimals: int
+
+
+def rows(keys: Iterable[str]) -> list[Row]:
+    """The lines that metrics with these keys can fill, in the order they are read."""
+    present = set(keys)
+    return [row for row in _all_rows(categories(present)) if row.key in present]
+
+
+def _all_rows(parts: Sequence[str]) -> Iterator[Row]:
+    for template, name in TEMPLATE_NAMES.items():
+        for measure in HARMS:
+            for part in ("", *parts):
+                key = harm_key(measure, template, part)
+                yield Row(f"harms, {name}", f"{measure.key} {measure.arrow}", part, key, measure.decimals)
+    for measure in QUALITY:
+        for subset in SUBSETS:
+            part = "" if subset == "all" else subset
+            key = quality_key(measure, subset)
+            yield Row("quality, held-out triples", f"{measure.name} {measure.arrow}", part, key, measure.decimals)
+    for name in ("kept", "dropped", "weight"):
+        yield Row("filter, triples", name, "", f"filter/{name}", 1)
+
+
+def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
+    """The measures as a frame: section, measure, part, and for each run its value, low and high."""
+    lines = rows(key for metrics in runs.values() for key in metrics)
+    named = pl.DataFrame([line[:3] for line in lines], schema=dict.fromkeys(Row._fields[:3], pl.String), orient="row")
+    return named.with_columns(
+        pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in lines], pl.Float64)
+        for run, metrics in runs.items()
+        for end in ("", "_low", "_high")
+    )
+
+
+def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
+    """The measures of one run, or of several side by side.
+
+    Where the columns do not fit the width, the intervals go first; then the runs are shown in blocks."""
+    lines = rows(key for metrics in runs.values() for key in metrics)
+    labels = [f"    {line.part}" if line.part else f"  {line.measure}" for line in lines]
+    margin = max(map(len, labels), default=0)
+    columns = [_column(run, metrics, lines, intervals=True) for run, metrics in runs.items()]
+    if margin + sum(map(_width, columns)) > width:
+        columns = [_column(run, metrics, lines, intervals=False) for run, metrics in runs.items()]
+    return "\n\n".join(_block(lines, labels, margin, block) for block in _blocks(columns, width - margin))
+
+
+def _column(run: str, metrics: Metrics, lines: Sequence[Row], intervals: bool) -> list[str]:
+    """The run's name and its cells, all of one width."""
+    values = [number(metrics.get(line.key), line.decimals) for line in lines]
+    ranges = [interval(metrics, line.key, line.decimals) if intervals else "" for line in lines]
+    value_width, range_width = max(map(len, values), default=0), max(map(len, ranges), default=0)
+    cells = [
+        f"{value:>{value_width}} {text:>{range_width}}" if range_width else value
+        for value, text in zip(values, ranges, strict=True)
+    ]
+    width = max(map(len, [run, *cells]))
+    return [f"  {text:>{width}}" for text in [run, *cells]]
+
+
+def _width(column: Sequence[str]) -> int:
+    return len(column[0])
+
+
+def _blocks(columns: Sequence[list[str]], room: int) -> Iterator[list[list[str]]]:
+    block: list[list[str]] = []
+    for column in columns:
+        if block and sum(map(_width, block)) + _width(column) > room:
+            yield block
+            block = []
+        block.append(column)
+    yield block
+
+
+def _block(lines: Sequence[Row], labels: Sequence[str], margin: int, columns: Sequence[list[str]]) -> str:
+    heads, *cells = zip(*columns, strict=True)
+    text = [" " * margin + "".join(heads)]
+    section = ""
+    for line, label, values in zip(lines, labels, cells, strict=True):
+        if line.section != section:
+            section = line.section
+            text.append(section)
+        text.append(f"{label:<{margin}}" + "".join(values))
+    return "\n".join(line.rstrip() for line in text)
+
+
+def save_csv(frame: pl.DataFrame, path: Path) -> Path:
+    return save(path, frame.write_csv(float_precision=4))
+
+
+def save_latex(frame: pl.DataFrame, path: Path, caption: str) -> Path:
+    """The frame as a LaTeX table; needs the package booktabs."""
+    return save(path, latex(frame, caption))
+
+
+def latex(frame: pl.DataFrame, caption: str) -> str:
+    alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
+    body = [frame.columns, *frame.iter_rows()]
+    head, *lines = (" & ".join(_latex_cell(value) for value in row) + r" \\" for row in body)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{_latex_cell(caption)}}}",
+            rf"  \begin{{tabular}}{{{alignment}}}",
+            r"    \toprule",
+            f"    {head}",
+            r"    \midrule",
+            *(f"    {line}" for line in lines),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--", "−": "$-$"}
+)
+
+
+def _latex_cell(value: object) -> str:
+    text = number(value) if isinstance(value, int | float) or value is None else str(value)
+    return text.translate(_LATEX)

@@ -1,0 +1,147 @@
+"""The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a
+prompt; or nowhere, by a stand-in with the same methods. The only module that knows wandb."""
+
+import netrc
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlparse
+
+import polars as pl
+
+from mitigate.errors import one_of
+
+MODES = ("auto", "online", "offline", "none")
+METRICS = {"NSM": "max", "NRM": "max", "NSV": "min", "NRV": "min", "quality/perplexity/all": "min"}
+
+
+class Tracking(Protocol):
+    """Where a run is recorded. `place` says where, in words for the first line of the output."""
+
+    place: str
+
+    def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
+    def summarise(self, metrics: Mapping[str, Any]) -> None: ...
+    def table(self, name: str, frame: pl.DataFrame) -> None: ...
+    def image(self, name: str, path: Path, caption: str) -> None: ...
+    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
+    def finish(self, failed: bool = False) -> None: ...
+
+
+class NoTracking:
+    """Records nothing."""
+
+    place = "nowhere (tracking=none)"
+
+    def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
+    def summarise(self, metrics: Mapping[str, Any]) -> None: ...
+    def table(self, name: str, frame: pl.DataFrame) -> None: ...
+    def image(self, name: str, path: Path, caption: str) -> None: ...
+    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
+    def finish(self, failed: bool = False) -> None: ...
+
+
+class WandbTracking:
+    """One W&B run. Opened again with the same folder and id, it goes on in the same run."""
+
+    def __init__(
+        self,
+        mode: str,
+        folder: Path,
+        run_id: str,
+        *,
+        project: str,
+        entity: str | None,
+        name: str,
+        group: str,
+        job_type: str,
+        tags: Sequence[str],
+        config: Mapping[str, Any],
+    ) -> None:
+        import wandb
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self._wandb = wandb
+        settings = wandb.Settings(
+            console="off", silent=True, disable_git=True, disable_code=True, x_disable_stats=True, init_timeout=60
+        )
+        options: dict[str, Any] = {
+            "project": project,
+            "entity": entity,
+            "id": run_id,
+            "resume": "allow" if mode == "online" else None,
+            "dir": folder,
+            "name": name,
+            "group": group,
+            "job_type": job_type,
+            "tags": list(tags),
+            "config": dict(config),
+            "settings": settings,
+            "reinit": "finish_previous",
+        }
+        try:
+            self._run = wandb.init(mode=mode, **options)
+        except wandb.errors.Error as error:
+            if mode == "offline":
+                raise
+            mode = f"offline, since W&B did not answer ({type(error).__name__})"
+            self._run = wandb.init(mode="offline", **options | {"resume": None})
+        at = self._run.url if mode == "online" else folder
+        self.place = f"W&B {mode}: {at}"
+        for metric, goal in METRICS.items():
+            self._run.define_metric(metric, summary=goal)
+
+    def log(self, values: Mapping[str, float], step: int, stage: str) -> None:
+        """Record values of a stage's own count of steps: {stage}/{name} against {stage}/step."""
+        self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step")
+        self._run.log({f"{stage}/{name}": value for name, value in values.items()} | {f"{stage}/step": step})
+
+    def summarise(self, metrics: Mapping[str, Any]) -> None:
+        self._run.summary.update(dict(metrics))
+
+    def table(self, name: str, frame: pl.DataFrame) -> None:
+        columns = [[_plain(value) for value in row] for row in frame.iter_rows()]
+        self._run.log({name: self._wandb.Table(columns=frame.columns, data=columns)})
+
+    def image(self, name: str, path: Path, caption: str) -> None:
+        self._run.log({name: self._wandb.Image(str(path), caption=caption)})
+
+    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None:
+        """Record a file or folder as an artifact. Names may hold letters, digits, dashes, dots and underscores."""
+        artifact = self._wandb.Artifact(name, type=kind, metadata=dict(metadata))
+        if path.is_dir():
+            artifact.add_dir(str(path), policy="immutable")
+        else:
+            artifact.add_file(str(path), policy="immutable")
+        self._run.log_artifact(artifact)
+
+    def finish(self, failed: bool = False) -> None:
+        self._run.finish(exit_code=int(failed))
+
+
+def open_tracking(mode: str, **options: Any) -> Tracking:
+    """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key.
+
+    Raises MitigateError for another mode."""
+    if mode not in MODES:
+        raise one_of("tracking.mode", mode, MODES)
+    if mode == "none":
+        return NoTracking()
+    if mode == "auto":
+        mode = os.environ.get("WANDB_MODE") or ("online" if _has_key() else "offline")
+    return NoTracking() if mode == "disabled" else WandbTracking(mode, **options)
+
+
+def _has_key() -> bool:
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
+    try:
+        return netrc.netrc().authenticators(host) is not None
+    except (OSError, netrc.NetrcParseError):
+        return False
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
