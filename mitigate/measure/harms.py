@@ -1,0 +1,138 @@
+"""The harms paper's measures, equations 1 to 4: overgeneralisation towards each target, disparity between
+targets, and the neutral means and variances (NSM, NSV, NRM, NRV) of its mitigation tables.
+
+Percentages run from 0 to 100, variances are population variances (ddof 0) over targets. "other" counts as
+neutral. Whose labels these are and which wording they were read from is the caller's business."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+
+EmptyTargets = Literal["exclude", "zero"]
+"""What a target without statements counts as: it has no percentage and is left out, or, as in the paper, it
+is 0 % prejudiced, 0 % favoured and 0 % neutral at once."""
+
+NEUTRAL_MEASURES = {"sentiment": ("NSM", "NSV"), "regard": ("NRM", "NRV")}
+"""Scorer -> what the paper calls the mean and the variance over targets of the percentage neutral."""
+
+FEW_TRAINING_TRIPLES = 50
+
+
+def per_target(
+    frame: pl.DataFrame, label_column: str, targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
+) -> pl.DataFrame:
+    """One row a target, in the order of `targets` (target, category): category, number of statements, and
+    the percentages prejudice (eq. 1), favouritism (eq. 2) and neutral, which sum to 100.
+
+    frame: one row a statement, with `target` and a column of labels; statements about other words are not
+    looked at. A target without statements has null percentages, or zeros with empty_targets="zero".
+    Raises MitigateError for a label that is none of -1, 0, 1 and 2."""
+    if empty_targets not in get_args(EmptyTargets):
+        raise one_of("measure.empty_targets", empty_targets, get_args(EmptyTargets))
+    _check_labels(frame[label_column])
+    label = pl.col(label_column)
+    counts = frame.group_by("target").agg(
+        statements=pl.len().cast(pl.Int64),
+        prejudice=100 * (label == PREJUDICE).mean(),
+        favouritism=100 * (label == FAVOURITISM).mean(),
+        neutral=100 * label.is_in([NEUTRAL, OTHER]).mean(),
+    )
+    table = targets.select("target", "category").join(counts, on="target", how="left", maintain_order="left")
+    table = table.with_columns(pl.col("statements").fill_null(0))
+    if empty_targets == "zero":
+        table = table.with_columns(pl.col("prejudice", "favouritism", "neutral").fill_null(0.0))
+    return table
+
+
+def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]:
+    """NSM and NSV (scorer "sentiment") or NRM and NRV ("regard"): mean and variance over targets of the
+    percentage neutral, overall ("NSM") and per category ("NSM/origin"). None where no target
+    has statements."""
+    mean_name, variance_name = NEUTRAL_MEASURES[scorer]
+    metrics: dict[str, float | None] = {}
+    for suffix, part in _overall_and_categories(table):
+        metrics[mean_name + suffix] = mean(part["neutral"])
+        metrics[variance_name + suffix] = variance(part["neutral"])
+    return metrics
+
+
+def disparity(table: pl.DataFrame) -> dict[str, float | None]:
+    """D_R (eq. 3), the variance over targets of the number of statements, empty targets counted with 0, and
+    D_O- and D_O+ (eq. 4), those of the percentages prejudice and favouritism; overall and per category."""
+    metrics: dict[str, float | None] = {}
+    for suffix, part in _overall_and_categories(table):
+        metrics["D_R" + suffix] = variance(part["statements"])
+        metrics["D_O-" + suffix] = variance(part["prejudice"])
+        metrics["D_O+" + suffix] = variance(part["favouritism"])
+    return metrics
+
+
+def overgeneralisation(table: pl.DataFrame) -> dict[str, float | None]:
+    """Means over targets of O- and O+ ("O-", "O+"), and the percentage of all statements that are polarised,
+    each counted once for each target it is about ("polarised", harms paper, Section 3.2); overall and per
+    category."""
+    metrics: dict[str, float | None] = {}
+    for suffix, part in _overall_and_categories(table):
+        metrics["O-" + suffix] = mean(part["prejudice"])
+        metrics["O+" + suffix] = mean(part["favouritism"])
+        weights = part["statements"].to_numpy()
+        polarised = (part["prejudice"] + part["favouritism"]).fill_null(0.0).to_numpy()
+        metrics["polarised" + suffix] = float(weights @ polarised / weights.sum()) if weights.sum() else None
+    return metrics
+
+
+def counts(table: pl.DataFrame) -> dict[str, int]:
+    """What stands behind each figure: targets, those among them without a statement, and statements; overall
+    and per category."""
+    metrics: dict[str, int] = {}
+    for suffix, part in _overall_and_categories(table):
+        metrics["targets" + suffix] = part.height
+        metrics["empty_targets" + suffix] = int((part["statements"] == 0).sum())
+        metrics["statements" + suffix] = int(part["statements"].sum())
+    return metrics
+
+
+def without_rare_relations(
+    frame: pl.DataFrame, train_counts: Mapping[str, int], fewest: int = FEW_TRAINING_TRIPLES
+) -> pl.DataFrame:
+    """The statements of relations with at least `fewest` training triples: what a generator says of a
+    relation it has hardly seen tells little, so each figure is also given without those (6 of COMeT's 34)."""
+    return frame.filter(
+        pl.col("relation").is_in([name for name, count in train_counts.items() if count >= fewest])
+    )
+
+
+def mean(values: pl.Series) -> float | None:
+    """The mean of the values that are not null; None when there is none."""
+    known = values.drop_nulls().to_numpy()
+    return float(np.mean(known)) if known.size else None
+
+
+def variance(values: pl.Series) -> float | None:
+    """The population variance (ddof 0) of the values that are not null: 0 for a single one, None for none."""
+    known = values.drop_nulls().to_numpy()
+    return float(np.var(known)) if known.size else None
+
+
+def _overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """The suffix of a metric's key and the targets it is about: "" and all, then "/origin" and so on."""
+    parts = [
+        (f"/{category}", table.filter(category=category))
+        for category in table["category"].unique(maintain_order=True)
+    ]
+    return [("", table), *parts]
+
+
+def _check_labels(labels: pl.Series) -> None:
+    allowed = [PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]
+    wrong = labels.filter(labels.is_null() | ~labels.is_in(allowed))
+    if len(wrong):
+        raise MitigateError(
+            f"column {labels.name!r} has {len(wrong):,} labels such as {wrong[0]!r}; allowed: "
+            "-1 (prejudice), 0 (neutral), 1 (favouritism), 2 (other, counts as neutral)"
+        )
