@@ -65,6 +65,8 @@ def _finding(scorer: str, column: str) -> pl.Expr:
 def count_reasons(ledger: pl.DataFrame) -> str:
     """How many training triples each reason has, most frequent first, in words."""
     counts = (
-        ledger.filter(pl.col("split") == "train")["reason"].value_counts(sort=True).sort("count", "reason", descending=[True, False])
+        ledger.filter(pl.col("split") == "train")["reason"]
+        .value_counts(sort=True)
+        .sort("count", "reason", descending=[True, False])
     )
     return ", ".join(f"{reason} {count:,}" for reason, count in counts.iter_rows())

@@ -24,6 +24,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.triples import Labels
 
+NOT_RESULTS = {"manifest.json", "wandb", ".lock", "sweep.json"}  # of a run folder
+
 
 @dataclass(frozen=True)
 class Result:
@@ -75,10 +77,11 @@ class Run:
         record = read_json(self.folder / "stages" / f"{stage}.json")
         if not record or record["fingerprint"] != fingerprint:
             return None
-        path = self.folder / record["file"]
-        if not path.is_file() or digest_of(path.read_bytes()) != record["digest"]:
+        files = record["files"]
+        if any(self._digest(name) != digest for name, digest in files.items()):
             return None
-        return Result(stage, path, record["digest"], record["seconds"], record["peak_memory"], True)
+        path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
+        return Result(stage, path, digest, record["seconds"], record["peak_memory"], True)
 
     def stage(
         self,
@@ -88,26 +91,28 @@ class Run:
         needs: Sequence[str] = (),
         settings: object = None,
         code: Sequence[ModuleType] = (),
+        leaves: Sequence[str] = (),
     ) -> Result:
         """The result of a stage, read when it is known, else computed and kept.
 
         compute is given the stage's fingerprint and returns a table (kept as {stage}.parquet) or a dict of
-        numbers (kept as {stage}.json). needs are the hashes of its inputs, code the modules it runs."""
+        numbers (kept as {stage}.json). needs are the hashes of its inputs, code the modules it runs, leaves
+        the files and folders that compute itself writes in the run folder."""
         fingerprint = self.fingerprint(stage, needs, settings, code)
         result = self.known(stage, fingerprint)
         if result is None:
+            self.reopen()
             started = time.perf_counter()
             found = compute(fingerprint)
             suffix = "parquet" if isinstance(found, pl.DataFrame) else "json"
             path = self.folder / f"{stage}.{suffix}"
-            content = as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found)
-            write(path, content)
+            write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
             seconds = round(time.perf_counter() - started, 3)
-            result = Result(stage, path, digest_of(content), seconds, peak_memory(), False)
+            files = {path.name: self._digest(path.name)} | self._digests(leaves)
+            result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
             record = {
                 "fingerprint": fingerprint,
-                "file": path.name,
-                "digest": result.digest,
+                "files": files,
                 "seconds": seconds,
                 "peak_memory": result.peak_memory,
             }
@@ -124,13 +129,23 @@ class Run:
         (self.folder / "manifest.json").unlink(missing_ok=True)
 
     def finish(self, facts: dict[str, Any]) -> None:
-        """Write the manifest: the facts and every file of the folder with its hash."""
-        files = {
-            str(path.relative_to(self.folder)): digest_of(path.read_bytes())
-            for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and not {"wandb", ".lock"} & set(path.relative_to(self.folder).parts)
-        }
-        write(self.folder / "manifest.json", as_json({**facts, "files": files}))
+        """Write the manifest: the facts, and the run folder's files with their hashes."""
+        mine = [path.name for path in sorted(self.folder.iterdir()) if path.name not in NOT_RESULTS]
+        write(self.folder / "manifest.json", as_json({**facts, "files": self._digests(mine)}))
+
+    def _digests(self, names: Sequence[str]) -> dict[str, str | None]:
+        """The hash of each file of that name, or in a folder of that name."""
+        places = [self.folder / name for name in names]
+        files = [f for place in places for f in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+        relative = [str(file.relative_to(self.folder)) for file in files if file.is_file()]
+        return {name: self._digest(name) for name in relative}
+
+    def _digest(self, name: str) -> str | None:
+        path = self.folder / name
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def close(self) -> None:
         self._lock.close()

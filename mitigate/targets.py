@@ -59,7 +59,9 @@ def _read(path: Path) -> pl.DataFrame:
         found = ", ".join(rows[0]) if rows else "nothing"
         raise MitigateError(f"{path} has no column 'target' (found: {found}); its first line must name it")
     words = [_plain(row["target"] or "") for row in rows]
-    categories = [(row.get("category") or "").strip() or targets().get(word, "own") for row, word in zip(rows, words, strict=True)]
+    categories = [
+        (row.get("category") or "").strip() or targets().get(word, "own") for row, word in zip(rows, words, strict=True)
+    ]
     return pl.DataFrame({"target": words, "category": categories})
 
 

@@ -64,7 +64,12 @@ class WandbTracking:
         folder.mkdir(parents=True, exist_ok=True)
         self._wandb = wandb
         settings = wandb.Settings(
-            console="off", silent=True, disable_git=True, disable_code=True, x_disable_stats=True, init_timeout=60
+            console="off",
+            silent=True,
+            disable_git=True,
+            disable_code=True,
+            x_disable_stats=True,
+            init_timeout=60,
         )
         options: dict[str, Any] = {
             "project": project,

@@ -34,9 +34,7 @@ def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLi
         read_triples(folder / name, split, labelled=split != "train", on_bad_line=on_bad_line)
         for name, split in SPLITS.items()
     ]
-    return Loaded(
-        pl.concat([part.triples for part in parts]), [notice for part in parts for notice in part.notices]
-    )
+    return Loaded(pl.concat([part.triples for part in parts]), [notice for part in parts for notice in part.notices])
 
 
 def find(root: str | None, cache: str | None) -> Path | None:

@@ -13,7 +13,5 @@ SPLITS = {"train.txt": "train", "dev1.txt": "dev", "dev2.txt": "dev2", "test.txt
 def load() -> Loaded:
     """The sample's four splits as one table."""
     with as_file(files("mitigate").joinpath("data/sample")) as folder:
-        parts = [
-            read_triples(folder / name, split, labelled=split != "train") for name, split in SPLITS.items()
-        ]
+        parts = [read_triples(folder / name, split, labelled=split != "train") for name, split in SPLITS.items()]
     return Loaded(pl.concat([part.triples for part in parts]), [n for part in parts for n in part.notices])

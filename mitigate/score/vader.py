@@ -35,9 +35,7 @@ class Vader:
 
 def label_of(compound: np.ndarray) -> np.ndarray:
     """Compound scores (n,) as labels (n,) int8."""
-    return np.select(
-        [compound >= THRESHOLD, compound <= -THRESHOLD], [FAVOURITISM, PREJUDICE], NEUTRAL
-    ).astype(np.int8)
+    return np.select([compound >= THRESHOLD, compound <= -THRESHOLD], [FAVOURITISM, PREJUDICE], NEUTRAL).astype(np.int8)
 
 
 def compound_scores(texts: Sequence[str]) -> np.ndarray:

@@ -1,0 +1,47 @@
+"""`python -m mitigate`: compose the configuration and hand it to the recipe it names."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import hydra
+from hydra.errors import HydraException
+from hydra.utils import get_method
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from mitigate.errors import MitigateError
+
+HERE = Path(__file__).parent
+CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
+
+# Hydra insists on a folder to keep its own notes of a sweep in; ours are in the run folders.
+OmegaConf.register_new_resolver("scratch", lambda: str(Path(tempfile.gettempdir()) / "mitigate-hydra"))
+
+
+@hydra.main(version_base=None, config_path=str(CONF), config_name="config")
+def main(config: DictConfig) -> float | None:
+    """Run the recipe; what it returns is the number a sweep optimises."""
+    return get_method(config.recipe.run)(config)
+
+
+def cli() -> None:
+    """main() with faults told in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
+    try:
+        main()
+    except (MitigateError, HydraException, OmegaConfBaseException) as error:
+        cause = f"\n{error.__cause__}" if isinstance(error, HydraException) and error.__cause__ else ""
+        sys.exit(_say(f"{error}{cause}", 2))
+    except KeyboardInterrupt:
+        sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
+
+
+def _say(message: str, status: int) -> int:
+    print(f"mitigate: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    cli()
