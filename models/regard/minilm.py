@@ -1,0 +1,114 @@
+"""all-MiniLM-L6-v2 with a trained low-rank change and a linear head on the mean of its token states.
+
+Only what was trained is stored: two thin matrices per layer weight, the biases, the norms and the head. The
+encoder itself is known by the SHA-256 of its file and added at loading, where the change is merged into it,
+so that a classifier runs as fast as the bare encoder."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+from transformers import BertConfig, BertModel
+
+from models.regard import LABELS
+from models.regard.batching import pad, token_batches
+
+LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+
+
+class LowRank(nn.Module):
+    """W (out, in) -> W + up (out, rank) @ down (rank, in); nothing changes before training, as up is 0."""
+
+    def __init__(self, weight: Tensor, rank: int) -> None:
+        super().__init__()
+        self.up = nn.Parameter(torch.zeros(weight.shape[0], rank))
+        self.down = nn.Parameter(torch.randn(rank, weight.shape[1]) / rank**0.5)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return weight + self.up @ self.down
+
+
+class MiniLMClassifier(nn.Module):
+    """Texts to probabilities of LABELS. `rank` is the width of the change to each of the encoder's weights."""
+
+    def __init__(self, encoder_folder: Path, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+        self.encoder_sha256 = hashlib.sha256((encoder_folder / WEIGHTS).read_bytes()).hexdigest()
+        self.tokenizer = Tokenizer.from_file(str(encoder_folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(LONGEST)
+        self.encoder = _read_encoder(encoder_folder)
+        for name, parameter in self.encoder.named_parameters():
+            parameter.requires_grad = "encoder.layer" in name and parameter.ndim == 1
+        for layer in list(self.encoder.encoder.layer.modules()):
+            if isinstance(layer, nn.Linear):
+                parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank))
+        self.head = nn.Linear(self.encoder.config.hidden_size, len(LABELS))
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """tokens, mask (batch, length) -> logits (batch, 4)."""
+        states = self.encoder(input_ids=tokens, attention_mask=mask).last_hidden_state
+        if mask is None:
+            return self.head(states.mean(1))
+        shares = (mask / mask.sum(1, keepdim=True)).to(states.dtype)
+        return self.head((states * shares[:, :, None]).sum(1))
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text, [CLS] and [SEP] included."""
+        return [encoded.ids for encoded in self.tokenizer.encode_batch_fast(list(texts))]
+
+    @torch.inference_mode()
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, 4) float32, columns as in LABELS."""
+        rows = self.encode(texts)
+        result = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
+        for indices in token_batches([len(row) for row in rows]):
+            logits = self(*pad([rows[index] for index in indices], padding=0))
+            result[indices] = logits.float().softmax(-1).numpy()
+        return result
+
+    def trained(self) -> dict[str, Tensor]:
+        """What differs from the encoder: the tensors a folder holds."""
+        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
+
+    def save(self, folder: Path) -> None:
+        """Writes the trained tensors in half precision and what loading needs to know."""
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
+        facts = {"labels": LABELS, "rank": self.rank, "encoder_sha256": self.encoder_sha256}
+        (folder / CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "MiniLMClassifier":
+        """The classifier of a folder, its change merged into the encoder, ready to label.
+
+        Raises ValueError when the folder was trained on another encoder or for other labels."""
+        facts = json.loads((folder / CONFIG).read_text())
+        classifier = cls(encoder_folder, facts["rank"])
+        for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
+            if facts[fact] != here:
+                raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
+        stored = load_file(folder / WEIGHTS)
+        if set(stored) != set(classifier.trained()):
+            raise ValueError(f"{folder / WEIGHTS} does not hold the tensors of a classifier of rank {facts['rank']}")
+        classifier.load_state_dict(stored, strict=False)
+        for layer in list(classifier.encoder.modules()):
+            if parametrize.is_parametrized(layer):
+                parametrize.remove_parametrizations(layer, "weight")
+        return classifier.to(dtype).eval()
+
+
+def _read_encoder(folder: Path) -> BertModel:
+    encoder = BertModel(BertConfig.from_pretrained(folder), add_pooling_layer=False)
+    stored = load_file(folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
+    encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()})
+    return encoder
