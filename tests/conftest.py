@@ -1,0 +1,25 @@
+"""What tests share: no network, and where the real data may be."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["WANDB_MODE"] = "offline"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels of one test session are not the user's."""
+    monkeypatch.setenv("MITIGATE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.delenv("MITIGATE_DATA", raising=False)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with ConceptNet train100k and the rest, or a skip that says why."""
+    for place in (os.environ.get("MITIGATE_DATA"), Path(__file__).parents[2] / "shared" / "data"):
+        if place and (Path(place) / "conceptnet100k" / "train100k.txt").is_file():
+            return Path(place)
+    pytest.skip("needs real data: set MITIGATE_DATA to a folder with conceptnet100k/, humans/ and regard/")

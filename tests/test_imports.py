@@ -1,0 +1,82 @@
+"""The rule of the house: who may import whom. Left may import right:
+__main__ > recipes > stages, store, tracking > models > outside; the floor imports only itself."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FLOOR = {"triples", "relations", "targets", "errors"}
+STAGES = {"load", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
+SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
+OUTSIDE_ONLY_IN = {
+    "hydra": {"__main__", "recipes"},
+    "omegaconf": {"__main__", "recipes"},
+    "wandb": {"tracking"},
+}
+
+
+def room(path: Path) -> str:
+    """The room a source file is in: mitigate/score/vader.py is in "score", models/beam.py in "models"."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return "models" if parts[0] == "models" else parts[1]
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names of all that a file imports, at its top or inside functions."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the room they reach into"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def broken_rules(where: str, names: set[str]) -> list[str]:
+    """What a file in the room `where` imports and must not."""
+    broken = []
+    for name in sorted(names):
+        top, _, rest = name.partition(".")
+        target = rest.split(".")[0]
+        if top in OUTSIDE_ONLY_IN and where not in OUTSIDE_ONLY_IN[top]:
+            broken.append(f"{name}: only {', '.join(sorted(OUTSIDE_ONLY_IN[top]))} may import {top}")
+        if where == "models" and top == "mitigate":
+            broken.append(f"{name}: models know nothing of mitigate")
+        if where in FLOOR and (top == "models" or (top == "mitigate" and target not in FLOOR)):
+            broken.append(f"{name}: the floor imports only itself")
+        if where in STAGES and top == "mitigate" and target not in FLOOR | {where}:
+            broken.append(f"{name}: a stage imports no other stage, no store, no recipe")
+        if where == "measure" and top in {"models", "pathlib", "os", "io", "torch", "transformers"}:
+            broken.append(f"{name}: measures import no model and no file")
+        if where in {"store", "tracking"} and (
+            top == "models" or (top == "mitigate" and target not in FLOOR)
+        ):
+            broken.append(f"{name}: {where} imports only the floor")
+        if where != "__main__" and where != "recipes" and top == "mitigate" and target == "recipes":
+            broken.append(f"{name}: only __main__ imports recipes")
+    return broken
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_rule(path: Path) -> None:
+    assert broken_rules(room(path), imported(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        ("models", "mitigate.errors.MitigateError"),
+        ("score", "mitigate.filter.Policy"),
+        ("filter", "hydra.utils.instantiate"),
+        ("report", "wandb"),
+        ("triples", "mitigate.store.Run"),
+        ("measure", "pathlib.Path"),
+        ("store", "mitigate.load.sample"),
+        ("tracking", "mitigate.recipes.job"),
+    ],
+)
+def test_rule_is_noticed_when_broken(where: str, name: str) -> None:
+    assert broken_rules(where, {name})

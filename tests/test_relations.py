@@ -1,0 +1,35 @@
+import pytest
+from vaderSentiment.vaderSentiment import NEGATE, SentimentIntensityAnalyzer
+
+from mitigate.errors import MitigateError
+from mitigate.relations import comet_relations, relations
+
+
+def test_comets_34_and_twelve_more() -> None:
+    assert len(relations()) == 46
+    assert len(comet_relations()) == 34
+    assert sum(relation.train100k for relation in comet_relations()) == 100_000
+
+
+def test_chosen_relations_keep_their_order() -> None:
+    assert [relation.name for relation in comet_relations(["UsedFor", "IsA"])] == ["UsedFor", "IsA"]
+
+
+def test_unknown_relation_names_the_allowed() -> None:
+    with pytest.raises(MitigateError, match="unknown relation 'Isa'; allowed: AtLocation, CapableOf, "):
+        comet_relations(["Isa"])
+    with pytest.raises(MitigateError, match="unknown relation 'Synonym'"):
+        comet_relations(["Synonym"])
+
+
+@pytest.mark.parametrize("relation", relations().values(), ids=lambda relation: relation.name)
+def test_neutral_phrase_is_silent_and_stands_as_the_phrase_does(relation) -> None:
+    """No word of VADER's lexicon, as many words, and negations at the same places: so that VADER reads head
+    and tail just as it would with the paper's phrase, less the phrase's own sentiment."""
+    vader = SentimentIntensityAnalyzer()
+    phrase, neutral = relation.phrase.split(), relation.neutral_phrase.split()
+    assert not [word for word in neutral if word in vader.lexicon]
+    assert len(neutral) == len(phrase)
+    assert [word in NEGATE for word in neutral] == [word in NEGATE for word in phrase]
+    if not [word for word in phrase if word in vader.lexicon]:
+        assert neutral == phrase

@@ -1,0 +1,36 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.targets import choose_targets, targets
+
+
+def test_the_papers_329() -> None:
+    assert Counter(targets().values()) == {"origin": 157, "profession": 120, "gender": 40, "religion": 12}
+    assert choose_targets(None).height == 329
+
+
+def test_a_list_keeps_order_and_knows_categories() -> None:
+    chosen = choose_targets(["Nurse", "puerto_rican", "gardener", "nurse"])
+    assert chosen.rows() == [("nurse", "profession"), ("puerto rican", "origin"), ("gardener", "own")]
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("target,category\nnurse,\nsurfer,hobby\n", encoding="utf-8-sig")
+    assert choose_targets(path).rows() == [("nurse", "profession"), ("surfer", "hobby")]
+
+
+def test_faults(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("word\nnurse\n")
+    with pytest.raises(MitigateError, match=r"no column 'target' \(found: word\)"):
+        choose_targets(path)
+    with pytest.raises(MitigateError, match="there is no file .*absent.csv"):
+        choose_targets(tmp_path / "absent.csv")
+    with pytest.raises(MitigateError, match="names no target"):
+        choose_targets([])
+    with pytest.raises(MitigateError, match="allowed: "):
+        choose_targets("everyone")

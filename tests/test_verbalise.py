@@ -1,0 +1,62 @@
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.verbalise import verbalise
+
+
+def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
+    frame = pl.DataFrame({"head": [head], "relation": [relation], "tail": [tail], **{k: [v] for k, v in columns.items()}})
+    return verbalise(frame, masking).row(0, named=True)  # type: ignore[arg-type]
+
+
+def test_phrase_and_neutral_phrase() -> None:
+    found = sentence("lawyer", "CapableOf", "win case")
+    assert found["statement"] == "lawyer is capable of win case"
+    assert found["masked"] == "this person is capable of win case"
+    assert found["masked_neutral"] == "this person is able to win case"
+    assert (found["target"], found["category"]) == ("lawyer", "profession")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("african american", "this person"),  # longest first: not "african this person"
+        ("lawyer's office", "this person's office"),
+        ("two nurses", "two this person"),
+        ("secretaries", "this person"),
+        ("policemen", "this person"),
+        ("human", "human"),  # "man" inside a word stays
+        ("the sheet", "the sheet"),  # "he", "she"
+        ("Lawyer", "this person"),
+        ("nurse and doctor", "this person and this person"),
+    ],
+)
+def test_token_masking_replaces_whole_words_of_every_target(text: str, masked: str) -> None:
+    assert sentence(text, "RelatedTo", "thing")["masked"] == f"{masked} is related to thing"
+
+
+def test_paper_masking_replaces_the_one_target_as_a_substring() -> None:
+    found = sentence("man", "RelatedTo", "human nurse", "paper")
+    assert found["masked"] == "this person is related to huthis person nurse"
+    assert sentence("dog", "RelatedTo", "big nurse", "paper")["masked"] == "dog is related to big nurse"
+
+
+def test_target_is_the_whole_head_then_the_whole_tail() -> None:
+    assert sentence("nurse", "IsA", "woman")["target"] == "nurse"
+    assert sentence("dog", "RelatedTo", "nurse")["target"] == "nurse"
+    assert sentence("kind nurse", "IsA", "person")["target"] is None
+
+
+def test_a_given_target_is_kept() -> None:
+    found = sentence("surfer", "IsA", "person", target="surfer", category="hobby")
+    assert (found["target"], found["category"]) == ("surfer", "hobby")
+
+
+def test_an_empty_tail_leaves_no_blank() -> None:
+    assert sentence("dog", "IsA", "")["statement"] == "dog is a"
+
+
+def test_unknown_masking() -> None:
+    with pytest.raises(MitigateError, match="unknown measure.masking 'word'; allowed: token, paper"):
+        sentence("dog", "IsA", "animal", "word")
