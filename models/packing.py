@@ -1,0 +1,38 @@
+"""Texts of different lengths laid end to end, so that no layer spends time on padding."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class PackedCausal:
+    """Attention in which a row looks at itself and the earlier rows of its own text. (An `Attention`.)
+
+    Only here are the texts padded: to the right, where a causal attention never looks."""
+
+    def __init__(self, lengths: Sequence[int], dropout: float = 0.0, device: torch.device | None = None) -> None:
+        self.shape = len(lengths), max(lengths)
+        self.dropout = dropout
+        rows = [text * self.shape[1] + i for text, length in enumerate(lengths) for i in range(length)]
+        self.places = torch.tensor(rows, device=device)  # (rows,) in the flattened (texts, longest)
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        mixed = F.scaled_dot_product_attention(
+            self._pad(query), self._pad(key), self._pad(value), dropout_p=self.dropout, is_causal=True
+        )  # (texts, heads, longest, head_width)
+        return mixed.transpose(1, 2).flatten(0, 1)[self.places]
+
+    def _pad(self, rows: Tensor) -> Tensor:  # (rows, heads, head_width) -> (texts, heads, longest, head_width)
+        texts, longest = self.shape
+        padded = rows.new_zeros(texts * longest, *rows.shape[1:]).index_copy(0, self.places, rows)
+        return padded.unflatten(0, (texts, longest)).transpose(1, 2)
+
+
+def pack(texts: Sequence[Sequence[int]], device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """Tokens (rows,) of all texts in order, and the position (rows,) of each in its text."""
+    tokens = torch.tensor(list(chain.from_iterable(texts)), device=device)
+    positions = torch.cat([torch.arange(len(text), device=device) for text in texts])
+    return tokens, positions
