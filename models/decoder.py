@@ -152,10 +152,8 @@ class Decoder(nn.Module):
 
         Raises ValueError for a folder of another type or without weights."""
         settings = layouts.read_settings(folder)
-        with torch.device("meta"):  # no time is spent on weights that the file's replace
-            decoder = cls(DecoderConfig(**settings))
-        tensors = layouts.read_tensors(folder, settings["kind"], decoder.state_dict())
-        decoder.load_state_dict(tensors, assign=True)
+        decoder = cls(DecoderConfig(**settings))
+        decoder.load_state_dict(layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
         return decoder.eval()
 
     def save(self, folder: Path, **facts: object) -> None:

@@ -1,0 +1,92 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from models.comet import Comet
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+
+@pytest.fixture(scope="module")
+def comet() -> Comet:
+    """A small random COMeT with MiniLM's vocabulary."""
+    torch.manual_seed(0)
+    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=2, heads=4, inner=32)
+    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+
+
+def words(comet: Comet, ids: list[int]) -> str:
+    return " ".join(comet.encoding.tokenizer.id_to_token(i) for i in ids)
+
+
+def test_prompts_and_tails_are_cut_as_in_comet(comet: Comet) -> None:
+    long = " ".join("abcdefghijklmnopqrstuvwxyz")
+    (prompt,) = comet.prompts([long], ["is a very long relation phrase"])
+    assert words(comet, prompt) == "[CLS] a b c d e f g h i j is a very long relation"
+    (tail,) = comet.tails([long])
+    assert words(comet, tail) == "a b c d e f g h i j k l m n o [SEP]"
+    assert comet.tails([""]) == [[102]]
+
+
+def test_nll_equals_that_of_padded_batches(comet: Comet) -> None:
+    """Against Hugging Face's way: every text padded, logits everywhere, labels of -100 off the tails."""
+    prompts = comet.prompts(["lawyer", "a very big church"], ["is capable of", "is used for"])
+    tails = comet.tails(["win a case", "worship"])
+    texts = [torch.tensor([*prompt, *tail]) for prompt, tail in zip(prompts, tails, strict=True)]
+    expected = []
+    for text, tail in zip(texts, tails, strict=True):
+        padded = F.pad(text, (0, 20 - len(text)))
+        seen = torch.ones(20, 20).tril().bool()
+        hidden = comet.decoder(padded, torch.arange(20), lambda _, q, k, v: attend(q, k, v, seen))  # noqa: B023
+        losses = F.cross_entropy(comet.decoder.logits(hidden)[: len(text) - 1], text[1:], reduction="none")
+        expected.append(losses[-len(tail) :])
+    torch.testing.assert_close(comet.nll(prompts, tails), torch.cat(expected))
+
+
+def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    scores = torch.einsum("qhw,khw->hqk", query, key) / query.shape[-1] ** 0.5
+    return torch.einsum("hqk,khw->qhw", scores.masked_fill(~seen, -torch.inf).softmax(-1), value)
+
+
+def test_a_saved_comet_is_the_same_comet(comet: Comet, tmp_path: Path) -> None:
+    comet.save(tmp_path)
+    again = Comet.load(tmp_path)
+    prompts, tails = comet.prompts(["lawyer"], ["is capable of"]), comet.tails(["win a case"])
+    assert torch.equal(again.nll(prompts, tails), comet.nll(prompts, tails))
+    assert again.prompts(["nurse"], ["wants"]) == comet.prompts(["nurse"], ["wants"])
+
+
+def test_transformers_generates_from_it_without_our_code(comet: Comet, tmp_path: Path) -> None:
+    comet.save(tmp_path / "model")
+    code = """
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+model = AutoModelForCausalLM.from_pretrained("model")
+inputs = AutoTokenizer.from_pretrained("model")("lawyer is capable of", return_tensors="pt")
+found = model.generate(**inputs, num_beams=2, output_scores=True, return_dict_in_generate=True)
+assert len(found.sequences[0]) <= 5 + 16
+print(torch.log_softmax(model(**inputs).logits[0, -1], -1)[7099].item())
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::FutureWarning", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (prompt,) = comet.prompts(["lawyer"], ["is capable of"])
+    ours = -comet.nll([prompt], [[7099]]).item()
+    assert float(done.stdout) == pytest.approx(ours, abs=1e-5)
+
+
+def test_a_warm_start_gives_every_tail_a_likelihood() -> None:
+    comet = Comet.from_encoder(locate(), dropout=0.2)
+    assert comet.decoder.config.dropout == 0.2
+    nll = comet.nll(comet.prompts(["church"], ["is used for"]), comet.tails(["worship"]))
+    assert nll.shape == (2,)
+    assert nll.isfinite().all()
