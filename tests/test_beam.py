@@ -1,0 +1,189 @@
+"""Beam search against a slow and obvious reading of its rule, and against beams one can work out by hand."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from models.beam import Beam, beam_search
+from models.decoder import Decoder, DecoderConfig
+from models.packing import PackedCausal, pack
+
+END = 0
+SMALL = DecoderConfig("gpt2", vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=64, dropout=0.0)
+
+
+class Formula(nn.Module):
+    """A decoder whose next token depends on the last one only, by a table of probabilities."""
+
+    def __init__(self, table: list[list[float]]) -> None:
+        super().__init__()
+        logits = torch.tensor(table).log()
+        self.config = replace(SMALL, vocab_size=len(table), width=len(table), layers=0, heads=1)
+        self.words = nn.Embedding(len(table), len(table), _weight=torch.eye(len(table)))
+        self.bias = None
+        self.table = logits.clamp(min=-1e4)  # 0 x inf would spoil the product with the embeddings
+        self.eval()
+
+    def forward(self, tokens: Tensor, positions: Tensor, attention: object) -> Tensor:
+        return self.table[tokens]
+
+
+def random_decoder(seed: int, end_logit: float = 0.0, **changes: object) -> Decoder:
+    """Random weights, peaked enough that beams differ; END likelier by end_logit."""
+    torch.manual_seed(seed)
+    decoder = Decoder(replace(SMALL, **changes)).eval()
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter += 0.15 * torch.randn_like(parameter)
+    decoder.bias = nn.Parameter(torch.zeros(decoder.config.vocab_size))
+    with torch.no_grad():
+        decoder.bias[END] = end_logit
+    return decoder
+
+
+def random_prompts(number: int, vocab_size: int, seed: int = 0) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 8, (number,), generator=generator).tolist()
+    return [torch.randint(1, vocab_size, (n,), generator=generator).tolist() for n in lengths]
+
+
+@torch.inference_mode()
+def obvious(decoder: Decoder, prompt: list[int], beams: int, max_length: int) -> list[Beam]:
+    """The rule in plain words: no cache, no batch, nothing shared."""
+    kept = [Beam((), 0.0, 0.0, False)]
+    for length in range(1, max_length + 1):
+        candidates = []  # (beam, token, what it would become)
+        for number, beam in enumerate(kept):
+            if beam.ended:
+                candidates.append((number, -1, beam))
+                continue
+            sequence = [*prompt, *beam.tokens]
+            hidden = decoder(*pack([sequence]), PackedCausal([len(sequence)]))
+            log_probs = decoder.logits(hidden[-1:]).log_softmax(-1)[0].tolist()
+            for token in sorted(range(len(log_probs)), key=lambda token: (-log_probs[token], token))[:beams]:
+                tokens = beam.tokens if token == END else (*beam.tokens, token)
+                log_prob = beam.log_prob + log_probs[token]
+                candidates.append((number, token, Beam(tokens, log_prob, log_prob / length, token == END)))
+        candidates.sort(key=lambda c: (-c[2].score, c[0], c[1]))
+        kept = [beam for _, _, beam in candidates[:beams]]
+        if all(beam.ended for beam in kept):
+            break
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("changes", "end_logit", "beams", "max_length"),
+    [
+        ({}, 0.0, 10, 6),
+        ({"kind": "minilm"}, 3.0, 10, 7),  # beams end at all lengths
+        ({"kind": "gpt1", "inner": 128}, 5.0, 10, 15),  # most end at once
+        ({"vocab_size": 7}, 0.5, 10, 5),  # fewer words than beams
+        ({}, 1.0, 1, 8),
+        ({}, 2.0, 3, 1),
+    ],
+)
+def test_equals_the_obvious_search(changes: dict, end_logit: float, beams: int, max_length: int) -> None:
+    decoder = random_decoder(3, end_logit, **changes)
+    prompts = random_prompts(80, decoder.config.vocab_size)
+    found = beam_search(decoder, prompts, end=END, beams=beams, max_length=max_length, slots=9)
+    lengths = set()
+    for prompt, result in zip(prompts, found, strict=True):
+        expected = obvious(decoder, prompt, beams, max_length)
+        assert [beam.tokens for beam in result] == [beam.tokens for beam in expected]
+        assert [beam.ended for beam in result] == [beam.ended for beam in expected]
+        assert [beam.log_prob for beam in result] == pytest.approx([b.log_prob for b in expected], abs=2e-4)
+        assert [beam.score for beam in result] == pytest.approx([b.score for b in expected], abs=2e-4)
+        lengths |= {(len(beam.tokens), beam.ended) for beam in result}
+    assert len(lengths) > 1 or max_length == 1
+
+
+def test_a_vocabulary_of_several_tiles_equals_the_obvious_search() -> None:
+    decoder = random_decoder(5, 4.0, vocab_size=4500)
+    prompts = random_prompts(12, 4500)
+    found = beam_search(decoder, prompts, end=END, max_length=5)
+    expected = [obvious(decoder, prompt, 10, 5) for prompt in prompts]
+    assert [[beam.tokens for beam in result] for result in found] == [[b.tokens for b in one] for one in expected]
+
+
+def test_company_does_not_matter() -> None:
+    decoder = random_decoder(4, 2.0)
+    prompts = random_prompts(40, 90)
+    together = beam_search(decoder, prompts, end=END, max_length=8)
+    for slots, order in ((1, range(40)), (7, range(39, -1, -1))):
+        found = beam_search(decoder, [prompts[i] for i in order], end=END, max_length=8, slots=slots)
+        for i, result in zip(order, found, strict=True):
+            assert [beam.tokens for beam in result] == [beam.tokens for beam in together[i]]
+
+
+def test_a_search_one_can_do_by_hand() -> None:
+    """From 1: END 0.4, word 2 0.6. From 2: END 0.5, word 3 0.5. From 3: END surely.
+
+    (2, END) has probability 0.3 over 2 tokens, (2, 3, END) the same over 3, (END) 0.4 over 1."""
+    decoder = Formula([[1, 0, 0, 0], [0.4, 0, 0.6, 0], [0.5, 0, 0, 0.5], [1, 0, 0, 0]])
+    (found,) = beam_search(decoder, [[1]], end=END, beams=3)
+    assert [beam.tokens for beam in found] == [(2, 3), (2,), ()]
+    assert [beam.score for beam in found] == pytest.approx([math.log(0.3) / 3, math.log(0.3) / 2, math.log(0.4)])
+    assert [beam.log_prob for beam in found] == pytest.approx([math.log(0.3), math.log(0.3), math.log(0.4)])
+    assert all(beam.ended for beam in found)
+
+
+def test_an_ended_beam_gives_way_to_better_ones() -> None:
+    """END at once scores log 0.4; both beams through word 2 end up better per token."""
+    decoder = Formula([[1, 0, 0, 0], [0.4, 0, 0.6, 0], [0.5, 0, 0, 0.5], [1, 0, 0, 0]])
+    (found,) = beam_search(decoder, [[1]], end=END, beams=2)
+    assert [beam.tokens for beam in found] == [(2, 3), (2,)]
+
+
+def test_the_length_limit_cuts() -> None:
+    """Word 1 follows itself with 0.9, so a tail of three is cut; one that ended before competes."""
+    decoder = Formula([[1, 0], [0.1, 0.9]])
+    (found,) = beam_search(decoder, [[1]], end=END, beams=2, max_length=3)
+    assert found[0].tokens == (1, 1, 1)
+    assert not found[0].ended
+    assert found[0].score == pytest.approx(math.log(0.9))
+    assert found[1] == Beam((1, 1), pytest.approx(math.log(0.081)), pytest.approx(math.log(0.081) / 3), True)
+
+
+def test_end_first() -> None:
+    (found,) = beam_search(Formula([[1, 0], [1, 0]]), [[1]], end=END, beams=1)
+    assert found == [Beam((), 0.0, 0.0, True)]
+
+
+def test_ties_go_to_the_lower_beam_then_to_the_lower_token() -> None:
+    vocab_size = 3000  # two tiles, and all words but END equally likely
+    decoder = Formula([[0.0] + [1.0] * (vocab_size - 1)] * vocab_size)
+    (found,) = beam_search(decoder, [[1]], end=END, beams=4, max_length=2)
+    assert [beam.tokens for beam in found] == [(1, 1), (1, 2), (1, 3), (1, 4)]
+
+
+def test_no_prompts() -> None:
+    assert beam_search(random_decoder(0), [], end=END) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda decoder, prompts: decoder.train(), "training mode"),
+        (lambda decoder, prompts: prompts.append([]), "a prompt is empty"),
+        (lambda decoder, prompts: prompts.append([1] * 11), "needs 25 positions; the decoder has 24"),
+    ],
+)
+def test_faults_are_named(change: Callable[[Decoder, list], object], message: str) -> None:
+    decoder, prompts = random_decoder(0), [[1, 2]]
+    change(decoder, prompts)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        beam_search(decoder, prompts, end=END)
+
+
+def test_bfloat16_comes_close() -> None:
+    decoder = random_decoder(3, 2.0)
+    prompts = random_prompts(30, 90)
+    exact = beam_search(decoder, prompts, end=END, max_length=6)
+    close = beam_search(decoder.bfloat16(), prompts, end=END, max_length=6)
+    same = sum(len({b.tokens for b in a} & {b.tokens for b in c}) for a, c in zip(exact, close, strict=True))
+    assert same > 0.8 * sum(map(len, exact))
