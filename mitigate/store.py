@@ -47,12 +47,24 @@ class Result:
         return json.loads(self.path.read_text(encoding="utf-8"))
 
 
-class Run:
-    """One run's folder. Two processes cannot hold the same one."""
+class NotComputed(Exception):
+    """A stage that a dry run would have to compute; its argument is the stage's name."""
 
-    def __init__(self, folder: Path) -> None:
+
+class Run:
+    """One run's folder. Two processes cannot hold the same one.
+
+    A dry run only looks: it writes nothing, and raises NotComputed for the first stage that is not there."""
+
+    def __init__(self, folder: Path, dry: bool = False) -> None:
         self.folder = folder
+        self.dry = dry
         self.results: list[Result] = []
+        if not dry:
+            self._lock_folder()
+
+    def _lock_folder(self) -> None:
+        folder = self.folder
         try:
             (folder / "stages").mkdir(parents=True, exist_ok=True)
             self._lock = (folder / ".lock").open("w")
@@ -63,6 +75,7 @@ class Run:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            self.close()
             raise MitigateError(
                 f"another process is working on {folder}; wait for it, or stop it and start this again"
             ) from error
@@ -100,6 +113,8 @@ class Run:
         the files and folders that compute itself writes in the run folder."""
         fingerprint = self.fingerprint(stage, needs, settings, code)
         result = self.known(stage, fingerprint)
+        if result is None and self.dry:
+            raise NotComputed(stage)
         if result is None:
             self.reopen()
             started = time.perf_counter()
@@ -148,7 +163,9 @@ class Run:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def close(self) -> None:
-        self._lock.close()
+        """Let others have the folder."""
+        if not self.dry:
+            self._lock.close()
 
 
 class PartFolder:

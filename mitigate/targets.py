@@ -23,14 +23,18 @@ def targets() -> dict[str, str]:
         return {row["target"]: row["category"] for row in csv.DictReader(lines)}
 
 
-def choose_targets(wanted: str | Path | Sequence[str] | None) -> pl.DataFrame:
-    """The targets to probe, (target, category): all 329 for None, those of a list, or those of a CSV file.
+def choose_targets(wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The targets to probe, (target, category): "all" 329, those that are the whole head or tail of a training triple
+    ("data"), those of a list, or those of a CSV file.
 
     In a list, a target of the paper's keeps its category; any other word is of category "own". A file has
     a header line and a column `target`, and optionally `category`. Underscores are spaces, case is folded.
     Raises MitigateError for an empty choice, an unreadable file or one without the column."""
-    if wanted is None:
+    if wanted in ("all", "data"):
         frame = pl.DataFrame({"target": list(targets()), "category": list(targets().values())})
+        if wanted == "data" and triples is not None:
+            train = triples.filter(pl.col("split") == "train")
+            frame = frame.filter(pl.col("target").is_in(pl.concat([train["head"], train["tail"]]).implode()))
     elif isinstance(wanted, str | Path):
         frame = _read(Path(wanted))
     else:
@@ -41,14 +45,14 @@ def choose_targets(wanted: str | Path | Sequence[str] | None) -> pl.DataFrame:
         )
     frame = frame.filter(pl.col("target") != "").unique("target", keep="first", maintain_order=True)
     if frame.is_empty():
-        raise MitigateError(f"probe.targets={wanted} names no target; give words, a CSV file, or leave it out")
+        raise MitigateError(f"probe.targets={wanted} names no target; allowed: all, data, a list of words, a CSV file")
     return frame
 
 
 def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         if path.suffix == "":
-            raise one_of("probe.targets file or list", str(path), ["[lawyer,nurse]", "FILE.csv"])
+            raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
         raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:

@@ -27,8 +27,7 @@ def verbalise(triples: pl.DataFrame, masking: Masking = "token") -> pl.DataFrame
     masking="token" replaces whole words, and every demographic target in the sentence, their plurals and
     possessives included; "paper" is the paper's substitution: plain substring replacement of the one target
     the statement is about. Raises MitigateError for another masking."""
-    if masking not in MASKINGS:
-        raise one_of("measure.masking", masking, MASKINGS)
+    check(masking)
     if "target" not in triples.columns:
         triples = triples.with_columns(whole_target())
         triples = triples.with_columns(
@@ -42,6 +41,12 @@ def verbalise(triples: pl.DataFrame, masking: Masking = "token") -> pl.DataFrame
         mask_column("statement", masking).alias("masked"),
         mask_column("masked_neutral", masking).alias("masked_neutral"),
     )
+
+
+def check(masking: str) -> None:
+    """Raises MitigateError for a masking that is neither "token" nor "paper"."""
+    if masking not in MASKINGS:
+        raise one_of("measure.masking", masking, MASKINGS)
 
 
 def whole_target() -> pl.Expr:

@@ -1,6 +1,7 @@
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
@@ -9,7 +10,7 @@ from mitigate.targets import choose_targets, targets
 
 def test_the_papers_329() -> None:
     assert Counter(targets().values()) == {"origin": 157, "profession": 120, "gender": 40, "religion": 12}
-    assert choose_targets(None).height == 329
+    assert choose_targets("all").height == 329
 
 
 def test_a_list_keeps_order_and_knows_categories() -> None:
@@ -32,5 +33,10 @@ def test_faults(tmp_path: Path) -> None:
         choose_targets(tmp_path / "absent.csv")
     with pytest.raises(MitigateError, match="names no target"):
         choose_targets([])
-    with pytest.raises(MitigateError, match="allowed: "):
+    with pytest.raises(MitigateError, match="unknown probe.targets 'everyone'; allowed: all, data, "):
         choose_targets("everyone")
+
+
+def test_those_the_training_triples_speak_of() -> None:
+    triples = pl.DataFrame({"split": ["train", "train", "test"], "head": ["nurse", "dog", "boy"], "tail": ["x", "italy", "y"]})
+    assert choose_targets("data", triples)["target"].to_list() == ["italy", "nurse"]

@@ -1,27 +1,32 @@
-"""What every recipe needs around its stages: the run folder named by what the run is, the record in W&B, and a
-line on the terminal for each stage."""
+"""What every recipe needs around its stages: the run folder, named by what the run is; the record in W&B; a line on
+the terminal for each stage; and the rehearsal that tells what is still to be done."""
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import polars as pl
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
-from mitigate.store import Result, Run, as_json, digest_of, read_json, write
-from mitigate.tracking import Tracking, open_tracking
+from mitigate.errors import MitigateError
+from mitigate.store import NotComputed, Result, Run, as_json, digest_of, read_json, write
+from mitigate.tracking import NoTracking, Tracking, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
 SURROUNDINGS = {
     "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "recipe", "experiment"),
-    "data": ("root", "load"),
+    "data": ("root", "load", "missing"),
     "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
 }
+PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 
 
 class Job:
@@ -44,54 +49,86 @@ class Job:
         leaves: Sequence[str] = (),
     ) -> Result:
         """Run.stage with a line on the terminal."""
-        if OmegaConf.is_config(settings):
-            settings = OmegaConf.to_container(settings, resolve=True)
-        result = self.run.stage(name, compute, needs=needs, settings=settings, code=code, leaves=leaves)
-        took = "kept from before" if result.from_cache else f"{result.seconds:6.1f} s"
-        say(f"  {name:<12}{took:>18}   {_size(result)}")
+        result = self.run.stage(name, compute, needs=needs, settings=plain(settings), code=code, leaves=leaves)
+        if not self.run.dry:
+            _say_stage(result)
         return result
 
 
-@contextmanager
-def open_job(config: DictConfig, name: str, inputs: str) -> Iterator[Job]:
-    """The job in its run folder `{name}-{hash}`, where the hash is of the settings and of the inputs' content.
+def perform(
+    config: DictConfig, name: str, inputs: str, stages: Sequence[str], pipeline: Callable[[Job], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Run a recipe's pipeline in the run folder `{name}-{hash}`, the hash being of the settings and the inputs' content.
 
-    The record in W&B is finished with the job, as failed when it fails."""
-    science = without_surroundings(config)
-    folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science, inputs]))[:8]}"
-    run = Run(folder)
-    write(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
-    note_sweep(folder)
+    A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
+    run that is complete is not recorded a second time."""
+    folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), inputs]))[:8]}"
+    say(f"  run folder  {folder}")
+    rehearsal = Run(folder, dry=True)
+    try:
+        metrics = pipeline(Job(config, rehearsal, NoTracking()))
+        complete = rehearsal.finished()
+    except NotComputed:
+        complete = False
+    if config.dry_run:
+        for result in rehearsal.results:
+            _say_stage(result)
+        for stage in stages[len(rehearsal.results) :]:
+            say(f"  {stage:<12}{'to be run':>18}")
+        return None
+    if complete:
+        say("  complete: nothing is left to do")
+        note_sweep(folder)
+        return metrics
+    return _perform(config, Run(folder), pipeline)
+
+
+def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
+    """The pipeline, recorded; the record is finished as failed when the pipeline fails."""
+    write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
+    note_sweep(run.folder)
     tracking = open_tracking(
         config.tracking.mode,
-        folder=folder,
-        run_id=folder.name[-8:] + digest_of(str(folder.absolute()))[:8],
+        folder=run.folder,
+        run_id=run.folder.name[-8:] + digest_of(str(run.folder.absolute()))[:8],
         project=config.tracking.project,
         entity=config.tracking.entity,
-        name=folder.name,
+        name=run.folder.name,
         group=f"{config.data.name}-{config.model.name}",
         job_type=config.recipe.name,
         tags=[f"policy:{config.policy.name}", f"seed:{config.seed}"],
-        config=OmegaConf.to_container(config, resolve=True),
+        config=plain(config),
     )
-    say(f"  run folder  {folder}\n  recorded    {tracking.place}")
+    say(f"  recorded    {tracking.place}")
     failed = True
     try:
-        yield Job(config, run, tracking)
+        metrics = pipeline(Job(config, run, tracking))
+        run.finish(provenance(config, {"stages": [_facts(result) for result in run.results]}))
         failed = False
     finally:
         tracking.finish(failed=failed)
         run.close()
+    return metrics
 
 
-def without_surroundings(config: DictConfig) -> dict[str, Any]:
+def build(node: DictConfig) -> Any:
+    """What a part of the configuration names by `_target_`; its faults as MitigateError, without Hydra's wrapping."""
+    try:
+        return instantiate(node)
+    except InstantiationException as error:
+        if isinstance(error.__cause__, MitigateError | ValueError | OSError):
+            raise MitigateError(str(error.__cause__)) from error
+        raise
+
+
+def science(config: DictConfig) -> dict[str, Any]:
     """The settings that decide what a run finds, as a plain dict."""
-    science: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    settings: dict[str, Any] = plain(config)
     for group, keys in SURROUNDINGS.items():
-        settings = science.get(group, {}) if group else science
+        part = settings.get(group, {}) if group else settings
         for key in keys:
-            settings.pop(key, None)
-    return science
+            part.pop(key, None)
+    return settings
 
 
 def note_sweep(folder: Path) -> None:
@@ -103,42 +140,36 @@ def note_sweep(folder: Path) -> None:
 
 def sweep_id() -> str:
     """The id that the start of a sweep leaves in the environment, which its jobs' processes inherit."""
-    import os
-
     return os.environ.get("MITIGATE_SWEEP", "")
 
 
 def runs_of_sweep(outputs: Path) -> list[Path]:
     """The run folders of the sweep under way, in the order of their jobs."""
-    found = []
-    for path in outputs.glob("*/sweep.json"):
-        note = read_json(path)
-        if note and note["sweep"] == sweep_id():
-            found.append((note["job"], path.parent))
+    notes = [(read_json(path), path.parent) for path in outputs.glob("*/sweep.json")]
+    found = [(note["job"], folder) for note, folder in notes if note and note["sweep"] == sweep_id()]
     return [folder for _, folder in sorted(found)]
+
+
+def command() -> str:
+    """What to type to do this job again; in a sweep, this job of it."""
+    return " ".join(["python -m mitigate", *HydraConfig.get().overrides.task])
 
 
 def provenance(config: DictConfig, more: Mapping[str, Any]) -> dict[str, Any]:
     """What a reader needs to do it again: the command, versions, seed, and what is given besides."""
-    import importlib.metadata as metadata
-
-    packages = (
-        "torch",
-        "transformers",
-        "pytorch-lightning",
-        "vaderSentiment",
-        "hydra-core",
-        "polars",
-        "wandb",
-    )
     return {
-        "command": "python -m mitigate " + " ".join(HydraConfig.get().overrides.task),
+        "command": command(),
+        "seed": config.seed,
         "mitigate": __version__,
         "python": sys.version.split()[0],
-        **{package: metadata.version(package) for package in packages},
-        "seed": config.seed,
+        **{package: metadata.version(package) for package in PACKAGES},
         **more,
     }
+
+
+def plain(node: Any) -> Any:
+    """A part of the configuration as plain lists and dicts; anything else as it is."""
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
 def say(message: str) -> None:
@@ -146,7 +177,11 @@ def say(message: str) -> None:
     print(message, flush=True)
 
 
-def _size(result: Result) -> str:
-    if result.path.suffix == ".parquet":
-        return f"{pl.scan_parquet(result.path).select(pl.len()).collect().item():,} rows"
-    return ""
+def _say_stage(result: Result) -> None:
+    took = "kept from before" if result.from_cache else f"{result.seconds:.1f} s"
+    rows = pl.scan_parquet(result.path).select(pl.len()).collect().item() if result.path.suffix == ".parquet" else None
+    say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
+
+
+def _facts(result: Result) -> dict[str, Any]:
+    return {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}

@@ -1,0 +1,38 @@
+# The commands of a developer; CI runs `make check` in a fresh virtual environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: install demo check lint types test format wheel clean
+
+install: $(VENV)/installed
+
+$(VENV)/installed: pyproject.toml constraints.txt setup.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: install
+	$(BIN)/python -m mitigate -m policy=none,both
+
+check: lint types test
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+test: install
+	$(BIN)/python -m pytest
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+wheel: install
+	$(BIN)/python -m build --wheel
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

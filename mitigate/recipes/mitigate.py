@@ -1,0 +1,109 @@
+"""The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate import filter as filtering
+from mitigate import relations as relation_room
+from mitigate import targets as target_room
+from mitigate import verbalise as verbalising
+from mitigate.filter import Policy
+from mitigate.load.triples_file import Loaded
+from mitigate.recipes import measures, reporting
+from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.relations import Relation, comet_relations
+from mitigate.score import labels as labelling
+from mitigate.store import LabelStore, Result, as_parquet, digest_of
+from mitigate.targets import choose_targets
+from mitigate.triples import Scorer
+from mitigate.verbalise import verbalise
+
+STAGES = ("score", "ledger", "train", "probe", "statements", "likelihood", "metrics", "report")
+WORDING = (relation_room, target_room, verbalising, labelling)  # the sources that decide what is labelled
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is known, read and checked before the first stage."""
+
+    config: DictConfig
+    policy: Policy
+    corpus: Loaded
+    targets: pl.DataFrame  # (target, category)
+    relations: list[Relation]
+    scorers: list[Scorer]
+    cache: LabelStore
+    source: str  # the hash of the corpus and the targets
+
+
+def run(config: DictConfig) -> float | None:
+    """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
+    if config.data.demonstration:
+        say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
+    say(f"mitigate: policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
+    plan = make_plan(config)
+    for notice in plan.corpus.notices:
+        say(f"  note: {notice}")
+    say(
+        f"  {plan.corpus.triples.height:,} triples; {plan.targets.height} targets x {len(plan.relations)} relations "
+        f"x {config.probe.top} = {plan.targets.height * len(plan.relations) * config.probe.top:,} statements to probe"
+    )
+    name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
+    metrics = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan))
+    return metrics.get(config.optimized_metric) if metrics else None
+
+
+def make_plan(config: DictConfig) -> Plan:
+    """Everything the stages need, with all faults of settings and input raised here."""
+    policy = build(config.policy)
+    relations = comet_relations(plain(config.probe.relations))
+    verbalising.check(config.measure.masking)
+    scorers = [build(config.score.sentiment), build(config.score.regard)]
+    corpus = build(config.data.load)
+    targets = choose_targets(plain(config.probe.targets), corpus.triples)
+    source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
+    cache = LabelStore(Path(config.paths.cache) / "labels")
+    return Plan(config, policy, corpus, targets, relations, scorers, cache, source)
+
+
+def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
+    """The stages in their order, each read from the run folder when it is there; returns the metrics."""
+    labelled = score(job, plan, "score", plan.source, plan.corpus.triples)
+    ledger = job.stage(
+        "ledger",
+        lambda _: filtering.apply(plan.policy, labelled.table()),
+        needs=[labelled.digest],
+        settings=plan.config.policy,
+        code=[filtering],
+    )
+    generator = train(job, plan, ledger)
+    probed = probe(job, plan, generator)
+    statements = score(job, plan, "statements", probed.digest, probed.table())
+    likelihood = judge(job, plan, generator, labelled)
+    metrics = job.stage(
+        "metrics",
+        lambda _: measures.measure(plan, ledger.table(), statements.table(), likelihood.table()),
+        needs=[ledger.digest, statements.digest, likelihood.digest],
+        settings=plan.config.measure,
+        code=measures.CODE,
+    )
+    reporting.report(job, plan, ledger, generator, statements, metrics)
+    return metrics.facts()
+
+
+def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame) -> Result:
+    """Triples, or what a probe returned as triples, as statements with their labels."""
+
+    def compute(_: str) -> pl.DataFrame:
+        statements = verbalise(triples, plan.config.measure.masking)
+        for scorer in plan.scorers:
+            statements = labelling.with_labels(statements, scorer, plan.cache)
+        return statements
+
+    settings = {"masking": plan.config.measure.masking, "scorers": [scorer.fingerprint for scorer in plan.scorers]}
+    return job.stage(stage, compute, needs=[source], settings=settings, code=WORDING)
