@@ -5,7 +5,6 @@ import fcntl
 import hashlib
 import inspect
 import json
-import os
 import resource
 import shutil
 import sqlite3
@@ -22,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.files import write
 from mitigate.triples import Labels
 
 NOT_RESULTS = {"manifest.json", "wandb", ".lock", "sweep.json"}  # of a run folder
@@ -232,26 +232,6 @@ class LabelStore:
             yield database
         finally:
             database.close()
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside it, to disk, then in its place.
-
-    Raises MitigateError when the disk is full or the folder cannot be written to."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise MitigateError(
-            f"cannot write {path} ({error.strerror}); make room or choose another place with paths.outputs=DIR. "
-            "What is finished is kept, and the same command goes on from there."
-        ) from error
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

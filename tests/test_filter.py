@@ -44,7 +44,9 @@ def test_reasons_and_weights(labelled: pl.DataFrame, policy: Policy, reasons: li
 
 
 def test_a_policy_that_drops_everything(labelled: pl.DataFrame) -> None:
-    with pytest.raises(MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentiment -1 1"):
+    with pytest.raises(
+        MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentiment -1 1"
+    ):
         apply(Policy("sentiment", ["sentiment"]), labelled[[1, 3]])
 
 

@@ -7,7 +7,8 @@ import pytest
 from mitigate import filter as some_module
 from mitigate import verbalise as other_module
 from mitigate.errors import MitigateError
-from mitigate.store import PartFolder, Run, read_json, write
+from mitigate.files import write
+from mitigate.store import PartFolder, Run, read_json
 
 
 @pytest.fixture
@@ -102,20 +103,6 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(MitigateError, match="cannot write to .*paths.outputs=DIR"):
         Run(tmp_path / "file" / "run")
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "metrics.json"
-    write(path, b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(MitigateError, match="No space left on device"):
-        write(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
 
 
 def test_a_cut_off_record_is_no_record(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from mitigate.verbalise import verbalise
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
-    frame = pl.DataFrame({"head": [head], "relation": [relation], "tail": [tail], **{k: [v] for k, v in columns.items()}})
+    frame = pl.DataFrame(
+        {"head": [head], "relation": [relation], "tail": [tail], **{k: [v] for k, v in columns.items()}}
+    )
     return verbalise(frame, masking).row(0, named=True)  # type: ignore[arg-type]
 
 

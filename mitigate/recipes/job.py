@@ -17,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
 from mitigate.errors import MitigateError
-from mitigate.store import NotComputed, Result, Run, as_json, digest_of, read_json, write
+from mitigate.files import write
+from mitigate.store import NotComputed, Result, Run, as_json, digest_of, read_json
 from mitigate.tracking import NoTracking, Tracking, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.

@@ -10,7 +10,7 @@ def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
     reasons).
 
     weight is the sum of the kept rows' weights, share_dropped in percent, reasons a text such as
-    "sentiment +1 (12), regard -1 (3)", the commonest first. Rows where `by` is null are left out."""
+    "sentiment +1 (12); regard -1 (3)", the commonest first. Rows where `by` is null are left out."""
     rows = ledger.filter(pl.col(by).is_not_null())
     counts = rows.group_by(by).agg(
         input=pl.len(), kept=KEPT.sum(), dropped=(~KEPT).sum(), weight=pl.col("weight").cast(pl.Float64).sum()
@@ -28,7 +28,7 @@ def _reasons(rows: pl.DataFrame, by: str) -> pl.DataFrame:
         .len()
         .sort("len", "reason", descending=[True, False])
         .group_by(by, maintain_order=True)
-        .agg(reasons=pl.format("{} ({})", "reason", "len").str.join(", "))
+        .agg(reasons=pl.format("{} ({})", "reason", "len").str.join("; "))
     )
 
 

@@ -37,8 +37,7 @@ HARMS = (
         "neutral sentiment, variance",
         "down",
         2,
-        "The variance of that percentage over targets. Lower means less disparity: targets are spoken of more "
-        "alike.",
+        "The variance of that percentage over targets. Lower means less disparity: targets are spoken of more alike.",
     ),
     Measure(
         "NRM",
@@ -114,10 +113,10 @@ def categories(keys: Iterable[str]) -> list[str]:
 
 
 def number(value: Value, decimals: int = 2) -> str:
-    """The number as shown: thousands apart, and a dash where there is none."""
+    """The number as shown: thousands apart, a true minus, and a dash where there is none."""
     if not isinstance(value, int | float) or value != value:
         return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}"
+    return (f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}").replace("-", "−")
 
 
 def interval(metrics: Metrics, key: str, decimals: int = 2) -> str:
