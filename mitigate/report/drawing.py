@@ -1,0 +1,76 @@
+"""What all figures share: the palette, the style, and how a figure becomes a file or part of a page."""
+
+import re
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from mitigate.report.saving import save as save_file
+
+# Okabe and Ito's palette, which people with colour blindness can tell apart.
+PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
+INK = "#767676"  # 4.5 : 1 against white and against black; inside a page it becomes the page's text colour
+TEXT_SIZE, SMALL = 9, 8  # points
+
+styled = matplotlib.rc_context(
+    {
+        "axes.axisbelow": True,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "axes.linewidth": 0.6,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "figure.constrained_layout.use": True,
+        "font.family": "sans-serif",
+        "font.size": TEXT_SIZE,
+        "grid.color": INK,
+        "grid.alpha": 0.25,
+        "grid.linewidth": 0.5,
+        "legend.fontsize": SMALL,
+        "legend.frameon": False,
+        "savefig.transparent": True,
+        "svg.fonttype": "none",  # text stays text: small, searchable, in the page's font
+        "svg.hashsalt": "mitigate",  # the same figure, the same ids
+        "text.color": INK,
+        "text.parse_math": False,  # a target's name is no formula, whatever dollar signs it has
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+)
+"""Decorates a function that draws: matplotlib's settings are the project's own while it runs."""
+
+NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
+@styled
+def svg(figure: Figure, name: str = "figure", alt: str = "") -> str:
+    """The figure as an <svg> element for a page, always the same text for the same figure.
+
+    `name` is put before every id, so that several figures can share a page; `alt` says what one would see.
+    Width and height are left to the page; greys follow its text colour."""
+    text = _bytes(figure, format="svg", metadata=NO_METADATA).decode()
+    inner = text[text.index(">", text.index("<svg")) + 1 :]
+    inner = re.sub(r'\bid="|(?<=href=")#|(?<=url\()#', lambda found: f"{found.group()}{name}-", inner)
+    width, height = 72 * figure.get_size_inches()
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(alt)}" {NAMESPACES}>'
+    return head + inner.replace(INK.lower(), "currentColor").strip()
+
+
+@styled
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write the figure as path.png and path.svg; their folder is made."""
+    return [
+        save_file(path.with_name(f"{path.name}.png"), _bytes(figure, format="png", dpi=200)),
+        save_file(path.with_name(f"{path.name}.svg"), _bytes(figure, format="svg", metadata=NO_METADATA)),
+    ]
+
+
+def _bytes(figure: Figure, **options: Any) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, **options)
+    return buffer.getvalue()

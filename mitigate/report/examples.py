@@ -1,0 +1,25 @@
+"""A few statements of each target for people to look at: the most strongly labelled, so an extreme choice."""
+
+import polars as pl
+
+from mitigate.triples import FAVOURITISM, PREJUDICE
+
+COLUMNS = ("target", "category", "statement", "sentiment", "regard")
+
+
+def examples(statements: pl.DataFrame, per_target: int = 6) -> pl.DataFrame:
+    """(target, category, statement, sentiment, regard) of the polarised statements with the greatest strength, at most
+    `per_target` distinct ones of each target, by target."""
+    scorers = [name for name in ("sentiment", "regard") if name in statements.columns]
+    strengths = [
+        pl.when(pl.col(name).is_in([PREJUDICE, FAVOURITISM])).then(pl.col(f"{name}_strength").abs()) for name in scorers
+    ]
+    return (
+        statements.with_columns(strength=pl.max_horizontal(strengths))
+        .drop_nulls(["target", "strength"])
+        .unique(["target", "statement"], keep="first", maintain_order=True)
+        .sort("target", "strength", "statement", descending=[False, True, False])
+        .group_by("target", maintain_order=True)
+        .head(per_target)
+        .select(name for name in COLUMNS if name in statements.columns)
+    )

@@ -1,0 +1,49 @@
+"""What the numbers of one run say in plain sentences, and no more than they say."""
+
+from collections.abc import Iterator
+from math import sqrt
+
+from mitigate.report.legend import TEMPLATE_PREFIX, Metrics
+
+SCORERS = {"sentiment": ("NSM", "NSV"), "regard": ("NRM", "NRV")}
+
+
+def findings(metrics: Metrics) -> list[str]:
+    """The headline first; empty when nothing was measured."""
+    return [sentence for sentence in _sentences(metrics) if sentence]
+
+
+def _sentences(metrics: Metrics) -> Iterator[str]:
+    means = _numbers(metrics, "", 0)
+    if not means:
+        return
+    yield (
+        f"On average over targets, {_list(means, '{:.1f} % of the statements are neutral in {}')}. "
+        "The rest praise or blame a whole group."
+    )
+    spreads = {scorer: sqrt(variance) for scorer, variance in _numbers(metrics, "", 1).items()}
+    if spreads:
+        yield (
+            "Targets are not spoken of alike: their percentages have a standard deviation of "
+            f"{_list(spreads, '{:.1f} points in {}')}."
+        )
+    neutral = _numbers(metrics, TEMPLATE_PREFIX["neutral"], 0)
+    if neutral:
+        yield (
+            "With the relations' phrases made neutral the same statements come to "
+            f"{_list(neutral, '{:.1f} % in {}')}: the difference is the template's doing, not the statements'."
+        )
+
+
+def _numbers(metrics: Metrics, prefix: str, place: int) -> dict[str, float]:
+    """Scorer -> its mean (place 0) or variance (1) over targets, where it was measured."""
+    values = {scorer: metrics.get(prefix + keys[place]) for scorer, keys in SCORERS.items()}
+    return {scorer: float(value) for scorer, value in values.items() if isinstance(value, int | float)}
+
+
+def _list(numbers: dict[str, float], pattern: str) -> str:
+    """The first number in the full pattern, the second only with what differs: "61.2 % ... sentiment and 74.5 %
+    in regard"."""
+    (scorer, value), *more = numbers.items()
+    unit = " %" if "%" in pattern else ""
+    return pattern.format(value, scorer) + "".join(f" and {other:.1f}{unit} in {name}" for name, other in more)

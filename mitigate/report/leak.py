@@ -1,0 +1,21 @@
+"""The template leak: how much of a label is the relation's phrase, and not what the statement says."""
+
+import polars as pl
+
+from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
+
+
+def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
+    """For each relation: (relation, statements, paper, neutral, difference), the largest difference first.
+
+    paper and neutral are the percentages of its statements with a polarised label under either template."""
+    columns = {template: label_columns(scorer, template)[0] for template in TEMPLATES}
+    polarised = {
+        template: 100 * pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() for template, column in columns.items()
+    }
+    return (
+        statements.group_by("relation")
+        .agg(statements=pl.len(), **polarised)
+        .with_columns(difference=pl.col("paper") - pl.col("neutral"))
+        .sort(pl.col("difference").abs(), "relation", descending=[True, False])
+    )

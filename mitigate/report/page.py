@@ -1,0 +1,151 @@
+"""A run as one HTML page that needs nothing beside it: no script, style, font or picture from elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from mitigate.report import drawing, legend
+from mitigate.report.examples import examples
+from mitigate.report.findings import findings
+from mitigate.report.gallery import GROUPS, Picture, gallery
+from mitigate.report.leak import leak
+from mitigate.report.ledger import dropped_examples, summary
+from mitigate.report.saving import save
+from mitigate.triples import TEMPLATES, label_columns
+
+SCORERS = ("sentiment", "regard")
+MOST_LEAKS = 10  # relations named in the section on the templates
+
+
+class Stage(NamedTuple):
+    name: str
+    seconds: float
+    from_cache: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page tells. Whatever a run does not have stays empty, and its section is left out."""
+
+    name: str  # the run folder's
+    command: str  # what to type to do it again
+    demonstration: bool
+    metrics: legend.Metrics
+    targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """By label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
+    (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
+    statements: pl.DataFrame | None = None  # labelled
+    ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
+    stages: Sequence[Stage] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
+    notices: Sequence[str] = ()  # what a reader must know before believing the numbers
+
+
+def write(path: Path, report: Report) -> Path:
+    """Write the page, whole or not at all."""
+    return save(path, render(report))
+
+
+def render(report: Report) -> str:
+    """The page's HTML, always the same for the same report."""
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            report=report,
+            legend=legend,
+            sentences=findings(report.metrics),
+            categories=legend.categories(report.metrics),
+            groups=GROUPS,
+            pictures=_by_group(gallery(report.targets, report.ledger)),
+            quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
+            quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
+            facts=_flat(report.facts),
+            **_of_targets(report.targets),
+            **_of_statements(report.statements),
+            **_of_ledger(report.ledger),
+        )
+    )
+
+
+def _quality_subsets(metrics: legend.Metrics, measures: Sequence[legend.Measure]) -> list[str]:
+    return [
+        subset
+        for subset in legend.SUBSETS
+        if any(legend.quality_key(measure, subset) in metrics for measure in measures)
+    ]
+
+
+def _by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
+    groups: dict[str, list[Picture]] = {}
+    for picture in pictures:
+        groups.setdefault(picture.group, []).append(picture)
+    return groups
+
+
+def _of_targets(frames: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+    """The table of targets: the first frame's rows, each with its percentages under every label column."""
+    values = {column: {row["target"]: row for row in frame.iter_rows(named=True)} for column, frame in frames.items()}
+    first = next(iter(values.values()), {})
+    rows = [
+        {**row, "labels": {column: values[column].get(target, {}) for column in values}}
+        for target, row in sorted(first.items())
+    ]
+    return {"target_rows": rows, "label_columns": {column: _label_name(column) for column in frames}}
+
+
+def _label_name(column: str) -> tuple[str, str]:
+    """The scorer and the template of a label column: "regard_neutral" is ("regard", "neutral")."""
+    names = {label_columns(scorer, template)[0]: (scorer, template) for scorer in SCORERS for template in TEMPLATES}
+    return names[column]
+
+
+def _of_statements(statements: pl.DataFrame | None) -> dict[str, Any]:
+    if statements is None or statements.is_empty():
+        return {"leaks": {}, "examples": {}}
+    both = [scorer for scorer in SCORERS if label_columns(scorer, "neutral")[0] in statements.columns]
+    leaks = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both if "relation" in statements.columns}
+    chosen = examples(statements)
+    return {"leaks": leaks, "examples": chosen.partition_by("target", as_dict=True, maintain_order=True)}
+
+
+def _of_ledger(ledger: pl.DataFrame | None) -> dict[str, Any]:
+    if ledger is None or ledger.is_empty():
+        return {"summaries": {}, "dropped": None}
+    summaries = {by: summary(ledger, by) for by in ("reason", "relation", "target")}
+    return {"summaries": summaries, "dropped": dropped_examples(ledger)}
+
+
+def _flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested facts as one list: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
+    flat: dict[str, object] = {}
+    for name, value in facts.items():
+        flat |= _flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
+    return flat
+
+
+def _environment() -> Environment:
+    # Tails and statements are other people's words: all is escaped but the figures, which escape their own.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": legend.number, "duration": _duration, "svg": _svg}
+    return environment
+
+
+def _svg(picture: Picture) -> Markup:
+    return Markup(drawing.svg(picture.figure, picture.name, picture.alt))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

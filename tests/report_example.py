@@ -1,0 +1,114 @@
+"""A made-up run for the tests of the report: realistic sizes and shapes, plain words, no claim."""
+
+import numpy as np
+import polars as pl
+
+from mitigate.relations import comet_relations
+from mitigate.report.page import Report, Stage
+from mitigate.targets import targets
+
+SCORERS = ("sentiment", "regard")
+TAILS = ("go to work", "help people", "win a case", "be tired", "make a mistake", "live in house", "laugh", "lie")
+UNTRUSTED = '<script>alert("a & b")</script>'  # would break a page that trusts its texts
+
+
+def statements(per_target: int = 40, num_targets: int = 329, seed: int = 0) -> pl.DataFrame:
+    """Labelled probed statements."""
+    rng = np.random.default_rng(seed)
+    names = list(targets().items())[:: max(1, 329 // num_targets)]
+    relations = comet_relations()
+    size = per_target * len(names)
+    target = np.repeat(np.arange(len(names)), per_target)
+    relation = np.tile(np.arange(per_target) % len(relations), len(names))
+    tail = rng.integers(0, len(TAILS), size)
+    words = [
+        (*names[t], relations[r], UNTRUSTED if place % per_target == 7 else TAILS[k])
+        for place, (t, r, k) in enumerate(zip(target, relation, tail, strict=True))
+    ]
+    frame = pl.DataFrame(
+        {
+            "target": [name for name, *_ in words],
+            "category": [category for _, category, *_ in words],
+            "relation": [relation.name for *_, relation, _ in words],
+            "tail": [tail for *_, tail in words],
+            "statement": [f"{name} {relation.phrase} {tail}" for name, _, relation, tail in words],
+        }
+    )
+    leaning = rng.uniform(-0.35, 0.35, len(names))[target]
+    for scorer in SCORERS:
+        for ending, push in (("", 0.15), ("_neutral", 0.0)):
+            strength = leaning + push * (relation % 5 == 1) + rng.normal(0, 0.3, size)
+            strength = np.where(np.arange(size) % per_target == 7, -0.99, np.clip(strength, -1, 1))
+            label = np.where(strength > 0.4, 1, np.where(strength < -0.4, -1, 0))
+            frame = frame.with_columns(
+                pl.Series(f"{scorer}{ending}", label, pl.Int8),
+                pl.Series(f"{scorer}{ending}_strength", strength, pl.Float32),
+            )
+    return frame
+
+
+def per_target(labelled: pl.DataFrame, column: str) -> pl.DataFrame:
+    share = {"prejudice": -1, "favouritism": 1, "neutral": 0}
+    return labelled.group_by("target", "category", maintain_order=True).agg(
+        statements=pl.len().cast(pl.Int64),
+        **{name: 100 * (pl.col(column) == label).mean() for name, label in share.items()},
+    )
+
+
+def ledger(num_rows: int = 3000, seed: int = 1) -> pl.DataFrame:
+    """What a filter writes: labelled statements with weight and reason."""
+    rng = np.random.default_rng(seed)
+    rows = statements(per_target=40, num_targets=329, seed=seed).head(num_rows).with_row_index("row", offset=1)
+    about = rng.random(rows.height) < 0.3
+    sentiment, regard = rows["sentiment"].to_numpy(), rows["regard"].to_numpy()
+    reasons = [
+        ", ".join(f"{name} {label:+d}" for name, label in zip(SCORERS, pair, strict=True) if label) or "kept"
+        for pair in zip(sentiment, regard, strict=True)
+    ]
+    return rows.with_columns(
+        target=pl.when(pl.Series(about)).then("target"),
+        reason=pl.Series(reasons),
+        weight=pl.Series([float(reason == "kept") for reason in reasons], dtype=pl.Float32),
+    )
+
+
+def metrics(labelled: pl.DataFrame) -> dict[str, float | int | str | None]:
+    """Measures of the statements, with intervals that are made up."""
+    numbers: dict[str, float | int | str | None] = {"seed": 1}
+    for prefix, ending in (("", ""), ("neutral_template/", "_neutral")):
+        for scorer, letter in (("sentiment", "S"), ("regard", "R")):
+            everyone = per_target(labelled, scorer + ending)
+            categories = everyone.partition_by("category", as_dict=True)
+            groups = {"": everyone} | {f"/{category}": rows for (category,), rows in categories.items()}
+            for part, group in groups.items():
+                mean, variance = group["neutral"].mean(), group["neutral"].var(ddof=0)
+                for key, value in ((f"N{letter}M", mean), (f"N{letter}V", variance)):
+                    numbers |= {prefix + key + part: value}
+                    numbers |= {f"{prefix}{key}{part}_low": 0.95 * value, f"{prefix}{key}{part}_high": 1.04 * value}
+    for subset, perplexity in {"all": 9.12, "neutral": 8.4, "polar": 14.07, "target": 11.3}.items():
+        numbers |= {f"quality/perplexity/{subset}": perplexity, f"quality/bits_per_char/{subset}": perplexity / 8}
+        numbers |= {f"quality/bleu2/{subset}": 15.2 - perplexity / 10}
+    return numbers | {"filter/kept": 2100, "filter/dropped": 900, "filter/weight": 2100.0}
+
+
+def report(demonstration: bool = True, per_target_statements: int = 40, num_targets: int = 329) -> Report:
+    labelled = statements(per_target_statements, num_targets)
+    columns = [scorer + ending for scorer in SCORERS for ending in ("", "_neutral")]
+    return Report(
+        name="mitigate-both-sample-comet_minilm-1-3f9ac2",
+        command="python -m mitigate policy=both seed=1",
+        demonstration=demonstration,
+        metrics=metrics(labelled),
+        targets={column: per_target(labelled, column) for column in columns},
+        statements=labelled,
+        ledger=ledger(),
+        stages=[Stage("load", 0.21, False), Stage("score", 12.4, True), Stage("train", 98.6, False)],
+        facts={
+            "seed": 1,
+            "peak memory": "1.9 GiB",
+            "data": {"source": "the project's sample corpus", "licence": "MIT"},
+            "fingerprints": {"filter": "3f9ac2", "train": "b01d77"},
+            "versions": "mitigate 0.1.0, torch 2.13.0, polars 2.1.0",
+        },
+        notices=["The generator gives many targets the same tails: 4 % are distinct across targets."],
+    )

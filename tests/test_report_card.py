@@ -1,0 +1,62 @@
+"""The model card: front matter a hub can read, and the numbers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import report_example
+import yaml
+
+from mitigate.report import card
+
+CARD = card.Card(
+    name="mitigate-both",
+    license="cc-by-sa-4.0",
+    base_model="sentence-transformers/all-MiniLM-L6-v2",
+    data='ConceptNet "train100k"',
+    attribution="Data: ConceptNet, by its contributors, CC BY-SA 4.0.",
+    policy="both",
+    command="python -m mitigate policy=both",
+    demonstration=False,
+    metrics={
+        "NSM": 61.2,
+        "NSM_low": 59.8,
+        "NSM_high": 62.7,
+        "neutral_template/NSM": 70.0,
+        "quality/perplexity/all": 9.1,
+    },
+)
+
+
+def test_front_matter_is_yaml() -> None:
+    _, front, body = card.render(CARD).split("---\n", 2)
+    matter = yaml.safe_load(front)
+    assert matter["license"] == "cc-by-sa-4.0"
+    assert matter["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert matter["language"] == ["en"]
+    assert "comet" in matter["tags"]
+    assert body.lstrip().startswith("# mitigate-both")
+
+
+def test_numbers_stand_in_tables() -> None:
+    text = card.render(CARD)
+    assert "| NSM ↑ neutral sentiment, mean | 61.20 [59.80, 62.70] | 70.00 |" in text
+    assert "| perplexity ↓ | all | 9.10 |" in text
+    assert 'trained on ConceptNet "train100k" after the filter policy `both`' in text
+    assert "by its contributors" in text
+
+
+def test_says_what_was_left_out() -> None:
+    text = card.render(replace(CARD, ledger=report_example.ledger(500)))
+    assert "| sentiment +1, regard -1 |" in text
+    assert "What was left out" not in card.render(CARD)
+
+
+@pytest.mark.parametrize("demonstration", [True, False])
+def test_a_demonstration_says_so(demonstration: bool) -> None:
+    assert ("> **Demonstration.**" in card.render(replace(CARD, demonstration=demonstration))) == demonstration
+
+
+def test_is_the_folders_readme(tmp_path: Path) -> None:
+    assert card.write(tmp_path / "model", CARD) == tmp_path / "model" / "README.md"
+    assert (tmp_path / "model" / "README.md").read_text() == card.render(CARD)

@@ -1,0 +1,188 @@
+"""The page: whole, honest, safe with other people's texts, and free of the network."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+import report_example
+
+from mitigate.report import page
+from mitigate.report.findings import findings
+
+VOID = {"meta", "input", "br", "link", "img"}
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes, text, and faults of nesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def run() -> page.Report:
+    return report_example.report(num_targets=40)
+
+
+@pytest.fixture(scope="module")
+def plain(run: page.Report) -> page.Report:
+    """The run without its targets, so that a page takes no time to draw."""
+    return replace(run, targets={})
+
+
+@pytest.fixture(scope="module")
+def html(run: page.Report) -> str:
+    return page.render(run)
+
+
+@pytest.fixture(scope="module")
+def parsed(html: str) -> Elements:
+    return Elements(html)
+
+
+def test_is_well_formed(parsed: Elements) -> None:
+    assert parsed.faults == []
+    assert parsed.open == []
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+
+
+def test_asks_nothing_of_any_host(html: str, parsed: Elements) -> None:
+    for tag, attributes in parsed.elements:
+        for name in ("src", "href", "xlink:href", "action", "srcset"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+        assert tag not in {"link", "iframe", "object", "img"}
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+    policies = [a["content"] for _, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+
+
+def test_links_lead_somewhere(parsed: Elements) -> None:
+    ids = {attributes.get("id") for _, attributes in parsed.elements}
+    links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
+    assert len(links) == 8
+    assert set(links) <= ids
+
+
+def test_is_accessible(html: str, parsed: Elements) -> None:
+    assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
+    assert all("<caption>" in table.split("</table>")[0] for table in html.split("<table")[1:])
+    sortable = [a for tag, a in parsed.elements if tag == "th" and "aria-sort" in a]
+    buttons = [a for tag, a in parsed.elements if tag == "button"]
+    assert len(sortable) == len(buttons) >= 15
+    assert '<html lang="en">' in html
+
+
+def test_escapes_what_others_wrote(html: str, parsed: Elements) -> None:
+    assert sum(tag == "script" for tag, _ in parsed.elements) == 1
+    escaped = "&lt;script&gt;alert(&#34;a &amp; b&#34;)&lt;/script&gt;"
+    assert html.count(escaped) >= 40
+    assert report_example.UNTRUSTED not in html
+    assert report_example.UNTRUSTED in parsed.text
+
+
+def test_says_what_the_numbers_say(run: page.Report, parsed: Elements) -> None:
+    text = " ".join(parsed.text.split())
+    for sentence in findings(run.metrics):
+        assert sentence in text
+    for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
+        value = run.metrics[key]
+        assert isinstance(value, float)
+        assert f"{value:.2f}" in text
+    assert "DEMONSTRATION" in text
+    assert "4 % are distinct across targets" in text
+    assert "python -m mitigate policy=both seed=1" in text
+    assert "data, licence" in text
+    assert "1 min 39 s" in text
+    assert "non-binary people are missing" in text.lower()
+
+
+def test_a_real_run_is_no_demonstration(plain: page.Report) -> None:
+    assert "DEMONSTRATION" not in page.render(replace(plain, demonstration=False))
+
+
+def test_offensive_examples_are_behind_a_warning(html: str) -> None:
+    before, after = html.split("Examples of dropped triples", 1)
+    assert before.rstrip().endswith("<summary>")
+    assert "content warning" in after.split("</summary>")[0]
+    assert html.count("content warning") == 2
+    assert "<details open" not in html
+
+
+def test_is_the_same_each_time(html: str) -> None:
+    assert page.render(report_example.report(num_targets=40)) == html
+
+
+def test_shows_a_limited_number_of_examples(tmp_path: Path) -> None:
+    full = report_example.report(per_target_statements=100)
+    path = page.write(tmp_path / "run" / "report.html", full)
+    assert path.stat().st_size < 3_000_000
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_parts_a_run_does_not_have_are_left_out() -> None:
+    bare = page.Report(name="audit", command="python -m mitigate recipe=audit", demonstration=False, metrics={})
+    text = " ".join(Elements(page.render(bare)).text.split())
+    assert "This run measured no harms." in text
+    for title in ("What the filter did", "Quality", "Figures", "What the templates add"):
+        assert title not in text
+
+
+def test_empty_frames_are_as_good_as_none(plain: page.Report) -> None:
+    empty = replace(plain, statements=plain.statements.clear(), ledger=plain.ledger.clear())
+    text = Elements(page.render(empty)).text
+    assert "What the filter did" not in text
+    assert "Statements about each target" not in text
+
+
+def test_policy_none_drops_nothing(plain: page.Report) -> None:
+    kept = plain.ledger.with_columns(weight=pl.lit(1.0, pl.Float32), reason=pl.lit("kept"))
+    text = " ".join(Elements(page.render(replace(plain, ledger=kept))).text.split())
+    assert "kept 3,000 and dropped 0 (0.0 %). Nothing was filtered" in text
+    assert "Examples of dropped triples" not in text
+
+
+def test_a_target_nothing_is_said_about_has_a_dash(run: page.Report) -> None:
+    silent = pl.DataFrame({"target": ["zoroastrian"], "category": ["religion"], "statements": [0]})
+    frames = {name: pl.concat([frame, silent], how="diagonal") for name, frame in run.targets.items()}
+    html = page.render(replace(run, targets=frames))
+    row = next(row for row in html.split("<tr") if 'data-search="zoroastrian religion"' in row)
+    assert row.count(">–</td>") == 12
+
+
+def test_findings_are_derived_from_the_numbers() -> None:
+    metrics = {"NSM": 61.2, "NSV": 16.0, "NRM": 74.55, "NRV": 36.0, "neutral_template/NSM": 70.0}
+    assert findings(metrics) == [
+        "On average over targets, 61.2 % of the statements are neutral in sentiment and 74.5 % in regard. "
+        "The rest praise or blame a whole group.",
+        "Targets are not spoken of alike: their percentages have a standard deviation of 4.0 points in sentiment "
+        "and 6.0 in regard.",
+        "With the relations' phrases made neutral the same statements come to 70.0 % in sentiment: the difference is "
+        "the template's doing, not the statements'.",
+    ]
+    assert findings({"seed": 1, "NSM": None}) == []

@@ -1,0 +1,120 @@
+"""Figures: what they draw, that they are the same each time, and what they say in words."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import polars as pl
+import pytest
+import report_example
+
+from mitigate.report import drawing, gallery, plots
+
+SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
+    {
+        "target": ["nurse", "lawyer", "nun", "thief", "$x^{"],
+        "category": ["profession"] * 5,
+        "statements": [10] * 5,
+        "prejudice": [10.0, 30.0, 20.0, 80.0, 40.0],
+        "favouritism": [30.0, 30.0, 60.0, 10.0, 50.0],
+        "neutral": [60.0, 40.0, 20.0, 10.0, 10.0],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def pictures() -> list[gallery.Picture]:
+    run = report_example.report(num_targets=40)
+    return gallery.gallery(run.targets, run.ledger)
+
+
+def test_a_run_has_the_papers_figures(pictures: list[gallery.Picture]) -> None:
+    names = [picture.name for picture in pictures]
+    assert len(set(names)) == len(names)
+    assert {"boxes-sentiment", "boxes-regard_neutral", "regions-regard-religion", "bars-sentiment", "kept"} <= set(
+        names
+    )
+    assert "counts" not in names, "every target has as many statements"
+    assert {picture.group for picture in pictures} <= set(gallery.GROUPS)
+
+
+def test_nothing_to_draw_gives_no_pictures() -> None:
+    empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
+    assert gallery.gallery({}, None) == []
+    assert gallery.gallery({"sentiment": empty}, report_example.ledger(50).with_columns(weight=pl.lit(1.0))) == []
+
+
+def test_svg_is_the_same_each_time_and_stands_alone(pictures: list[gallery.Picture]) -> None:
+    again = gallery.gallery(report_example.report(num_targets=40).targets)
+    for picture, other in zip(pictures, again, strict=False):
+        text = drawing.svg(picture.figure, picture.name, picture.alt)
+        assert text == drawing.svg(other.figure, other.name, other.alt)
+        root = ElementTree.fromstring(text)
+        assert root.attrib["aria-label"] == picture.alt
+        assert not {"width", "height"} & set(root.attrib)
+        assert "<dc:date>" not in text
+        assert "currentColor" in text
+
+
+def test_ids_of_several_figures_do_not_meet(pictures: list[gallery.Picture]) -> None:
+    ids = [
+        found
+        for picture in pictures
+        for found in re.findall(r'\bid="(.*?)"', drawing.svg(picture.figure, picture.name))
+    ]
+    assert len(set(ids)) == len(ids)
+    text = drawing.svg(pictures[0].figure, "first")
+    assert set(re.findall(r'(?:url\(|href=")#(.*?)[)"]', text)) <= set(re.findall(r'\bid="(.*?)"', text))
+
+
+def test_save_writes_png_and_svg(tmp_path: Path) -> None:
+    files = drawing.save(plots.bars(SQUARE), tmp_path / "plots" / "bars")
+    assert [file.name for file in files] == ["bars.png", "bars.svg"]
+    assert files[0].read_bytes().startswith(b"\x89PNG")
+    assert files[1].read_text().startswith("<?xml")
+
+
+def test_regions_are_above_the_upper_quartiles() -> None:
+    assert dict(plots.with_regions(SQUARE).select("target", "region").iter_rows()) == {
+        "nurse": "neither",
+        "lawyer": "neither",
+        "nun": "favouritism",
+        "thief": "prejudice",
+        "$x^{": "neither",
+    }
+    more = SQUARE.vstack(SQUARE.with_columns(prejudice=0.0, favouritism=0.0, target=pl.col("target") + "2"))
+    regions = dict(plots.with_regions(more).select("target", "region").iter_rows())
+    assert regions["$x^{"] == "both"
+
+
+def test_scatter_has_a_point_for_each_target_and_names_the_furthest() -> None:
+    figure = plots.regions(SQUARE, "profession")
+    points = [tuple(point) for drawn in figure.axes[0].collections for point in drawn.get_offsets().tolist()]
+    assert sorted(points) == sorted(SQUARE.select("prejudice", "favouritism").rows())
+    names = [text.get_text() for text in figure.axes[0].texts]
+    assert {"thief", "nun", "$x^{"} <= set(names)
+
+
+def test_bars_go_left_for_prejudice_and_right_for_favouritism() -> None:
+    bars = plots.bars(SQUARE).axes[0].patches
+    assert [bar.get_width() for bar in bars] == [-10.0, -30.0, -20.0, -80.0, -40.0, 30.0, 30.0, 60.0, 10.0, 50.0]
+
+
+def test_boxes_have_the_median_of_each_category() -> None:
+    lines = plots.boxes(SQUARE).axes[0].lines
+    flat = {float(line.get_ydata()[0]) for line in lines if len(set(line.get_ydata())) == 1 and len(line.get_ydata())}
+    assert {30.0} <= flat
+    assert SQUARE["prejudice"].median() == 30.0
+
+
+def test_words_of_a_picture_hold_its_numbers() -> None:
+    by_name = {picture.name: picture for picture in gallery.gallery({"regard": SQUARE})}
+    assert "profession 30.0 % and 30.0 %" in by_name["boxes-regard"].alt
+    assert "Most negative: thief, $x^{, lawyer" in by_name["regions-regard-profession"].alt
+    assert "thief 80.0 % and 10.0 %" in by_name["bars-regard"].alt
+
+
+def test_counts_are_drawn_where_targets_differ() -> None:
+    uneven = SQUARE.with_columns(statements=pl.Series([3, 50, 700, 700, 9000]))
+    (counts,) = (picture for picture in gallery.gallery({"regard": uneven}) if picture.name == "counts")
+    assert "least 3, median 700, most 9,000" in counts.alt

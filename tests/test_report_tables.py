@@ -1,0 +1,145 @@
+"""The table of a run, the ledger's sums, and files of both."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import report_example
+
+from mitigate.report import ledger, legend, tables
+from mitigate.report.leak import leak
+
+ONE = {
+    "NSM": 61.2,
+    "NSM_low": 59.8,
+    "NSM_high": 62.71,
+    "NSM/origin": 60.0,
+    "NSM/origin_low": 55.5,
+    "NSM/origin_high": 66.6,
+    "neutral_template/NRV": 1234.5,
+    "quality/perplexity/all": 9.1,
+    "quality/perplexity/neutral": 8.0,
+    "filter/kept": 2100,
+    "seed": 1,
+}
+OTHER = {"NSM": 64.0, "NSM/origin": None, "filter/kept": 99_000}
+
+
+def test_console_of_one_run() -> None:
+    assert tables.console({"both": ONE}) == (
+        "                                   both\n"
+        "harms, paper's template\n"
+        "  NSM ↑            61.20 [59.80, 62.71]\n"
+        "    origin         60.00 [55.50, 66.60]\n"
+        "harms, phrase neutralised\n"
+        "  NRV ↓         1,234.50\n"
+        "quality, held-out triples\n"
+        "  perplexity ↓      9.10\n"
+        "    neutral         8.00\n"
+        "filter, triples\n"
+        "  kept             2,100"
+    )
+
+
+def test_console_puts_runs_side_by_side() -> None:
+    lines = tables.console({"none": ONE, "both": OTHER}).splitlines()
+    assert lines[0].split() == ["none", "both"]
+    assert lines[2] == "  NSM ↑            61.20 [59.80, 62.71]   64.00"
+    assert lines[3] == "    origin         60.00 [55.50, 66.60]       –"
+    assert lines[-1] == "  kept             2,100                 99,000"
+
+
+@pytest.mark.parametrize("num_runs", [1, 2, 3, 4, 9, 30])
+def test_console_keeps_to_its_width(num_runs: int) -> None:
+    metrics = report_example.metrics(report_example.statements(10))
+    table = tables.console({f"policy=both seed={seed}": metrics for seed in range(num_runs)})
+    assert max(map(len, table.splitlines())) <= 100
+    assert table.count("policy=both") == num_runs
+    assert ("[" in table) == (num_runs <= 3)
+
+
+def test_console_of_nothing_is_only_the_name() -> None:
+    assert tables.console({"empty": {"seed": 3}}).strip() == "empty"
+
+
+def test_measures_as_a_frame() -> None:
+    frame = tables.measures({"none": ONE, "both": OTHER})
+    assert frame.columns[:4] == ["section", "measure", "part", "none"]
+    assert frame.row(1) == ("harms, paper's template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None)
+
+
+def test_csv_and_latex(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None]})
+    assert tables.save_csv(frame, tmp_path / "t" / "m.csv").read_text() == "name_of,NSM ↑\na & b,61.2340\n50 %,\n"
+    written = tables.save_latex(frame, tmp_path / "m.tex", "Measures of run_1").read_text()
+    assert r"\caption{Measures of run\_1}" in written
+    assert r"\begin{tabular}{lr}" in written
+    assert r"name\_of & NSM $\uparrow$ \\" in written
+    assert r"a \& b & 61.23 \\" in written
+    assert r"50 \% & -- \\" in written
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tex", "t"]
+
+
+def test_categories_come_in_the_papers_order() -> None:
+    keys = [
+        "NSM",
+        "NSM/own",
+        "NSM/religion",
+        "NSM/origin",
+        "NSM/origin_low",
+        "neutral_template/NRV/gender",
+        "quality/x/y",
+    ]
+    assert legend.categories(keys) == ["origin", "gender", "religion", "own"]
+
+
+LEDGER = pl.DataFrame(
+    {
+        "row": [1, 2, 3, 4, 5],
+        "relation": ["IsA", "IsA", "IsA", "HasA", "IsA"],
+        "target": ["nurse", None, "nurse", "lawyer", None],
+        "statement": ["s1", "s2", "s3", "s4", "s5"],
+        "weight": pl.Series([1.0, 0.0, 0.0, 0.5, 0.0], dtype=pl.Float32),
+        "reason": ["kept", "regard -1", "sentiment +1", "kept", "sentiment +1"],
+    }
+)
+
+
+def test_ledger_by_relation() -> None:
+    assert ledger.summary(LEDGER, "relation").rows() == [
+        ("IsA", 4, 1, 3, 1.0, 75.0, "sentiment +1 (2); regard -1 (1)"),
+        ("HasA", 1, 1, 0, 0.5, 0.0, None),
+    ]
+
+
+def test_ledger_by_target_leaves_out_triples_about_none() -> None:
+    assert ledger.summary(LEDGER, "target")["target"].to_list() == ["nurse", "lawyer"]
+
+
+def test_ledger_by_reason() -> None:
+    assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == [
+        ("kept", 2, 0),
+        ("sentiment +1", 2, 2),
+        ("regard -1", 1, 1),
+    ]
+
+
+def test_examples_are_spread_over_the_resource() -> None:
+    rows = pl.DataFrame(
+        {
+            "row": range(100),
+            "relation": "IsA",
+            "statement": "s",
+            "weight": 0.0,
+            "reason": ["regard -1"] * 90 + ["sentiment +1"] * 10,
+        }
+    )
+    chosen = ledger.dropped_examples(rows, per_reason=3)
+    assert chosen["row"].to_list() == [0, 30, 60, 90, 94, 98]
+
+
+def test_leak_is_what_the_phrase_adds() -> None:
+    labelled = pl.DataFrame(
+        {"relation": ["CapableOf", "CapableOf", "IsA"], "sentiment": [1, 1, 2], "sentiment_neutral": [0, -1, 0]}
+    )
+    assert leak(labelled, "sentiment").rows() == [("CapableOf", 2, 100.0, 50.0, 50.0), ("IsA", 1, 0.0, 0.0, 0.0)]
