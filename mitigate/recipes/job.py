@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import write
-from mitigate.store import NotComputed, Result, Run, as_json, digest_of, read_json
+from mitigate.store import NotComputedError, Result, Run, as_json, digest_of, read_json
 from mitigate.tracking import NoTracking, Tracking, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
@@ -69,7 +69,7 @@ def perform(
     try:
         metrics = pipeline(Job(config, rehearsal, NoTracking()))
         complete = rehearsal.finished()
-    except NotComputed:
+    except NotComputedError:
         complete = False
     if config.dry_run:
         for result in rehearsal.results:

@@ -1,6 +1,6 @@
 """The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
 
-from collections.abc import Mapping
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,22 @@ from mitigate.load.triples_file import Loaded
 from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, build, perform, plain, say
 from mitigate.relations import Relation, comet_relations
+from mitigate.probe import comet as probing
+from mitigate.probe import likelihood as judging
 from mitigate.score import labels as labelling
-from mitigate.store import LabelStore, Result, as_parquet, digest_of
+from mitigate.store import LabelStore, PartFolder, Result, as_parquet, digest_of
 from mitigate.targets import choose_targets
+from mitigate.train import batches, checkpoints
+from mitigate.train import comet as training
 from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
+from models import beam, comet, decoder, encoding, layouts, minilm, packing, top_tokens, tree
+from models.comet import Comet
 
 STAGES = ("score", "ledger", "train", "probe", "statements", "likelihood", "metrics", "report")
+NETWORK = (comet, decoder, encoding, layouts, minilm, packing)
+SEARCH = (beam, top_tokens, tree)
+MODEL_FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 WORDING = (relation_room, target_room, verbalising, labelling)  # the sources that decide what is labelled
 
 
@@ -107,3 +116,53 @@ def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame) 
 
     settings = {"masking": plan.config.measure.masking, "scorers": [scorer.fingerprint for scorer in plan.scorers]}
     return job.stage(stage, compute, needs=[source], settings=settings, code=WORDING)
+
+
+def train(job: Job, plan: Plan, ledger: Result) -> Result:
+    """The generator, retrained on what the ledger keeps; in the run folder as model/."""
+    trainer = plain(plan.config.trainer)
+    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy")}
+
+    def compute(fingerprint: str) -> dict[str, Any]:
+        rows = ledger.table().filter(pl.col("weight") > 0, "valid")
+        generator: Comet = build(plan.config.model.init)
+        fitted = training.fit(
+            generator,
+            _examples(rows.filter(split="train")),
+            training.Settings(**trainer, seed=plan.config.seed),
+            job.folder / "checkpoints",
+            fingerprint=fingerprint,
+            dev=_examples(rows.filter(split="dev")),
+            log=lambda values, step: job.tracking.log(values, step, "train"),
+            **where,
+        )
+        _save(generator, job.folder / "model")
+        shutil.rmtree(job.folder / "checkpoints")
+        return fitted._asdict()
+
+    settings = {**trainer, "checkpoint_every": None, "model": plain(plan.config.model), "seed": plan.config.seed}
+    leaves = [f"model/{name}" for name in MODEL_FILES]
+    code = (training, batches, checkpoints, *NETWORK)
+    return job.stage("train", compute, needs=[ledger.digest], settings=settings, code=code, leaves=leaves)
+
+
+def probe(job: Job, plan: Plan, generator: Result) -> Result:
+    """What the generator says of every target, for every relation."""
+    settings = plain(plan.config.probe)
+    search = {name: settings[name] for name in ("beams", "top", "max_length", "precision")}
+    phrases = [(relation.name, relation.phrase) for relation in plan.relations]
+
+    def compute(fingerprint: str) -> pl.DataFrame:
+        parts = PartFolder(job.folder / "parts" / fingerprint[:16])
+        probing.probe(Comet.load(job.folder / "model"), plan.targets, phrases, parts=parts, **search)
+        probed = pl.concat(list(parts))
+        shutil.rmtree(job.folder / "parts")
+        return probed
+
+    return job.stage(
+        "probe",
+        compute,
+        needs=[generator.digest, digest_of(as_parquet(plan.targets)), str(phrases)],
+        settings=search,
+        code=(probing, *SEARCH, *NETWORK),
+    )
