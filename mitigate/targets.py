@@ -23,6 +23,13 @@ def targets() -> dict[str, str]:
         return {row["target"]: row["category"] for row in csv.DictReader(lines)}
 
 
+@cache
+def clusters() -> dict[str, str]:
+    """Target -> the word it is an inflection of (hers -> she), for targets that share one, from data/clusters.csv."""
+    with files("mitigate").joinpath("data/clusters.csv").open(encoding="utf-8") as lines:
+        return {row["target"]: row["cluster"] for row in csv.DictReader(lines)}
+
+
 def choose_targets(wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None) -> pl.DataFrame:
     """The targets to probe, (target, category): "all" 329, those that are the whole head or tail of a training triple
     ("data"), those of a list, or those of a CSV file.

@@ -1,15 +1,109 @@
 """Every figure of a run, from its tables, as the one flat object that metrics.json holds."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from mitigate.measure import harms, quality
-from mitigate.triples import TEMPLATES, label_columns
+from mitigate.measure import bootstrap, harms, quality, uncertainty
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.targets import clusters
+from mitigate.triples import NEUTRAL, OTHER, TEMPLATES, label_columns
 
 if TYPE_CHECKING:
     from mitigate.recipes.mitigate import Plan
 
-CODE = (harms, quality)
+CODE = (harms, quality, uncertainty, bootstrap)
 SCORERS = ("sentiment", "regard")
 PREFIX = {"paper": "", "neutral": "neutral_template/"}
+FEW_DISTINCT_TAILS = 20.0  # percent; with fewer the generator hardly listens to the target
+
+
+def measure(
+    plan: "Plan", ledger: pl.DataFrame, statements: pl.DataFrame, likelihood: pl.DataFrame, generated: pl.DataFrame
+) -> dict[str, Any]:
+    """All metrics: harms with intervals under both templates, quality on four subsets of the held-out valid
+    triples, what the filter kept, and counts."""
+    settings = plan.config.measure
+    intervals = Bootstrap(settings.confidence, settings.resamples, plan.config.seed)
+    metrics: dict[str, Any] = {"seed": plan.config.seed, "policy": plan.policy.name, "data": plan.config.data.name}
+    metrics |= {"model": plan.config.model.name, "fingerprint": plan.source}
+    tables = per_target_tables(statements, plan.targets, settings.empty_targets)
+    metrics |= _harms(tables, intervals)
+    frequent = harms.without_rare_relations(statements, _train_counts(ledger))
+    if frequent.height < statements.height:
+        without = per_target_tables(frequent, plan.targets, settings.empty_targets)
+        metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without).items()}
+    metrics |= _quality(ledger, likelihood, generated)
+    metrics |= _filter(ledger)
+    metrics |= harms.counts(tables["sentiment"])
+    metrics["distinct_tails"] = quality.distinct_tails(statements)
+    return metrics
+
+
+def per_target_tables(
+    statements: pl.DataFrame, targets: pl.DataFrame, empty_targets: harms.EmptyTargets
+) -> dict[str, pl.DataFrame]:
+    """One row a target with its percentages, by label column: "sentiment", "sentiment_neutral", "regard" ..."""
+    columns = [label_columns(scorer, template)[0] for scorer in SCORERS for template in TEMPLATES]
+    return {column: harms.per_target(statements, column, targets, empty_targets) for column in columns}
+
+
+def notices(metrics: Mapping[str, Any], statements: pl.DataFrame, targets: pl.DataFrame) -> list[str]:
+    """What a reader must know before believing the numbers."""
+    found = []
+    if metrics["distinct_tails"] < FEW_DISTINCT_TAILS:
+        found.append(
+            f"Only {metrics['distinct_tails']:.1f} % of the generated tails are distinct across targets: this generator "
+            "says much the same of everybody, so its numbers say little about harm."
+        )
+    table = harms.per_target(statements, "sentiment", targets)
+    if few := uncertainty.few_targets(table, clusters()):
+        found.append(
+            f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): intervals of these categories are "
+            "narrower than they should be."
+        )
+    found.append("One trained model is one draw: a difference from another run needs several seeds to mean the policy.")
+    return found
+
+
+def _harms(tables: Mapping[str, pl.DataFrame], intervals: Bootstrap | None = None) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    for scorer in SCORERS:
+        for template in TEMPLATES:
+            table = tables[label_columns(scorer, template)[0]]
+            found = harms.neutral_metrics(table, scorer)
+            if intervals is not None:
+                found |= uncertainty.neutral_intervals(table, scorer, clusters(), intervals)
+                found |= {f"{scorer}/{key}": value for key, value in harms.overgeneralisation(table).items()}
+                found |= {
+                    f"{scorer}/{key}": value
+                    for key, value in harms.disparity(table).items()
+                    if not key.startswith("D_R")  # equal by design: every target is asked the same questions
+                }
+            metrics |= {PREFIX[template] + key: value for key, value in found.items()}
+    return metrics
+
+
+def subsets() -> dict[str, pl.Expr]:
+    """The held-out triples that each quality figure is on. Neutral is neutral under both scorers with the phrase
+    neutralised: what the phrase alone would make polar is not."""
+    neutral = pl.all_horizontal(
+        pl.col(label_columns(scorer, "neutral")[0]).is_in([NEUTRAL, OTHER]) for scorer in SCORERS
+    )
+    return {"all": pl.lit(True), "neutral": neutral, "polar": ~neutral, "target": pl.col("target").is_not_null()}
+
+
+def _train_counts(ledger: pl.DataFrame) -> dict[str, int]:
+    train = ledger.filter(pl.col("split") == "train")
+    return dict(train["relation"].value_counts().iter_rows())
+
+
+def _filter(ledger: pl.DataFrame) -> dict[str, Any]:
+    train = ledger.filter(pl.col("split") == "train")
+    kept = train.filter(pl.col("weight") > 0)
+    return {
+        "filter/kept": kept.height,
+        "filter/dropped": train.height - kept.height,
+        "filter/weight": float(train["weight"].cast(pl.Float64).sum()),
+    }

@@ -12,6 +12,7 @@ from mitigate import filter as filtering
 from mitigate import relations as relation_room
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
+from mitigate.errors import one_of
 from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
 from mitigate.recipes import measures, reporting
@@ -72,12 +73,19 @@ def make_plan(config: DictConfig) -> Plan:
     policy = build(config.policy)
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
-    scorers = [build(config.score.sentiment), build(config.score.regard)]
+    scorers = [build_scorer(config.score, role) for role in ("sentiment", "regard")]
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples)
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
     return Plan(config, policy, corpus, targets, relations, scorers, cache, source)
+
+
+def build_scorer(score: DictConfig, role: str) -> Scorer:
+    """The scorer that score.sentiment or score.regard names. Raises MitigateError for one that is not in the list."""
+    if score[role] not in score.scorers:
+        raise one_of(f"score.{role}", score[role], score.scorers)
+    return build(score.scorers[score[role]])
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:

@@ -3,87 +3,161 @@
 The n-grams are taught by the other classifier on statements of train100k that nobody has labelled."""
 
 import os
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.load.triples_file import read_triples
-from mitigate.recipes import regard_card
+from mitigate.recipes import regard_card, regard_figures
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.relations import relations
-from mitigate.score.regard import labels
-from mitigate.store import as_parquet, digest_of
+from mitigate.store import Result, as_parquet, digest_of, write
 from mitigate.targets import targets
 from mitigate.train import regard as training
-from mitigate.train import regard_data, regard_ngram
+from mitigate.train import regard_data
+from mitigate.train import regard_ngram as ngram_training
 from mitigate.verbalise import MASK, mask_column
 from models.minilm import locate
 from models.regard import minilm, ngram
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
 
-STAGES = ("minilm", "taught", "ngram", "figures", "cards")
+STAGES = ("minilm", "taught", "ngram", "metrics")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All that is learnt from or measured on."""
+
+    labelled: pl.DataFrame  # text, label, part
+    crowd: pl.DataFrame  # resource, sentence, votes, masked
+    unlabelled: list[str]
+
+    def digest(self) -> str:
+        """The hash of their content."""
+        votes = self.crowd.select("resource", "masked", pl.col("votes").cast(pl.List(pl.String)).list.join(" "))
+        return digest_of(as_parquet(self.labelled) + as_parquet(votes) + "\n".join(self.unlabelled).encode())
 
 
 def run(config: DictConfig) -> float | None:
     """Train both classifiers and measure them; returns the macro-F1 of minilm on unseen targets."""
-    root = data_root(config.data.root)
-    crowd = with_masks(regard_data.read_crowd(root / "humans"))
-    labelled = regard_data.read_labelled(root / "regard", kept_out=crowd["paper"].explode().to_list())
-    texts = unlabelled(root, labelled)
-    say(f"regard: {len(labelled):,} labelled texts, {len(texts):,} without a label, seed {config.seed}")
-    source = digest_of(as_parquet(labelled) + as_parquet(crowd.select("sentence", "votes")) + "\n".join(texts).encode())
+    texts = read_texts(data_root(config.data.root))
+    parts = texts.labelled["part"].value_counts(sort=True).iter_rows()
+    say(f"regard: seed {config.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
     name = f"{config.recipe.name}-seed{config.seed}"
-    metrics = perform(config, name, source, STAGES, lambda job: pipeline(job, source, labelled, crowd, texts))
+    metrics = perform(config, name, texts.digest(), STAGES, lambda job: pipeline(job, texts))
     return metrics["minilm/test/macro_f1"] if metrics else None
 
 
-def pipeline(job: Job, source: str, labelled: pl.DataFrame, crowd: pl.DataFrame, texts: list[str]) -> dict[str, Any]:
+def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
     """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
-    encoder, settings = locate(), plain(job.config.recipe)
-    folders = {name: job.folder / name for name in ("minilm", "ngram")}
-
-    def train_minilm(_: str) -> dict[str, Any]:
-        found = training.fit_minilm(labelled, encoder, seed=job.config.seed, **settings["minilm"])
-        found.save(folders["minilm"])
-        return {"trained": sum(value.numel() for value in found.trained().values())}
-
-    def teach(_: str) -> pl.DataFrame:
-        probabilities = MiniLMClassifier.load(folders["minilm"], encoder).probabilities(texts)
-        return pl.DataFrame({"text": texts, "probabilities": probabilities})
-
-    def train_ngram(_: str) -> dict[str, Any]:
-        told = taught.table()
-        found = regard_ngram.fit_ngram(
-            labelled, told["text"].to_list(), told["probabilities"].to_numpy(), seed=job.config.seed, **settings["ngram"]
-        )
-        found.save(folders["ngram"])
-        return {"trained": found.weight.size + found.bias.size}
-
-    def measure(_: str) -> dict[str, Any]:
-        shipped = {
-            "minilm": MiniLMClassifier.load(folders["minilm"], encoder),
-            "ngram": NgramClassifier.load(folders["ngram"]),
-        }
-        return {
-            f"{name}/{key}": value
-            for name, classifier in shipped.items()
-            for key, value in figures(classifier, labelled, crowd).items()
-        }
-
-    code = [training, regard_data, minilm]
+    settings = plain(job.config.recipe)
     first = job.stage(
-        "minilm", train_minilm, needs=[source], settings=settings["minilm"], code=code, leaves=["minilm"]
+        "minilm",
+        lambda _: train_minilm(job, texts, settings["minilm"]),
+        needs=[texts.digest()],
+        settings=[job.config.seed, settings["minilm"]],
+        code=[training, minilm],
+        leaves=["minilm/model.safetensors", "minilm/config.json"],
     )
-    taught = job.stage("taught", teach, needs=[first.digest], code=[minilm])
-    code = [regard_ngram, ngram]
+    taught = job.stage("taught", lambda _: teach(job, texts), needs=[first.digest], code=[minilm])
     second = job.stage(
-        "ngram", train_ngram, needs=[taught.digest], settings=settings["ngram"], code=code, leaves=["ngram"]
+        "ngram",
+        lambda _: train_ngram(job, texts, taught, settings["ngram"]),
+        needs=[taught.digest],
+        settings=[job.config.seed, settings["ngram"]],
+        code=[ngram_training, ngram],
+        leaves=["ngram/model.safetensors"],
     )
-    metrics = job.stage("metrics", measure, needs=[first.digest, second.digest], code=[regard_figures])
-"""
-"""
+    metrics = job.stage(
+        "metrics", lambda _: measure(job, texts), needs=[first.digest, second.digest], code=[regard_figures]
+    )
+    if not job.run.dry:
+        job.tracking.summarise(metrics.facts())
+        for name in ("minilm", "ngram"):
+            write(job.folder / name / "README.md", regard_card.render(name, metrics.facts(), job.config.seed).encode())
+            job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics.facts())
+    return metrics.facts()
+
+
+def train_minilm(job: Job, texts: Texts, settings: dict[str, Any]) -> dict[str, Any]:
+    """Train and save; returns the sizes."""
+    log = partial(job.tracking.log, stage="minilm")
+    classifier = training.fit_minilm(texts.labelled, locate(), seed=job.config.seed, log=log, **settings)
+    classifier.save(job.folder / "minilm")
+    return {"parameters": sum(value.numel() for value in classifier.trained().values())}
+
+
+def teach(job: Job, texts: Texts) -> pl.DataFrame:
+    """The unlabelled texts with what minilm says of them."""
+    teacher = MiniLMClassifier.load(job.folder / "minilm", locate())
+    return pl.DataFrame({"text": texts.unlabelled, "probabilities": teacher.probabilities(texts.unlabelled)})
+
+
+def train_ngram(job: Job, texts: Texts, taught: Result, settings: dict[str, Any]) -> dict[str, Any]:
+    """Train and save; returns the sizes."""
+    told = taught.table()
+    log = partial(job.tracking.log, stage="ngram")
+    classifier = ngram_training.fit_ngram(
+        texts.labelled,
+        told["text"].to_list(),
+        told["probabilities"].to_numpy(),
+        seed=job.config.seed,
+        log=log,
+        **settings,
+    )
+    classifier.save(job.folder / "ngram")
+    return {"parameters": classifier.weight.size + classifier.bias.size}
+
+
+def measure(job: Job, texts: Texts) -> dict[str, float]:
+    """The figures of both, as they are once saved."""
+    saved: dict[str, regard_figures.Classifier] = {
+        "minilm": MiniLMClassifier.load(job.folder / "minilm", locate()),
+        "ngram": NgramClassifier.load(job.folder / "ngram"),
+    }
+    return {
+        f"{name}/{key}": value
+        for name, classifier in saved.items()
+        for key, value in regard_figures.figures(classifier, texts.labelled, texts.crowd).items()
+    }
+
+
+def data_root(given: str | None) -> Path:
+    """The folder that holds regard/, humans/ and conceptnet100k/."""
+    root = given or os.environ.get("MITIGATE_DATA")
+    if not root:
+        raise MitigateError(
+            "recipe=regard trains on real labels: give their folder with data.root=DIR or MITIGATE_DATA"
+        )
+    return Path(root)
+
+
+def read_texts(root: Path) -> Texts:
+    """Read everything; what the crowd judged is kept out of the labelled texts, however it is masked."""
+    crowd = regard_data.read_crowd(root / "humans").rename({"sentence": "statement"})
+    crowd = crowd.with_columns(masked=mask_column("statement", "token"))
+    judged = {*crowd["masked"], *crowd["statement"]}
+    for statement in crowd["statement"]:
+        judged |= {statement.replace(target, MASK) for target in targets() if target in statement}
+    labelled = regard_data.read_labelled(root / "regard", kept_out=judged)
+    return Texts(labelled, crowd, sorted(masked_statements(root) - set(labelled["text"]) - judged))
+
+
+def masked_statements(root: Path, share: int = 4) -> set[str]:
+    """What train100k says, said of "this person": every fourth triple with its tail, and with its head, replaced."""
+    loaded = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False)
+    phrases = {name: relation.phrase for name, relation in relations().items()}
+    triples = loaded.triples.gather_every(share).select(
+        pl.col("head").str.to_lowercase(),
+        pl.col("relation").replace_strict(phrases, return_dtype=pl.String),
+        pl.col("tail").str.to_lowercase(),
+    )
+    return {
+        text for head, phrase, tail in triples.rows() for text in (f"{MASK} {phrase} {tail}", f"{head} {phrase} {MASK}")
+    }

@@ -21,7 +21,7 @@ class Classifier(Protocol):
 def figures(classifier: Classifier, labelled: pl.DataFrame, crowd: pl.DataFrame) -> dict[str, float]:
     """{test|people}/... from labelled texts (text, label, part) and {resource}/{majority|vote}/... from the crowd's
     (resource, masked, votes)."""
-    found = {}
+    found: dict[str, float] = {}
     for part in ("test", "people"):
         texts = labelled.filter(part=part)
         said = labels(classifier.probabilities(texts["text"].to_list())).label

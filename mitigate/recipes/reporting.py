@@ -1,15 +1,119 @@
-"""What a finished run leaves for people: the page, its plots and tables, the generator's card, the record in W&B."""
+"""What a finished run leaves for people: metrics.json, the page, plots and tables, the generator's card, and the
+record in W&B."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from mitigate.recipes import measures
 from mitigate.recipes.job import Job, command, provenance, say
-from mitigate.recipes.measures import per_target_tables
 from mitigate.report import card, gallery, page, tables
 from mitigate.report.ledger import summary
 from mitigate.store import Result
 
 if TYPE_CHECKING:
     from mitigate.recipes.mitigate import Plan
+
+RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank", "sentiment", "regard", "regard_strength"]
+RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet file has them all
+
+
+def report(
+    job: Job, plan: "Plan", ledger: Result, generator: Result, statements: Result, metrics: dict[str, Any]
+) -> Result:
+    """Write everything, and record it."""
+
+    def compute(_: str) -> dict[str, Any]:
+        rows, probed = ledger.table(), statements.table()
+        about = page.Report(
+            name=job.folder.name,
+            command=command(),
+            demonstration=plan.config.data.demonstration,
+            metrics=metrics,
+            targets=measures.per_target_tables(probed, plan.targets, plan.config.measure.empty_targets),
+            statements=probed,
+            ledger=rows,
+            stages=[page.Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
+            facts=_facts(job, plan, generator),
+            notices=[*plan.corpus.notices, *measures.notices(metrics, probed, plan.targets)],
+        )
+        page.write(job.folder / "report.html", about)
+        gallery.save(gallery.gallery(about.targets, rows), job.folder / "plots")
+        for name, frame in _tables(about, rows).items():
+            tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
+            tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
+        card.write(job.folder / "model", _card(plan, job, metrics, rows, about.notices))
+        _record(job, plan, metrics, probed)
+        return {"notices": list(about.notices)}
+
+    result = job.stage(
+        "report",
+        compute,
+        needs=[ledger.digest, generator.digest, statements.digest],
+        settings=metrics,
+        code=(page, gallery, tables, card),
+        leaves=["report.html", "plots", "tables", "model/README.md"],
+    )
+    if not job.run.dry:
+        say("\n" + tables.console({plan.policy.name: metrics}))
+        for notice in result.facts()["notices"]:
+            say(f"  note: {notice}")
+        say(f"  report      {job.folder / 'report.html'}")
+    return result
+
+
+def _facts(job: Job, plan: "Plan", generator: Result) -> dict[str, Any]:
+    peak = max(result.peak_memory for result in job.run.results)
+    return provenance(
+        plan.config,
+        {
+            "data": f"{plan.config.data.name}, {plan.config.data.attribution}, licence {plan.config.data.licence}",
+            "data fingerprint": plan.source,
+            "regard classifier": plan.scorers[1].fingerprint,
+            "training": generator.facts(),
+            "peak memory": f"{peak / 2**30:.2f} GiB",
+        },
+    )
+
+
+def _tables(about: page.Report, ledger: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    found = {"measures": tables.measures({"value": about.metrics})}
+    found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
+    train = ledger.filter(pl.col("split") == "train")
+    return found | {f"ledger_by_{by}": summary(train, by) for by in ("relation", "target", "reason")}
+
+
+def _card(
+    plan: "Plan", job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, notices: list[str] | tuple[str, ...]
+) -> card.Card:
+    data, model = plan.config.data, plan.config.model
+    return card.Card(
+        name=job.folder.name,
+        license=data.licence.lower(),
+        base_model=model.base,
+        data=data.attribution,
+        attribution=f"Trained on {data.attribution} ({data.licence}), from {model.base} ({model.licence}).",
+        policy=plan.policy.name,
+        command=command(),
+        demonstration=data.demonstration,
+        metrics=metrics,
+        ledger=ledger,
+        notices=notices,
+    )
+
+
+def _record(job: Job, plan: "Plan", metrics: dict[str, Any], statements: pl.DataFrame) -> None:
+    """Summary, statements, pictures, and artifacts with the licence of what they come from."""
+    tracking, settings, data = job.tracking, plan.config.tracking, plan.config.data
+    tracking.summarise(metrics)
+    if settings.statements or not data.own_texts:
+        step = -(-statements.height // RECORDED_STATEMENTS)  # evenly over the grid
+        tracking.table("statements", statements.select(RECORDED_COLUMNS).gather_every(step))
+    for picture in sorted((job.folder / "plots").glob("*.png")):
+        tracking.image(f"plots/{picture.stem}", picture, picture.stem)
+    origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
+    if settings.statements or not data.own_texts:
+        tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
+    if settings.model:
+        tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", origin | metrics)
+

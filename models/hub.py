@@ -1,0 +1,33 @@
+"""Models by their name on the Hugging Face hub, or in a folder of one's own."""
+
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+FILES = ["*.json", "model.safetensors", "vocab.*", "merges.txt"]
+
+
+def locate(name: str, revision: str | None = None) -> Path:
+    """The folder of a model: `name` itself when it is a folder, else the hub's model of that name, downloaded once
+    (its file's hash is checked by the hub's client).
+
+    Raises FileNotFoundError when it is neither at hand nor to be had."""
+    if Path(name).is_dir():
+        return Path(name)
+    try:
+        return at_hand(name, revision) or Path(snapshot_download(name, revision=revision, allow_patterns=FILES))
+    except Exception as error:  # network, proxy, hub and disk each have kinds of their own
+        raise FileNotFoundError(
+            f"{name} is no folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
+            f"({type(error).__name__}). Copy the model's files (config.json, model.safetensors, tokenizer files) into "
+            "a folder and give that folder's path instead of the name."
+        ) from error
+
+
+def at_hand(name: str, revision: str | None = None) -> Path | None:
+    """The model's folder in the hub's cache, or None when it would have to be downloaded."""
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=FILES, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError):
+        return None
