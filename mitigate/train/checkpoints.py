@@ -1,0 +1,66 @@
+"""Checkpoints that are whole or not there, and that only the run that wrote them goes on from."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.plugins.io import CheckpointIO
+
+from mitigate.errors import MitigateError
+
+
+class CheckpointFile(CheckpointIO):
+    """Reads and writes checkpoints under a run's fingerprint, through a temporary file beside them."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        path = Path(path)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                torch.save({**checkpoint, "fingerprint": self.fingerprint}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise MitigateError(
+                f"cannot write the checkpoint {path} ({error.strerror}); make room or choose another place with "
+                "paths.outputs=DIR. The same command goes on from the checkpoint before it."
+            ) from error
+
+    def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        if checkpoint["fingerprint"] != self.fingerprint:
+            raise MitigateError(
+                f"the checkpoint {path} is of another training ({checkpoint['fingerprint']}, this one is "
+                f"{self.fingerprint}): its data, model or settings differ. Delete it to train anew, or give the "
+                "settings it was made with to go on."
+            )
+        return checkpoint
+
+    def remove_checkpoint(self, path: str | Path) -> None:
+        Path(path).unlink(missing_ok=True)
+
+
+class SaveRegularly(pl.Callback):
+    """Writes a checkpoint every so many seconds of training."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self.path = path
+        self.seconds = seconds
+
+    def on_train_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        self.saved = time.monotonic()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        due = time.monotonic() - self.saved >= self.seconds
+        if trainer.strategy.broadcast(due):  # all processes save together
+            trainer.save_checkpoint(self.path)
+            self.saved = time.monotonic()

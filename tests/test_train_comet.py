@@ -1,0 +1,190 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from mitigate.errors import MitigateError
+from mitigate.train.batches import WINDOW, Batches
+from mitigate.train.comet import CometModule, Examples, Fitted, Settings, fit, perplexity
+from models.comet import Comet
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+HEADS = ["lawyer", "nurse", "church", "knife", "a big dog", "rain", "the sun", "book", "music", "bread"]
+PHRASES = ["is capable of", "is used for"]
+TAILS = ["win a case", "help", "worship god", "cut", "run after a very fast cat"]
+EXAMPLES = Examples(HEADS * 2, PHRASES * 10, TAILS * 4)
+QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")
+
+
+def small_comet() -> Comet:
+    torch.manual_seed(0)
+    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=8, layers=2, heads=2, inner=16)
+    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+
+
+def train(folder: Path, settings: Settings = QUICK, examples: Examples = EXAMPLES, **more: Any) -> tuple[Comet, Fitted]:
+    comet = small_comet()
+    return comet, fit(comet, examples, settings, folder, fingerprint="one", accelerator="cpu", **more)
+
+
+def same(one: Comet, other: Comet) -> bool:
+    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_every_batch_is_full_and_every_epoch_holds_every_example() -> None:
+    batches = Batches(np.arange(100) % 7, size=10, seed=3)
+    drawn = list(batches.start_at(0, 10 * WINDOW))
+    assert {len(batch) for batch in drawn} == {10}
+    counts = np.bincount(np.concatenate(drawn), minlength=100)
+    assert (counts == WINDOW).all()  # 10 x WINDOW batches of 10 are WINDOW epochs of 100
+    assert [step for step in range(30) if batches.ends_epoch(step)] == [9, 19, 29]
+
+
+def test_a_batch_depends_on_seed_and_step_alone() -> None:
+    batches = Batches(np.arange(100) % 7, size=10, seed=3)
+    from_start = list(batches.start_at(0, 50))
+    assert np.array_equal(list(batches.start_at(37, 50)), from_start[37:])
+    assert not np.array_equal(list(Batches(np.arange(100) % 7, size=10, seed=4).start_at(0, 50)), from_start)
+
+
+def test_examples_of_similar_length_share_a_batch() -> None:
+    lengths = np.random.default_rng(0).integers(5, 31, size=2000)
+    batches = list(Batches(lengths, size=64, seed=1).start_at(0, 2 * WINDOW))
+    padded = sum(lengths[batch].max() * 64 for batch in batches)
+    assert padded / sum(lengths[batch].sum() for batch in batches) < 1.1
+
+
+def test_it_learns_and_says_so(tmp_path: Path) -> None:
+    told: list[tuple[dict[str, float], int]] = []
+    settings = Settings(max_epochs=20, batch_size=8, lr=1e-2, precision="32-true")
+    before = perplexity(small_comet(), EXAMPLES)
+    comet, fitted = train(tmp_path, settings, dev=EXAMPLES, log=lambda numbers, step: told.append((numbers, step)))
+    assert before > 20_000  # of 30,522 words
+    assert perplexity(comet, EXAMPLES) < 1_000
+    assert fitted.steps == 50  # 20 epochs x 20 examples / 8
+    assert fitted.dev_perplexity == pytest.approx(perplexity(comet, EXAMPLES))
+    assert [step for numbers, step in told if "loss" in numbers] == [20, 40, 50]
+    assert [step for numbers, step in told if "dev_perplexity" in numbers][-1] == 50
+    assert set(told[0][0]) == {"dev_perplexity"}
+    assert not comet.training
+
+
+def test_the_loss_is_the_weighted_mean_of_means_over_tails() -> None:
+    """Two tails of 2 and 4 tokens, weights 1 and 3: (1/2 x mean + 3/2 x mean) / 2, weights being relative."""
+    comet = small_comet()
+    examples = Examples(["lawyer", "nurse"], ["wants", "wants"], ["rest", "win a case"], np.array([1.0, 3.0]))
+    module = CometModule(comet, examples, QUICK)
+    module.trainer = OneProcess()  # type: ignore[assignment]
+    nll = comet.nll(module.prompts, module.tails)
+    expected = (0.5 * nll[:2].mean() + 1.5 * nll[2:].mean()) / 2
+    torch.testing.assert_close(module.training_step(np.array([0, 1]), 0), expected)
+
+
+class OneProcess:
+    world_size = 1
+    global_rank = 0
+
+
+def test_packed_gradients_equal_those_of_single_texts() -> None:
+    comet = small_comet()
+    prompts, tails = comet.prompts(HEADS[:5], PHRASES[:1] * 5), comet.tails(TAILS)
+    comet.nll(prompts, tails).sum().backward()
+    packed = [parameter.grad.clone() for parameter in comet.parameters() if parameter.grad is not None]
+    comet.zero_grad()
+    for prompt, tail in zip(prompts, tails, strict=True):
+        comet.nll([prompt], [tail]).sum().backward()
+    alone = [parameter.grad for parameter in comet.parameters() if parameter.grad is not None]
+    assert len(packed) == len(list(comet.parameters()))
+    torch.testing.assert_close(packed, alone, atol=1e-5, rtol=1e-4)
+
+
+def test_weights_matter_but_not_their_scale(tmp_path: Path) -> None:
+    weights = np.linspace(0.1, 2, 20)
+    plain, _ = train(tmp_path / "plain")
+    weighted, _ = train(tmp_path / "weighted", examples=EXAMPLES._replace(weights=weights))
+    doubled, _ = train(tmp_path / "doubled", examples=EXAMPLES._replace(weights=2 * weights))
+    assert not same(plain, weighted)
+    assert same(weighted, doubled)
+
+
+def test_same_seed_same_weights(tmp_path: Path) -> None:
+    one, _ = train(tmp_path / "one")
+    two, _ = train(tmp_path / "two")
+    other, _ = train(tmp_path / "other", Settings(**vars(QUICK) | {"seed": 2}))
+    assert same(one, two)
+    assert not same(one, other)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_train_comet import QUICK, EXAMPLES, Settings, train
+def die(numbers, step):
+    if step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), dev=EXAMPLES, log=die)
+"""
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    """Killed in the last epoch but one, whose end it tells at step 5; the checkpoint is of step 4."""
+    code = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "killed"))
+    root = Path(__file__).parents[1]
+    killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert torch.load(tmp_path / "killed" / "last.ckpt", weights_only=True)["global_step"] == 4
+    resumed, fitted = train(tmp_path / "killed", dev=EXAMPLES)
+    whole, uninterrupted = train(tmp_path / "whole", dev=EXAMPLES)
+    assert same(resumed, whole)
+    assert fitted.train_loss == uninterrupted.train_loss
+    assert fitted.dev_perplexity == uninterrupted.dev_perplexity
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
+    train(tmp_path, Settings(**vars(QUICK) | {"checkpoint_every": 1e-9}))
+    with pytest.raises(MitigateError, match=re.escape("is of another training (one, this one is two)")):
+        fit(small_comet(), EXAMPLES, QUICK, tmp_path, fingerprint="two", accelerator="cpu")
+
+
+def test_the_best_weights_can_be_kept(tmp_path: Path) -> None:
+    """Words that no example holds become ever less likely."""
+    perplexities: list[float] = []
+
+    def note(numbers: dict[str, float], step: int) -> None:
+        perplexities.extend(value for name, value in numbers.items() if name == "dev_perplexity")
+
+    settings = Settings(max_epochs=12, batch_size=8, lr=1e-2, precision="32-true", keep="best")
+    dev = Examples(["rain"], ["wants"], ["several unrelated words no line ever held"])
+    comet, fitted = train(tmp_path, settings, dev=dev, log=note)
+    assert fitted.dev_perplexity == min(perplexities) < perplexities[-1]
+    assert perplexity(comet, dev) == pytest.approx(fitted.dev_perplexity)
+
+
+def test_it_is_silent_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    train(tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_all_faulty_settings_are_named_together() -> None:
+    with pytest.raises(MitigateError) as error:
+        Settings(max_epochs=0, lr=-1, precision="fp4")
+    assert str(error.value) == (
+        "trainer: max_epochs=0 must be at least 1; lr=-1 must be above 0; "
+        "precision='fp4' must be one of auto, bf16-mixed, 32-true"
+    )
+
+
+def test_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match="no triple is left to train on"):
+        train(tmp_path, examples=Examples([], [], []))
+    with pytest.raises(MitigateError, match="keep='best' needs dev triples"):
+        train(tmp_path, Settings(keep="best"))
