@@ -35,7 +35,7 @@ def test_a_run_has_the_papers_figures(pictures: list[gallery.Picture]) -> None:
         names
     )
     assert "counts" not in names, "every target has as many statements"
-    assert {picture.group for picture in pictures} <= set(gallery.GROUPS)
+    assert {picture.group for picture in pictures} == {"boxes", "regions", "bars", "kept"}
 
 
 def test_nothing_to_draw_gives_no_pictures() -> None:
@@ -118,3 +118,28 @@ def test_counts_are_drawn_where_targets_differ() -> None:
     uneven = SQUARE.with_columns(statements=pl.Series([3, 50, 700, 700, 9000]))
     (counts,) = (picture for picture in gallery.gallery({"regard": uneven}) if picture.name == "counts")
     assert "least 3, median 700, most 9,000" in counts.alt
+
+
+def test_word_cloud_of_what_is_said_against_the_two_targets_with_the_most_of_it() -> None:
+    said = pl.DataFrame(
+        {
+            "target": ["nurse", "nurse", "nurse", "lawyer", "lawyer", "she"],
+            "category": ["profession"] * 5 + ["gender"],
+            "tail": ["be tired", "be tired", "lie", "lie", "win", "$cry^"],
+            "sentiment": [-1, -1, 0, -1, 1, 0],
+            "regard": [0, 1, -1, 0, 0, -1],
+        }
+    )
+    nurse, she = gallery.gallery({}, statements=said)
+    assert (nurse.name, she.name) == ("words-nurse", "words-she"), "one of each category"
+    assert nurse.alt == "Word cloud. The commonest: be tired, lie."
+    sizes = {text.get_text(): text.get_size() for text in nurse.figure.texts}
+    assert sizes == {"be tired": 20.0, "lie": 13.5}
+
+
+def test_word_cloud_stays_within_its_figure() -> None:
+    phrases = pl.DataFrame({"phrase": [f"tail number {place}" for place in range(60)], "count": range(1, 61)})
+    texts = plots.words(phrases).texts
+    assert len(texts) == 40
+    assert all(0 <= x <= 1 and 0 < y <= 1 for x, y in (text.get_position() for text in texts))
+    assert texts[0].get_text() == "tail number 59"

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mitigate import files
 from mitigate.report import legend
 from mitigate.report.ledger import summary
-from mitigate.report.saving import save
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Card:
 
 def write(folder: Path, card: Card) -> Path:
     """Write the card as the folder's README.md, whole or not at all."""
-    return save(folder / "README.md", render(card))
+    return files.write(folder / "README.md", render(card))
 
 
 def render(card: Card) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from mitigate.report.saving import save as save_file
+from mitigate import files
 
 # Okabe and Ito's palette, which people with colour blindness can tell apart.
 PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
@@ -65,8 +65,8 @@ def svg(figure: Figure, name: str = "figure", alt: str = "") -> str:
 def save(figure: Figure, path: Path) -> list[Path]:
     """Write the figure as path.png and path.svg; their folder is made."""
     return [
-        save_file(path.with_name(f"{path.name}.png"), _bytes(figure, format="png", dpi=200)),
-        save_file(path.with_name(f"{path.name}.svg"), _bytes(figure, format="svg", metadata=NO_METADATA)),
+        files.write(path.with_name(f"{path.name}.png"), _bytes(figure, format="png", dpi=200)),
+        files.write(path.with_name(f"{path.name}.svg"), _bytes(figure, format="svg", metadata=NO_METADATA)),
     ]
 
 

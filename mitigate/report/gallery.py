@@ -9,8 +9,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from mitigate.report import drawing, ledger, plots
+from mitigate.triples import PREJUDICE
 
-GROUPS = {  # group -> its heading and what holds for all its figures
+GROUPS = {  # group -> the heading and the caption that its figures share
     "boxes": (
         "Spread over targets",
         "Each box spans the middle half of a category's targets, the line is their median, dots lie more than 1.5 "
@@ -26,12 +27,16 @@ GROUPS = {  # group -> its heading and what holds for all its figures
         "Of each category those with the fewest neutral statements (the paper's Fig. 3 shows targets its authors "
         "chose).",
     ),
+    "words": (
+        "What is said against them",
+        "Tails of statements that sentiment or regard finds negative, the larger the more often, for the two targets "
+        "with the most of them, of different categories (the paper's Fig. 12 shows “british” and “female”).",
+    ),
     "counts": (
         "How much is said about each target",
         "Statements about a target, on a logarithmic scale. A large spread is representation disparity (the paper's "
         "Fig. 4 and 11).",
     ),
-    "kept": ("What was kept of each relation", "The relation with the most triples first."),
 }
 MOST_BARS = 12
 
@@ -40,18 +45,27 @@ class Picture(NamedTuple):
     """A figure with its words. Names are unique within a run and fit to be file names."""
 
     name: str
-    group: str  # of GROUPS
+    group: str  # of GROUPS, or a figure that stands for itself
     title: str
     alt: str  # what one would see, in words and numbers
     figure: Figure
 
 
-def gallery(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None = None) -> list[Picture]:
+def gallery(
+    targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None = None, statements: pl.DataFrame | None = None
+) -> list[Picture]:
     """All figures of a run, by group: from its frames per target, by label column ("sentiment",
-    "sentiment_neutral", "regard", ...), and its filter's ledger."""
+    "sentiment_neutral", "regard", ...), its filter's ledger, and its labelled statements."""
     spoken = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     spoken = {column: frame for column, frame in spoken.items() if not frame.is_empty()}
-    return [*_boxes(spoken), *_regions(spoken), *_bars(spoken), *_counts(spoken), *_kept(rows)]
+    return [
+        *_boxes(spoken),
+        *_regions(spoken),
+        *_bars(spoken),
+        *_counts(spoken),
+        *_words(statements),
+        *_kept(rows),
+    ]
 
 
 def save(pictures: Sequence[Picture], folder: Path) -> list[Path]:
@@ -128,6 +142,25 @@ def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
             )
 
 
+def _words(statements: pl.DataFrame | None) -> Iterator[Picture]:
+    """Only where statements have tails: a sentence has none."""
+    if statements is None or "tail" not in statements.columns:
+        return
+    labels = [pl.col(name) for name in ("sentiment", "regard") if name in statements.columns]
+    negative = statements.filter(pl.any_horizontal(label == PREJUDICE for label in labels), pl.col("tail") != "")
+    most = negative.group_by("target", "category").len().sort("len", "target", descending=[True, False])
+    for target in most.unique("category", keep="first", maintain_order=True)["target"].head(2):
+        phrases = negative.filter(pl.col("target") == target).group_by(phrase="tail").agg(count=pl.len())
+        common = phrases.sort("count", "phrase", descending=[True, False])["phrase"].head(10)
+        yield Picture(
+            f"words-{_slug(target)}",
+            "words",
+            target,
+            f"Word cloud. The commonest: {', '.join(common)}.",
+            plots.words(phrases),
+        )
+
+
 def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
     """Only where something was dropped."""
     if rows is None or rows.filter(~ledger.KEPT).is_empty():
@@ -138,7 +171,7 @@ def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
     yield Picture(
         "kept",
         "kept",
-        "Share kept",
+        "What was kept of each relation, the one with the most triples first",
         f"Bars for {relations.height} relations. The largest shares dropped: {seen}.",
         plots.kept(relations),
     )
@@ -150,9 +183,9 @@ def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
     return "; ".join(f"{word} {share}" for word, share in zip(frame[name], shares, strict=True))
 
 
-def _slug(category: str) -> str:
-    """A user's category as part of a file name."""
-    return re.sub(r"\W+", "_", category)
+def _slug(word: str) -> str:
+    """A target or category, which may be a user's own, as part of a file name."""
+    return re.sub(r"\W+", "_", word)
 
 
 def _is_neutral(column: str) -> bool:

@@ -9,16 +9,17 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from mitigate import files
 from mitigate.report import drawing, legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
 from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.leak import leak
 from mitigate.report.ledger import dropped_examples, summary
-from mitigate.report.saving import save
 from mitigate.triples import TEMPLATES, label_columns
 
 SCORERS = ("sentiment", "regard")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 MOST_LEAKS = 10  # relations named in the section on the templates
 
 
@@ -48,7 +49,7 @@ class Report:
 
 def write(path: Path, report: Report) -> Path:
     """Write the page, whole or not at all."""
-    return save(path, render(report))
+    return files.write(path, render(report))
 
 
 def render(report: Report) -> str:
@@ -62,7 +63,7 @@ def render(report: Report) -> str:
             sentences=findings(report.metrics),
             categories=legend.categories(report.metrics),
             groups=GROUPS,
-            pictures=_by_group(gallery(report.targets, report.ledger)),
+            pictures=_by_group(gallery(report.targets, report.ledger, report.statements)),
             quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
             quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
             facts=_flat(report.facts),
@@ -138,12 +139,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": legend.number, "duration": _duration, "svg": _svg}
+    environment.filters |= {"number": legend.number, "duration": _duration, "svg": _svg, "unbroken": _unbroken}
     return environment
 
 
 def _svg(picture: Picture) -> Markup:
     return Markup(drawing.svg(picture.figure, picture.name, picture.alt))
+
+
+def _unbroken(reasons: str) -> str:
+    """Reasons with a true minus, whose labels and counts stay on the line of their scorers."""
+    return reasons.replace(" -", f"{NO_BREAK}−").replace(" +", f"{NO_BREAK}+").replace(" (", f"{NO_BREAK}(")
 
 
 def _duration(seconds: float) -> str:

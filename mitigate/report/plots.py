@@ -155,6 +155,32 @@ def kept(relations: pl.DataFrame) -> Figure:
     return figure
 
 
+@styled
+def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
+    """The commonest of the phrases (phrase, count), the larger the commoner, in lines like a text (Fig. 12)."""
+    chosen = phrases.sort("count", "phrase", descending=[True, False]).head(most)
+    lines: list[list[tuple[str, float, float]]] = []  # (phrase, size, width in points)
+    room = 72 * WIDTH
+    left = 0.0
+    for phrase, count in chosen.select(pl.col("phrase").str.slice(0, 40), "count").iter_rows():
+        size = 7 + 13 * count / chosen["count"][0]
+        width = 0.62 * size * (len(phrase) + 1)  # wide enough for any font of a page
+        if width > left:
+            lines.append([])
+            left = room
+        lines[-1].append((phrase, size, width))
+        left -= width
+    heights = [1.5 * max(size for _, size, _ in line) for line in lines]
+    figure = Figure(figsize=(WIDTH, sum(heights) / 72))
+    figure.set_layout_engine("none")  # there are no axes to lay out
+    for line, top in zip(lines, np.cumsum([0.0, *heights]), strict=False):
+        x = (room - sum(width for *_, width in line)) / 2
+        for phrase, size, width in line:
+            figure.text((x + width / 2) / room, 1 - top / sum(heights), phrase, size=size, ha="center", va="top")
+            x += width
+    return figure
+
+
 def _panel(height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(WIDTH, height))
     return figure, figure.add_subplot()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from mitigate import files
 from mitigate.report.legend import (
     HARMS,
     QUALITY,
@@ -18,7 +19,6 @@ from mitigate.report.legend import (
     number,
     quality_key,
 )
-from mitigate.report.saving import save
 
 
 class Row(NamedTuple):
@@ -116,12 +116,12 @@ def _block(lines: Sequence[Row], labels: Sequence[str], margin: int, columns: Se
 
 
 def save_csv(frame: pl.DataFrame, path: Path) -> Path:
-    return save(path, frame.write_csv(float_precision=4))
+    return files.write(path, frame.write_csv(float_precision=4))
 
 
 def save_latex(frame: pl.DataFrame, path: Path, caption: str) -> Path:
     """The frame as a LaTeX table; needs the package booktabs."""
-    return save(path, latex(frame, caption))
+    return files.write(path, latex(frame, caption))
 
 
 def latex(frame: pl.DataFrame, caption: str) -> str:
