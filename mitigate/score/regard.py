@@ -13,13 +13,17 @@ from types import ModuleType
 import numpy as np
 import torch
 
+from mitigate.errors import one_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.minilm import locate
-from models.regard import LABELS, batching, minilm
+from models.regard import LABELS, batching, minilm, ngram, sequence
 from models.regard.minilm import MiniLMClassifier
+from models.regard.ngram import NgramClassifier
+from models.regard.sequence import SequenceClassifier
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
+PRECISIONS = ("auto", "bfloat16", "float32")
 
 
 class MiniLMRegard:
@@ -32,10 +36,41 @@ class MiniLMRegard:
 
     def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
+        encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         dtype = native_dtype()
-        self._classifier = MiniLMClassifier.load(folder, locate(encoder_folder), dtype)
+        self._classifier = MiniLMClassifier.load(folder, encoder_folder, dtype)
         facts = [str(dtype), self._classifier.encoder_sha256]
         self.fingerprint = fingerprint(folder, facts, code=(minilm, batching))
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return labels(self._classifier.probabilities(texts))
+
+
+class NgramRegard:
+    """For tens of millions of texts: a linear classifier of hashed n-grams."""
+
+    name = "regard"
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        folder = SHIPPED / "ngram" if folder is None else Path(folder)
+        self._classifier = NgramClassifier.load(folder)
+        self.fingerprint = fingerprint(folder, [], code=(ngram,))
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return labels(self._classifier.probabilities(texts))
+
+
+class BertRegard:
+    """Any sequence classifier of the Hugging Face hub, or of a folder, whose labels are named as regard's are."""
+
+    name = "regard"
+
+    def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
+        if precision not in PRECISIONS:
+            raise one_of("score.regard.precision", precision, PRECISIONS)
+        dtype = native_dtype() if precision == "auto" else getattr(torch, precision)
+        self._classifier = SequenceClassifier.load(str(model), dtype)
+        self.fingerprint = digest_of([str(dtype), self._classifier.sha256()], code=(sequence, batching))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -56,11 +91,12 @@ def native_dtype() -> torch.dtype:
 
 
 def fingerprint(folder: Path, facts: Sequence[str], code: Sequence[ModuleType]) -> str:
-    """SHA-256 over all that decides a label: the classifier's files, facts of how it is run, and its source."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if path.suffix != ".md":
-            digest.update(path.name.encode() + path.read_bytes())
-    for said in (*facts, *(inspect.getsource(module) for module in code)):
-        digest.update(said.encode() + b"\0")
-    return digest.hexdigest()
+    """digest_of the classifier's files, but for its card, the facts and the code."""
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix != ".md"]
+    return digest_of([*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths), *facts], code)
+
+
+def digest_of(facts: Sequence[str], code: Sequence[ModuleType]) -> str:
+    """SHA-256 over all that decides a label: facts of the classifier and how it is run, and the source that runs it."""
+    sources = [inspect.getsource(module) for module in code]
+    return hashlib.sha256("\0".join([*facts, *sources]).encode()).hexdigest()

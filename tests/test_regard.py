@@ -1,0 +1,149 @@
+"""The networks of regard: batches, the low-rank change, n-grams, and classifiers of other people."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+from models.minilm import locate
+from models.regard import LABELS
+from models.regard.batching import pad, token_batches
+from models.regard.minilm import LowRank, MiniLMClassifier
+from models.regard.ngram import NgramClassifier, ngrams
+from models.regard.sequence import SequenceClassifier, columns
+
+
+def test_batches_hold_like_lengths_and_no_more_tokens_than_allowed():
+    batches = [batch.tolist() for batch in token_batches([4, 2, 9, 2, 3], tokens=8)]
+    assert batches == [[1, 3], [4, 0], [2]]  # 2 x 2 tokens, as 3 texts of 3 are 9; 2 x 4; a long text alone
+
+
+def test_padding_is_masked_and_needs_no_mask_where_there_is_none():
+    tokens, mask = pad([[5, 6, 7], [8]], padding=0)
+    assert tokens.tolist() == [[5, 6, 7], [8, 0, 0]]
+    assert mask is not None
+    assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert pad([[1, 2], [3, 4]], padding=0)[1] is None
+
+
+def test_a_low_rank_change_is_the_product_of_its_two_matrices():
+    change = LowRank(torch.zeros(2, 3), rank=1)
+    assert torch.equal(change(torch.ones(2, 3)), torch.ones(2, 3))
+    change.up.data, change.down.data = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0, 0.0, 3.0]])
+    assert change(torch.ones(2, 3)).tolist() == [[2, 1, 4], [3, 1, 7]]
+
+
+@pytest.fixture(scope="module")
+def trained() -> MiniLMClassifier:
+    """A classifier with a change that no training made."""
+    torch.manual_seed(0)
+    classifier = MiniLMClassifier(locate(), rank=2)
+    with torch.no_grad():
+        for name, value in classifier.trained().items():
+            value += 0.02 * torch.randn_like(value) if "parametrizations" in name or "head" in name else 0
+    return classifier.eval()
+
+
+def test_a_saved_change_is_small_and_gives_the_same_once_merged(trained, tmp_path):
+    texts = ["this person is a thief", "this person", "a much longer sentence about this person and the weather"]
+    trained.save(tmp_path)
+    merged = MiniLMClassifier.load(tmp_path, locate())
+    assert (tmp_path / "model.safetensors").stat().st_size < 300_000
+    assert not any("parametrizations" in name for name, _ in merged.named_parameters())
+    assert merged.probabilities(texts) == pytest.approx(trained.probabilities(texts), abs=2e-3)
+    assert np.ptp(merged.probabilities(texts)[:, 0]) > 1e-4
+
+
+def test_padding_changes_no_probability(trained):
+    short, long = "this person", "this person is known to everybody in the old town by the river"
+    rows = trained.encode([short, long])
+    with torch.inference_mode():
+        together = trained(*pad(rows, padding=0)).softmax(-1)[0]
+    assert together.numpy() == pytest.approx(trained.probabilities([short])[0], abs=1e-5)
+
+
+def test_a_change_of_another_encoder_is_refused(trained, tmp_path):
+    trained.save(tmp_path)
+    facts = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
+    with pytest.raises(ValueError, match="was trained with encoder_sha256 0, here it is 53aa5117"):
+        MiniLMClassifier.load(tmp_path, locate())
+
+
+def test_ngrams_stay_within_their_text_and_do_not_depend_on_its_neighbours():
+    def found(texts: list[str], of: int) -> list[int]:
+        owners, buckets = ngrams(texts, 2**18)
+        return sorted(buckets[owners == of].tolist())
+
+    assert found(["A thief", "", "a  thief"], 0) == found(["x", "a thief"], 1) == found(["a thief"], 0)
+    # " a thief \n" has 9 + 8 + 7 + 6 runs of 2 to 5 bytes; 2 words and 1 pair of words
+    assert len(found(["a thief"], 0)) == 33
+    assert found(["", "x"], 0) != found(["", "x"], 1)
+
+
+def test_an_ngram_classifier_adds_up_its_ngrams(tmp_path):
+    weight = np.zeros((2**10, len(LABELS)))
+    owners, buckets = ngrams(["bad", "good"], len(weight))
+    only_bad = sorted(set(buckets[owners == 0]) - set(buckets[owners == 1]))[0]
+    weight[only_bad, 0] = 3.0
+    NgramClassifier(weight, np.array([0.0, 1.0, 0.0, 0.0])).save(tmp_path)
+    found = NgramClassifier.load(tmp_path).probabilities(["bad", "good", ""])
+    times, count = (buckets[owners == 0] == only_bad).sum(), (owners == 0).sum()
+    logits = np.array([3.0 * times / np.sqrt(count), 1, 0, 0])
+    assert found[0] == pytest.approx(np.exp(logits) / np.exp(logits).sum(), rel=1e-3)
+    for row in found[1:]:
+        assert row == pytest.approx(np.exp([0, 1, 0, 0]) / (3 + np.e), rel=1e-5)
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "this", "person", "is", "a", "thief", "friend", "old"]
+
+
+def save_classifier(folder: Path, names: list[str]) -> Path:
+    """A small random classifier whose columns have those names."""
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(vocab_size=len(WORDS), **shape, id2label=dict(enumerate(names)), initializer_range=0.5)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+TEXTS = ["this person is a thief", "friend", "this person is a old old old friend", "old thief", "person is this"]
+
+
+def test_permuted_columns_give_the_same_labels(tmp_path):
+    straight = save_classifier(tmp_path / "straight", ["negative", "neutral", "positive", "other"])
+    permuted = save_classifier(tmp_path / "permuted", ["Other", "positive", "NEGATIVE", "neutral"])
+    tensors = load_file(straight / "model.safetensors")
+    for name in ("classifier.weight", "classifier.bias"):
+        tensors[name] = tensors[name][[3, 2, 0, 1]]
+    save_file(tensors, permuted / "model.safetensors", metadata={"format": "pt"})
+    found = [SequenceClassifier.load(str(folder)).probabilities(TEXTS) for folder in (straight, permuted)]
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+    assert np.diff(np.sort(found[0], 1), axis=1).min() > 1e-4  # else a wrong order could pass
+
+
+def test_a_model_without_other_never_says_it(tmp_path):
+    folder = save_classifier(tmp_path, ["unfavourable", "neutral", "favourable"])
+    found = SequenceClassifier.load(str(folder)).probabilities(TEXTS)
+    assert found[:, 3].tolist() == [0] * len(TEXTS)
+    assert found.sum(1) == pytest.approx(np.ones(len(TEXTS)))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["LABEL_0", "LABEL_1", "LABEL_2"], ["negative", "positive"], ["negative", "neutral", "positive", "pos"]],
+)
+def test_labels_that_cannot_be_read_are_refused_with_their_names(names):
+    with pytest.raises(ValueError, match=f"labels are {', '.join(names)}; wanted are negative, neutral, positive"):
+        columns(dict(enumerate(names)))
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match="neither a folder here nor"):
+        SequenceClassifier.load(str(tmp_path / "nothing"))
