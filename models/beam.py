@@ -35,19 +35,19 @@ def beam_search(
     end: int,
     beams: int = 10,
     max_length: int = 15,
-    slots: int = 68,
+    rows: int = 680,
 ) -> list[list[Beam]]:
     """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length
     tokens, END counted.
 
-    slots is the number of prompts worked on at a time: it sets memory and speed, not the result. Computes in the
-    decoder's own precision (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an
-    approximate search. Raises ValueError for a decoder in training mode, an empty prompt or one too long for the
+    rows is the most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's
+    own precision (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate
+    search. Raises ValueError for a decoder in training mode, an empty prompt or one too long for the
     decoder's positions."""
     _check(decoder, prompts, max_length)
     if not prompts:
         return []
-    search = _Search(decoder, prompts, end, beams, max_length, min(slots, len(prompts)))
+    search = _Search(decoder, prompts, end, beams, max_length, min(max(1, rows // beams), len(prompts)))
     found: list[list[Beam]] = [[] for _ in prompts]
     waiting = list(range(len(prompts)))[::-1]
     while waiting or search.busy():

@@ -90,7 +90,7 @@ def obvious(decoder: Decoder, prompt: list[int], beams: int, max_length: int) ->
 def test_equals_the_obvious_search(changes: dict, end_logit: float, beams: int, max_length: int) -> None:
     decoder = random_decoder(3, end_logit, **changes)
     prompts = random_prompts(80, decoder.config.vocab_size)
-    found = beam_search(decoder, prompts, end=END, beams=beams, max_length=max_length, slots=9)
+    found = beam_search(decoder, prompts, end=END, beams=beams, max_length=max_length, rows=9 * beams)
     lengths = set()
     for prompt, result in zip(prompts, found, strict=True):
         expected = obvious(decoder, prompt, beams, max_length)
@@ -114,8 +114,8 @@ def test_company_does_not_matter() -> None:
     decoder = random_decoder(4, 2.0)
     prompts = random_prompts(40, 90)
     together = beam_search(decoder, prompts, end=END, max_length=8)
-    for slots, order in ((1, range(40)), (7, range(39, -1, -1))):
-        found = beam_search(decoder, [prompts[i] for i in order], end=END, max_length=8, slots=slots)
+    for rows, order in ((1, range(40)), (70, range(39, -1, -1))):
+        found = beam_search(decoder, [prompts[i] for i in order], end=END, max_length=8, rows=rows)
         for i, result in zip(order, found, strict=True):
             assert [beam.tokens for beam in result] == [beam.tokens for beam in together[i]]
 

@@ -1,0 +1,1 @@
+"""What a generator says, and how likely it finds what others said."""

@@ -1,0 +1,88 @@
+"""Perplexity and bits per character from a generator whose probabilities are a formula."""
+
+import math
+
+import polars as pl
+import pytest
+import torch
+from torch import Tensor, nn
+
+from mitigate.probe.likelihood import bits_per_char, completions, likelihood, perplexity
+from models.comet import Comet
+from models.decoder import DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+PHRASES = {"UsedFor": "is used for", "IsA": "is a"}
+
+
+class Halving(nn.Module):
+    """Says `house` with probability 1/2, [SEP] with 1/4, any of 2^15 other words with 2^-17."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__()
+        logits = torch.full((1, 2 + 2**15), -17 * math.log(2))
+        logits[0, encoding.encode(["house"])[0]] = -math.log(2)
+        logits[0, encoding.end] = -2 * math.log(2)
+        self.config = DecoderConfig("gpt2", vocab_size=logits.shape[1], positions=40, width=1, layers=0, heads=1)
+        self.words = nn.Embedding(logits.shape[1], 1, _weight=logits.T)
+        self.bias = None
+        self.eval()
+
+    def forward(self, tokens: Tensor, positions: Tensor, attention: object) -> Tensor:
+        return torch.ones(len(tokens), 1)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return hidden @ self.words.weight.T
+
+
+@pytest.fixture(scope="module")
+def comet() -> Comet:
+    encoding = Encoding.of_encoder(locate())
+    return Comet(Halving(encoding), encoding)
+
+
+@pytest.fixture
+def triples() -> pl.DataFrame:
+    rows = [
+        ("church", "UsedFor", "house", True),  # 1 + 2 bits: 2 tokens, 5 characters
+        ("church", "IsA", "house house", True),  # 1 + 1 + 2 bits: 3 tokens, 11 characters
+        ("church", "UsedFor", "worship", False),  # 17 + 2 bits: 2 tokens, 7 characters
+    ]
+    return pl.DataFrame(rows, schema=["head", "relation", "tail", "neutral"], orient="row")
+
+
+def test_totals_of_each_triple(comet: Comet, triples: pl.DataFrame) -> None:
+    scored = likelihood(comet, triples, PHRASES)
+    assert scored.select(triples.columns).equals(triples)
+    assert (scored["nll"] / math.log(2)).to_list() == pytest.approx([3, 4, 19], rel=1e-5)
+    assert scored["tokens"].to_list() == [2, 3, 2]
+    assert scored["characters"].to_list() == [5, 11, 7]
+
+
+def test_a_subset_is_measured_by_its_own_tokens(comet: Comet, triples: pl.DataFrame) -> None:
+    scored = likelihood(comet, triples, PHRASES)
+    assert perplexity(scored) == pytest.approx(2 ** (26 / 7))
+    assert perplexity(scored.filter("neutral")) == pytest.approx(2 ** (7 / 5))
+    assert bits_per_char(scored) == pytest.approx(26 / 23)
+    assert bits_per_char(scored.filter("neutral")) == pytest.approx(7 / 16)
+
+
+def test_nothing_to_measure_is_no_number(comet: Comet, triples: pl.DataFrame) -> None:
+    scored = likelihood(comet, triples.clear(), PHRASES)
+    assert scored.columns == [*triples.columns, "nll", "tokens", "characters"]
+    assert perplexity(scored) is None
+    assert bits_per_char(scored) is None
+
+
+def test_batches_do_not_matter(comet: Comet, triples: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = likelihood(comet, triples, PHRASES)
+    monkeypatch.setattr("mitigate.probe.likelihood.BATCH", 2)
+    assert likelihood(comet, triples, PHRASES)["nll"].to_list() == pytest.approx(whole["nll"].to_list())
+
+
+def test_completions_are_asked_once_for_each_head_and_relation(comet: Comet, triples: pl.DataFrame) -> None:
+    found = completions(comet, triples, PHRASES)
+    assert found.columns == ["head", "relation", "generated"]
+    assert found.select("head", "relation").rows() == [("church", "UsedFor"), ("church", "IsA")]
+    assert found["generated"].to_list() == [" ".join(["house"] * 15)] * 2  # END is never the likeliest: cut

@@ -1,0 +1,120 @@
+"""The probe's grid: order, parts, resuming; the beams themselves are held in test_beam.py."""
+
+from collections.abc import Iterator
+
+import polars as pl
+import pytest
+import torch
+
+from mitigate.errors import MitigateError
+from mitigate.probe import comet as probing
+from mitigate.probe.comet import probe
+from mitigate.store import PartFolder
+from mitigate.triples import PROBED
+from models.beam import beam_search
+from models.comet import Comet
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+TARGETS = pl.DataFrame(
+    {"target": ["lawyer", "church", "new zealand"], "category": ["profession", "religion", "origin"]}
+)
+RELATIONS = [("CapableOf", "is capable of"), ("UsedFor", "is used for"), ("IsA", "is a")]
+
+
+class KilledError(Exception):
+    pass
+
+
+class Memory:
+    """Parts in memory that can be told to fail at one of them."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.frames: dict[int, pl.DataFrame] = {}
+        self.saved: list[int] = []
+        self.fails_at = fails_at
+
+    def __contains__(self, number: int) -> bool:
+        return number in self.frames
+
+    def save(self, number: int, frame: pl.DataFrame) -> None:
+        if number == self.fails_at:
+            raise KilledError
+        self.frames[number] = frame
+        self.saved.append(number)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        return (self.frames[number] for number in sorted(self.frames))
+
+
+@pytest.fixture(scope="module")
+def comet() -> Comet:
+    torch.manual_seed(0)
+    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=2, inner=32)
+    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "PART", 4)
+
+
+def test_rows_stand_in_the_order_of_the_grid(comet: Comet) -> None:
+    parts = Memory()
+    probe(comet, TARGETS, RELATIONS, parts=parts, beams=3, top=2, max_length=4)
+    probed = pl.concat(list(parts))
+    assert [frame.height for frame in parts] == [8, 8, 2]
+    assert probed.schema == pl.Schema(PROBED)
+    asked = [(t, c, r) for t, c in TARGETS.rows() for r, _ in RELATIONS]
+    assert probed.select("target", "category", "relation").rows()[::2] == asked
+    assert probed["rank"].to_list() == [1, 2] * 9
+
+
+def test_answers_are_the_beams_of_their_prompts(comet: Comet) -> None:
+    parts = Memory()
+    probe(comet, TARGETS, RELATIONS, parts=parts, beams=3, top=2, max_length=4)
+    probed = pl.concat(list(parts)).filter(target="church", relation="UsedFor")
+    (found,) = beam_search(
+        comet.decoder, comet.prompts(["church"], ["is used for"]), end=comet.encoding.end, beams=3, max_length=4
+    )
+    assert probed["tail"].to_list() == [comet.encoding.decode(beam.tokens) for beam in found[:2]]
+    assert probed["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found[:2]], rel=1e-5)
+    assert probed["score"].to_list() == pytest.approx([beam.score for beam in found[:2]], rel=1e-5)
+
+
+def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
+    whole, broken = Memory(), Memory(fails_at=1)
+    settings = {"beams": 3, "top": 3, "max_length": 4}
+    probe(comet, TARGETS, RELATIONS, parts=whole, **settings)
+    with pytest.raises(KilledError):
+        probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
+    broken.fails_at, broken.saved = None, []
+    probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
+    assert broken.saved == [1, 2]
+    assert pl.concat(list(broken)).equals(pl.concat(list(whole)))
+
+
+def test_parts_of_a_run_folder(comet: Comet, tmp_path) -> None:
+    parts = PartFolder(tmp_path / "parts")
+    probe(comet, TARGETS, RELATIONS, parts=parts, beams=2, top=1, max_length=2)
+    assert pl.concat(list(parts)).schema == pl.Schema(PROBED)
+
+
+def test_bf16_leaves_the_generator_as_it_was(comet: Comet) -> None:
+    parts = Memory()
+    probe(comet, TARGETS, RELATIONS, parts=parts, beams=2, top=2, max_length=3, precision="bf16")
+    assert pl.concat(list(parts)).height == 18
+    assert comet.decoder.words.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beams": 5}, "probe.top=10 must be at least 1 and at most probe.beams=5"),
+        ({"precision": "fp8"}, "unknown probe.precision 'fp8'; allowed: fp32, bf16"),
+    ],
+)
+def test_faults_of_settings_are_named(comet: Comet, settings: dict, message: str) -> None:
+    with pytest.raises(MitigateError, match=message):
+        probe(comet, TARGETS, RELATIONS, parts=Memory(), **settings)
