@@ -1,0 +1,164 @@
+"""Training the low-rank change of all-MiniLM-L6-v2, and what both of our classifiers of regard need for training:
+batches that see enough polar texts, and the logits' offsets."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import pytorch_lightning as lightning
+import torch
+from sklearn.metrics import f1_score
+from torch import Tensor
+from torch.nn import functional as F
+
+from mitigate.train.comet import quiet
+from models.regard import LABELS
+from models.regard.batching import pad
+from models.regard.minilm import MiniLMClassifier
+
+Batch = tuple[Tensor, Tensor | None, Tensor]
+Precision = Literal["bf16-mixed", "32-true"]
+Log = Callable[[dict[str, float], int], None]
+NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
+COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
+LOG_EVERY = 20  # steps
+WARMUP = 0.06  # share of all steps
+POOL = 50  # batches sorted by length together: little padding, and still much chance
+
+
+def fit_minilm(
+    labelled: pl.DataFrame,
+    encoder_folder: Path,
+    *,
+    seed: int,
+    rank: int = 48,
+    learning_rate: float = 5e-4,
+    epochs: int = 4,
+    batch_size: int = 128,
+    neutral_share: float = 0.5,
+    log: Log = lambda values, step: None,
+) -> MiniLMClassifier:
+    """Train on the texts of part train, set the offsets by part valid.
+
+    neutral_share of the neutral texts, which are 19 of 20, is drawn anew for each epoch."""
+    lightning.seed_everything(seed, verbose=False)
+    classifier = MiniLMClassifier(encoder_folder, rank)
+    train, valid = (labelled.filter(part=part) for part in ("train", "valid"))
+    batches = Batches(
+        classifier.encode(train["text"].to_list()),
+        columns_of(train),
+        batch_size,
+        neutral_share=neutral_share,
+        seed=seed,
+    )
+    fit(MiniLMTraining(classifier, learning_rate, epochs * len(batches)), batches, epochs, log)
+    found = classifier.eval().probabilities(valid["text"].to_list())
+    classifier.head.bias.data += torch.tensor(best_offsets(found, columns_of(valid)))
+    return classifier
+
+
+class MiniLMTraining(lightning.LightningModule):
+    """Cross-entropy; AdamW, whose learning rate rises for WARMUP of the steps and falls to 0."""
+
+    def __init__(self, classifier: MiniLMClassifier, learning_rate: float, steps: int) -> None:
+        super().__init__()
+        self.classifier = classifier
+        self.learning_rate = learning_rate
+        self.steps = steps
+
+    def training_step(self, batch: Batch, _: int) -> Tensor:
+        tokens, mask, wanted = batch
+        return F.cross_entropy(self.classifier(tokens, mask).float(), wanted)
+
+    def configure_optimizers(self) -> Any:
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimizer = torch.optim.AdamW(trained, lr=self.learning_rate, betas=(0.9, 0.98))
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer,
+            lambda step: min((step + 1) / (WARMUP * self.steps), (self.steps - step) / ((1 - WARMUP) * self.steps)),
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class Batches:
+    """Token ids with their columns, in batches of like lengths and in another order each time it is gone through."""
+
+    def __init__(
+        self, rows: Sequence[list[int]], columns: np.ndarray, size: int, *, neutral_share: float, seed: int
+    ) -> None:
+        self.rows = rows
+        self.columns = columns
+        self.size = size
+        self.polar, self.neutral = np.flatnonzero(columns != NEUTRAL), np.flatnonzero(columns == NEUTRAL)
+        self.num_neutral = round(neutral_share * len(self.neutral))
+        self.chance = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        return -(-(len(self.polar) + self.num_neutral) // self.size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        drawn = self.chance.choice(self.neutral, self.num_neutral, replace=False)
+        order = self.chance.permutation(np.concatenate([self.polar, drawn]))
+        pools = [order[start : start + POOL * self.size] for start in range(0, len(order), POOL * self.size)]
+        alike = [index for pool in pools for index in sorted(pool, key=lambda index: len(self.rows[index]))]
+        batches = [alike[start : start + self.size] for start in range(0, len(alike), self.size)]
+        for number in self.chance.permutation(len(batches)):
+            tokens, mask = pad([self.rows[index] for index in batches[number]], padding=0)
+            yield tokens, mask, torch.tensor(self.columns[batches[number]])
+
+
+class Told(lightning.Callback):
+    """Tells the loss of every LOG_EVERY-th step."""
+
+    def __init__(self, log: Log) -> None:
+        self.tell = log
+
+    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        if trainer.global_step % LOG_EVERY == 0:
+            self.tell({"loss": float(outputs["loss"])}, trainer.global_step)
+
+
+def fit(
+    module: lightning.LightningModule, batches: object, epochs: int, log: Log, precision: Precision = "bf16-mixed"
+) -> None:
+    """Go through the batches so many times."""
+    with quiet():
+        trainer = lightning.Trainer(
+            max_epochs=epochs,
+            accelerator="cpu",
+            precision=precision,
+            gradient_clip_val=1.0,
+            deterministic=True,
+            logger=False,
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=sys.stderr.isatty(),
+            callbacks=[Told(log)],
+        )
+        trainer.fit(module, batches)
+
+
+def columns_of(labelled: pl.DataFrame) -> np.ndarray:
+    """The labels of a table as columns of LABELS, (n,)."""
+    return labelled["label"].replace_strict(COLUMN_OF, return_dtype=pl.Int64).to_numpy()
+
+
+def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """What to add to the logits, (4,), for the best macro-F1 over negative, neutral and positive.
+
+    A classifier of so rare classes is not at its best where it was trained to be most probable. Other counts
+    as neutral, as in all measures, and keeps its logit."""
+    logits = np.log(probabilities + 1e-9)
+    wanted = np.where(columns == OTHER, NEUTRAL, columns)
+    best, best_score = np.zeros(len(LABELS), dtype=np.float32), -1.0
+    for negative in np.arange(-2, 3.01, 0.25):
+        for positive in np.arange(-2, 3.01, 0.25):
+            offsets = np.array([negative, 0, positive, 0], dtype=np.float32)
+            chosen = (logits + offsets).argmax(1)
+            score = f1_score(wanted, np.where(chosen == OTHER, NEUTRAL, chosen), average="macro")
+            if score > best_score:
+                best, best_score = offsets, score
+    return best

@@ -1,0 +1,97 @@
+"""Training the weights of n-grams. They learn from the labels and from another classifier's probabilities of texts
+that have none: a linear model knows no word it has not met."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytorch_lightning as lightning
+import torch
+from torch import Tensor, nn
+
+from mitigate.train.regard import Log, best_offsets, columns_of, fit
+from models.regard import LABELS
+from models.regard.ngram import NgramClassifier, ngrams, per_text
+
+Batch = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def fit_ngram(
+    labelled: pl.DataFrame,
+    taught: Sequence[str],
+    probabilities: np.ndarray,
+    *,
+    seed: int,
+    buckets: int = 2**18,
+    learning_rate: float = 0.05,
+    decay: float = 1e-6,
+    epochs: int = 5,
+    batch_size: int = 256,
+    log: Log = lambda values, step: None,
+) -> NgramClassifier:
+    """Train on the texts of part train and on the taught ones with their probabilities (n, 4); set the offsets by
+    part valid. decay is the weight of the sum of squares."""
+    lightning.seed_everything(seed, verbose=False)
+    train, valid = (labelled.filter(part=part) for part in ("train", "valid"))
+    wanted = np.concatenate([np.eye(len(LABELS), dtype=np.float32)[columns_of(train)], probabilities])
+    batches = NgramBatches([*train["text"], *taught], wanted, buckets, batch_size, seed)
+    module = NgramTraining(buckets, wanted.mean(0), learning_rate, decay, epochs * len(batches))
+    fit(module, batches, epochs, log, precision="32-true")
+    classifier = NgramClassifier(module.weight.weight.detach().numpy(), module.bias.detach().numpy())
+    offsets = best_offsets(classifier.probabilities(valid["text"].to_list()), columns_of(valid))
+    return NgramClassifier(classifier.weight, classifier.bias + offsets)
+
+
+class NgramTraining(lightning.LightningModule):
+    """Cross-entropy with probabilities; Adam, whose learning rate falls to 0."""
+
+    def __init__(self, buckets: int, prior: np.ndarray, learning_rate: float, decay: float, steps: int) -> None:
+        super().__init__()
+        self.weight = nn.EmbeddingBag(buckets, len(LABELS), mode="sum", _weight=torch.zeros(buckets, len(LABELS)))
+        self.bias = nn.Parameter(torch.tensor(np.log(prior + 1e-6), dtype=torch.float32))
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.steps = steps
+
+    def training_step(self, batch: Batch, _: int) -> Tensor:
+        buckets, starts, shares, wanted = batch
+        logits = self.weight(buckets, starts, per_sample_weights=shares) + self.bias
+        return -(wanted * logits.log_softmax(-1)).sum(-1).mean() + self.decay * self.weight.weight.square().sum()
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.Adam(self.parameters(), lr=self.learning_rate)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / self.steps)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class NgramBatches:
+    """The n-grams of all texts, hashed once, in another order of the texts each time they are gone through."""
+
+    def __init__(self, texts: Sequence[str], wanted: np.ndarray, buckets: int, size: int, seed: int) -> None:
+        owners, found = ngrams(texts, buckets)
+        self.buckets = found[np.argsort(owners, kind="stable")].astype(np.int32)
+        self.lengths = np.bincount(owners, minlength=len(texts))
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.shares = per_text(owners, len(texts))
+        self.wanted = torch.tensor(wanted)
+        self.size = size
+        self.chance = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) // self.size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = self.chance.permutation(len(self.lengths))
+        for start in range(0, len(order), self.size):
+            chosen = order[start : start + self.size]
+            lengths = self.lengths[chosen]
+            buckets = [
+                self.buckets[begin : begin + length] for begin, length in zip(self.starts[chosen], lengths, strict=True)
+            ]
+            yield (
+                torch.tensor(np.concatenate(buckets)),
+                torch.tensor(np.cumsum(lengths) - lengths),
+                torch.tensor(np.repeat(self.shares[chosen], lengths)),
+                self.wanted[chosen],
+            )
