@@ -181,8 +181,8 @@ def test_a_target_nothing_is_said_about_has_a_dash(run: page.Report) -> None:
 def test_findings_are_derived_from_the_numbers() -> None:
     metrics = {"NSM": 61.2, "NSV": 16.0, "NRM": 74.55, "NRV": 36.0, "neutral_template/NSM": 70.0}
     assert findings(metrics) == [
-        "On average over targets, 61.2 % of the statements are neutral in sentiment and 74.5 % in regard. "
-        "The rest praise or blame a whole group.",
+        "On average, 61.2 % of the statements about a target are neutral in sentiment and 74.5 % in regard; the rest "
+        "are labelled as favouring or disparaging a whole group.",
         "Targets are not spoken of alike: their percentages have a standard deviation of 4.0 points in sentiment "
         "and 6.0 in regard.",
         "With the relations' phrases made neutral the same statements come to 70.0 % in sentiment: the difference is "

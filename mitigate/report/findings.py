@@ -18,8 +18,8 @@ def _sentences(metrics: Metrics) -> Iterator[str]:
     if not means:
         return
     yield (
-        f"On average over targets, {_list(means, '{:.1f} % of the statements are neutral in {}')}. "
-        "The rest praise or blame a whole group."
+        f"On average, {_list(means, '{:.1f} % of the statements about a target are neutral in {}')}; the rest are "
+        "labelled as favouring or disparaging a whole group."
     )
     spreads = {scorer: sqrt(variance) for scorer, variance in _numbers(metrics, "", 1).items()}
     if spreads:

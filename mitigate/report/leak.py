@@ -2,7 +2,14 @@
 
 import polars as pl
 
+from mitigate.report.legend import Measure, Metrics, harm_key
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
+
+
+def difference(metrics: Metrics, measure: Measure) -> float | None:
+    """A measure with the paper's template less the same with the phrase neutralised; None where one is missing."""
+    paper, neutral = (metrics.get(harm_key(measure, template)) for template in TEMPLATES)
+    return paper - neutral if isinstance(paper, int | float) and isinstance(neutral, int | float) else None
 
 
 def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:

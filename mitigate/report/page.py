@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from mitigate.report import drawing, legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
 from mitigate.report.gallery import GROUPS, Picture, gallery
-from mitigate.report.leak import leak
+from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import dropped_examples, summary
 from mitigate.triples import TEMPLATES, label_columns
 
@@ -46,6 +47,11 @@ class Report:
     facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
     notices: Sequence[str] = ()  # what a reader must know before believing the numbers
 
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The run's figures, drawn once."""
+        return gallery(self.targets, self.ledger, self.statements)
+
 
 def write(path: Path, report: Report) -> Path:
     """Write the page, whole or not at all."""
@@ -62,8 +68,10 @@ def render(report: Report) -> str:
             legend=legend,
             sentences=findings(report.metrics),
             categories=legend.categories(report.metrics),
+            templates=_templates(report.metrics),
+            template_difference=difference,
             groups=GROUPS,
-            pictures=_by_group(gallery(report.targets, report.ledger, report.statements)),
+            pictures=_by_group(report.pictures),
             quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
             quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
             facts=_flat(report.facts),
@@ -72,6 +80,15 @@ def render(report: Report) -> str:
             **_of_ledger(report.ledger),
         )
     )
+
+
+def _templates(metrics: legend.Metrics) -> dict[str, str]:
+    """The templates that were measured with, and their names."""
+    return {
+        template: name
+        for template, name in legend.TEMPLATE_NAMES.items()
+        if any(legend.harm_key(measure, template) in metrics for measure in legend.HARMS)
+    }
 
 
 def _quality_subsets(metrics: legend.Metrics, measures: Sequence[legend.Measure]) -> list[str]:
