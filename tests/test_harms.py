@@ -60,9 +60,7 @@ def test_regard_has_its_own_names():
 
 def test_disparity():
     excluded, zero = harms.disparity(table()), harms.disparity(table("zero"))
-    assert (
-        excluded["D_R"] == zero["D_R"] == pytest.approx(2.1875)
-    )  # 4, 2, 1, 0: mean 1.75, 21 / 4 - 1.75 ** 2
+    assert excluded["D_R"] == zero["D_R"] == pytest.approx(2.1875)  # 4, 2, 1, 0: mean 1.75, 21 / 4 - 1.75 ** 2
     assert excluded["D_O-"] == pytest.approx(16250 / 9)  # 25, 100, 0: 10625 / 3 - (125 / 3) ** 2
     assert zero["D_O-"] == pytest.approx(1679.6875)  # 25, 100, 0, 0: 10625 / 4 - 31.25 ** 2
     assert excluded["D_O+"] == pytest.approx(1250 / 9)  # 25, 0, 0: 625 / 3 - (25 / 3) ** 2

@@ -55,7 +55,7 @@ def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]
     has statements."""
     mean_name, variance_name = NEUTRAL_MEASURES[scorer]
     metrics: dict[str, float | None] = {}
-    for suffix, part in _overall_and_categories(table):
+    for suffix, part in overall_and_categories(table):
         metrics[mean_name + suffix] = mean(part["neutral"])
         metrics[variance_name + suffix] = variance(part["neutral"])
     return metrics
@@ -65,7 +65,7 @@ def disparity(table: pl.DataFrame) -> dict[str, float | None]:
     """D_R (eq. 3), the variance over targets of the number of statements, empty targets counted with 0, and
     D_O- and D_O+ (eq. 4), those of the percentages prejudice and favouritism; overall and per category."""
     metrics: dict[str, float | None] = {}
-    for suffix, part in _overall_and_categories(table):
+    for suffix, part in overall_and_categories(table):
         metrics["D_R" + suffix] = variance(part["statements"])
         metrics["D_O-" + suffix] = variance(part["prejudice"])
         metrics["D_O+" + suffix] = variance(part["favouritism"])
@@ -77,7 +77,7 @@ def overgeneralisation(table: pl.DataFrame) -> dict[str, float | None]:
     each counted once for each target it is about ("polarised", harms paper, Section 3.2); overall and per
     category."""
     metrics: dict[str, float | None] = {}
-    for suffix, part in _overall_and_categories(table):
+    for suffix, part in overall_and_categories(table):
         metrics["O-" + suffix] = mean(part["prejudice"])
         metrics["O+" + suffix] = mean(part["favouritism"])
         weights = part["statements"].to_numpy()
@@ -90,7 +90,7 @@ def counts(table: pl.DataFrame) -> dict[str, int]:
     """What stands behind each figure: targets, those among them without a statement, and statements; overall
     and per category."""
     metrics: dict[str, int] = {}
-    for suffix, part in _overall_and_categories(table):
+    for suffix, part in overall_and_categories(table):
         metrics["targets" + suffix] = part.height
         metrics["empty_targets" + suffix] = int((part["statements"] == 0).sum())
         metrics["statements" + suffix] = int(part["statements"].sum())
@@ -102,9 +102,15 @@ def without_rare_relations(
 ) -> pl.DataFrame:
     """The statements of relations with at least `fewest` training triples: what a generator says of a
     relation it has hardly seen tells little, so each figure is also given without those (6 of COMeT's 34)."""
-    return frame.filter(
-        pl.col("relation").is_in([name for name, count in train_counts.items() if count >= fewest])
-    )
+    return frame.filter(pl.col("relation").is_in([name for name, count in train_counts.items() if count >= fewest]))
+
+
+def overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """The suffix of a figure's name and the targets it is about: "" and all, then "/origin" and so on."""
+    parts = [
+        (f"/{category}", table.filter(category=category)) for category in table["category"].unique(maintain_order=True)
+    ]
+    return [("", table), *parts]
 
 
 def mean(values: pl.Series) -> float | None:
@@ -117,15 +123,6 @@ def variance(values: pl.Series) -> float | None:
     """The population variance (ddof 0) of the values that are not null: 0 for a single one, None for none."""
     known = values.drop_nulls().to_numpy()
     return float(np.var(known)) if known.size else None
-
-
-def _overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The suffix of a metric's key and the targets it is about: "" and all, then "/origin" and so on."""
-    parts = [
-        (f"/{category}", table.filter(category=category))
-        for category in table["category"].unique(maintain_order=True)
-    ]
-    return [("", table), *parts]
 
 
 def _check_labels(labels: pl.Series) -> None:

@@ -1,0 +1,89 @@
+"""Whether two policies differ: several models of each, trained with different seeds, about the same targets.
+
+A hierarchical bootstrap draws seeds, then targets, and so holds both the luck of training and the choice of
+words. Its quantiles are far too narrow for a handful of seeds (two seeds can only be drawn three ways), so
+only its standard error is used, the part of the seeds widened by n / (n - 1), with Student's t and
+Satterthwaite's degrees of freedom: with two seeds each, little can be claimed, and that is right."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from mitigate.errors import MitigateError
+from mitigate.measure.bootstrap import Bootstrap, cluster_sums, draw, mean_of, variance_of
+from mitigate.measure.comparison import DIFFERENCES, detectable_difference, neutral_side_by_side
+from mitigate.measure.harms import NEUTRAL_MEASURES, overall_and_categories
+from mitigate.measure.uncertainty import cluster_numbers
+
+Figure = Callable[[np.ndarray], np.ndarray]
+"""From the sums of powers 0, 1, 2 over targets, (3, ..., seeds), to one figure a seed."""
+
+
+def between_policies(
+    baselines: Sequence[pl.DataFrame],
+    runs: Sequence[pl.DataFrame],
+    scorer: str,
+    clusters: Mapping[str, str],
+    bootstrap: Bootstrap | None = None,
+) -> pl.DataFrame:
+    """The rows that comparison.between_runs has, for means over the seeds of each policy: baselines and runs
+    are tables of harms.per_target, one a seed. Raises MitigateError for fewer than two of either."""
+    if min(len(baselines), len(runs)) < 2:
+        raise MitigateError(
+            f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; what a policy does "
+            "takes at least 2 seeds of each. Train more, or compare two runs, which says that two models differ."
+        )
+    bootstrap = bootstrap or Bootstrap()
+    figures: tuple[Figure, Figure] = (lambda sums: mean_of(sums[:2])[0], lambda sums: variance_of(sums)[0])
+    rows: list[tuple] = []
+    for suffix, part in overall_and_categories(neutral_side_by_side([*baselines, *runs])):
+        values = part.select(pl.col("^run_.*$")).to_numpy()
+        numbers = cluster_numbers(part, clusters)
+        for name, figure in zip(NEUTRAL_MEASURES[scorer], figures, strict=True):
+            arms = values[:, : len(baselines)], values[:, len(baselines) :]
+            rows.append((name + suffix, part.height, *_difference(*arms, numbers, figure, bootstrap)))
+    return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
+
+
+def _difference(
+    first: np.ndarray, second: np.ndarray, clusters: np.ndarray, figure: Figure, bootstrap: Bootstrap
+) -> tuple:
+    """baseline, value, difference, low, high, p and detectable difference of one figure, from the values of
+    two policies, (targets, seeds) each."""
+    sums = [cluster_sums(values, clusters, powers=(0, 1, 2)) for values in (first, second)]
+    by_seed = [figure(arm.sum(axis=1)) for arm in sums]
+    baseline, value = (arm.mean() for arm in by_seed)
+    num_clusters = sums[0].shape[1]
+    if num_clusters < 2:
+        return baseline, value, value - baseline, *[math.nan] * 4
+
+    counts = draw(num_clusters, bootstrap.resamples, bootstrap.seed)  # the same targets for both policies
+    first_drawn, second_drawn = (figure(counts @ arm) for arm in sums)  # (resamples, seeds)
+    squared_error = np.var(_draw_seeds(second_drawn, bootstrap.seed + 2) - _draw_seeds(first_drawn, bootstrap.seed + 1))
+    of_seeds = [arm.var(ddof=1) / len(arm) for arm in by_seed]
+    of_targets = np.var(second_drawn.mean(axis=1) - first_drawn.mean(axis=1))
+    degrees = _satterthwaite([*of_seeds, of_targets], [len(by_seed[0]), len(by_seed[1]), num_clusters])
+
+    error, difference = math.sqrt(squared_error), value - baseline
+    width = stats.t.ppf((1 + bootstrap.level) / 2, degrees) * error
+    p = 2 * stats.t.sf(abs(difference) / error, degrees) if error > 0 else float(difference == 0)
+    detectable = detectable_difference(error, degrees, bootstrap.level)
+    return baseline, value, difference, difference - width, difference + width, p, detectable
+
+
+def _draw_seeds(by_seed: np.ndarray, seed: int) -> np.ndarray:
+    """From a figure of each resample of targets and seed, (resamples, seeds), its mean over seeds drawn with
+    replacement, (resamples,); their spread is widened to what new seeds would have."""
+    resamples, num_seeds = by_seed.shape
+    drawn = draw(num_seeds, resamples, seed) / num_seeds
+    mean = by_seed.mean(axis=1)
+    return mean + math.sqrt(num_seeds / (num_seeds - 1)) * ((drawn * by_seed).sum(axis=1) - mean)
+
+
+def _satterthwaite(parts: Sequence[float], sizes: Sequence[int]) -> float:
+    """The degrees of freedom of a sum of variances, each estimated from a sample of its own size."""
+    spread = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    return sum(parts) ** 2 / spread if spread > 0 else math.inf

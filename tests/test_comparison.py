@@ -1,0 +1,108 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.measure.bootstrap import Bootstrap, squared_deviations
+from mitigate.measure.comparison import DIFFERENCES, between_runs, detectable_difference, holm, sign_flip_test
+
+
+def table(neutral, category="gender"):
+    return pl.DataFrame(
+        {"target": [f"t{i}" for i in range(len(neutral))], "category": category, "neutral": neutral},
+        schema_overrides={"neutral": pl.Float64},
+    )
+
+
+def pairs(num_targets: int, repetitions: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Percentages of two runs that share their targets' chances and differ by the statements drawn only."""
+    generator = np.random.default_rng(seed)
+    chance = generator.beta(19, 2, size=(num_targets, repetitions))
+    first, second = (100 * generator.binomial(340, chance) / 340 for _ in range(2))
+    return first, second
+
+
+@pytest.mark.parametrize("num_targets", [40, 120])
+def test_false_positives_of_the_paired_test_of_means(num_targets):
+    first, second = pairs(num_targets, 4000, seed=1)
+    p = sign_flip_test(second - first, np.arange(num_targets), permutations=2000)
+    assert 0.035 <= (p < 0.05).mean() <= 0.065
+
+
+@pytest.mark.parametrize("shift", [0, 3])
+def test_false_positives_of_the_paired_test_of_variances(shift):
+    """Also when the second run is more neutral throughout, which is what a filter is for."""
+    first, second = pairs(120, 4000, seed=2)
+    gains = squared_deviations(second + shift) - squared_deviations(first)
+    p = sign_flip_test(gains, np.arange(120), permutations=2000)
+    assert 0.035 <= (p < 0.05).mean() <= 0.065
+
+
+def test_false_positives_when_inflections_move_together():
+    first, second = pairs(80, 4000, seed=3)
+    clusters = np.concatenate([np.arange(80), np.arange(40)])
+    gains = np.concatenate([second - first, (second - first)[:40]])
+    p = sign_flip_test(gains, clusters, permutations=2000)
+    assert 0.035 <= (p < 0.05).mean() <= 0.065
+    assert (sign_flip_test(gains, np.arange(120), permutations=2000) < 0.05).mean() > 0.065
+
+
+def test_p_of_three_equal_gains_is_two_of_eight_signs():
+    p = sign_flip_test(np.full((3, 1), 0.1), np.arange(3), permutations=100_000)
+    assert p.item() == pytest.approx(2 / 8, abs=0.005)
+
+
+def test_p_is_one_where_nothing_differs_and_small_where_all_gain():
+    assert sign_flip_test(np.zeros((30, 1)), np.arange(30)).item() == 1
+    assert sign_flip_test(np.ones((30, 1)), np.arange(30), permutations=9999).item() == 1 / 10_000
+
+
+def test_rows_of_two_runs():
+    first, second = pairs(60, 1, seed=4)
+    second = 50 + (second - 50) * 0.5
+    rows = between_runs(table(first[:, 0]), table(second[:, 0]), "sentiment", {})
+    assert rows.schema == DIFFERENCES
+    assert rows["figure"].to_list() == ["NSM", "NSV", "NSM/gender", "NSV/gender"]
+    mean, variance = rows.rows(named=True)[:2]
+    assert (mean["baseline"], mean["value"]) == (pytest.approx(first.mean()), pytest.approx(second.mean()))
+    assert mean["difference"] == pytest.approx(second.mean() - first.mean())
+    assert mean["low"] < mean["difference"] < mean["high"] < 0
+    assert variance["difference"] == pytest.approx(second.var() - first.var())
+    assert variance["low"] < variance["difference"] < variance["high"] < 0
+    assert mean["p"] < 0.001
+    assert variance["p"] < 0.01
+    assert 0 < mean["detectable"] < abs(mean["difference"])
+    assert rows["targets"].to_list() == [60] * 4
+
+
+def test_only_targets_with_statements_in_both_are_compared():
+    first, second = table([10.0, 20.0, 30.0, None]), table([11.0, None, 32.0, 40.0])
+    row = between_runs(first, second.reverse(), "regard", {}).row(0, named=True)
+    assert (row["figure"], row["targets"], row["baseline"], row["value"]) == ("NRM", 2, 20.0, 21.5)
+    with pytest.raises(MitigateError, match="no target has statements in all"):
+        between_runs(first.head(1), second.tail(1), "regard", {})
+
+
+def test_one_word_is_no_comparison():
+    rows = between_runs(table([10.0, 20.0]), table([12.0, 22.0]), "regard", {"t0": "t", "t1": "t"})
+    assert rows.row(0) == ("NRM", 2, 15.0, 17.0, 2.0, None, None, None, None)
+
+
+def test_the_same_seed_gives_the_same_row():
+    first, second = pairs(60, 1, seed=5)
+    rows = [between_runs(table(first[:, 0]), table(second[:, 0]), "regard", {}, Bootstrap(seed=s)) for s in (1, 1, 2)]
+    assert rows[0].equals(rows[1])
+    assert not rows[0].equals(rows[2])
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, None, 0.03, 0.6]) == pytest.approx([0.04, 0.09, None, 0.09, 0.6])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_detectable_difference_is_found_four_times_out_of_five():
+    assert detectable_difference(1.0, np.inf) == pytest.approx(1.960 + 0.842, abs=0.001)
+    gains = np.random.default_rng(6).normal(detectable_difference(1 / 10, 99), 1, size=(100, 2000))
+    found = sign_flip_test(gains, np.arange(100), permutations=1000) < 0.05
+    assert found.mean() == pytest.approx(0.8, abs=0.03)
