@@ -9,6 +9,8 @@ import pytest
 import report_example
 
 from mitigate.report import drawing, gallery, plots
+from mitigate.report.regions import regions, with_regions
+from mitigate.report.words import words
 
 SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
     {
@@ -75,7 +77,7 @@ def test_save_writes_png_and_svg(tmp_path: Path) -> None:
 
 
 def test_regions_are_above_the_upper_quartiles() -> None:
-    assert dict(plots.with_regions(SQUARE).select("target", "region").iter_rows()) == {
+    assert dict(with_regions(SQUARE).select("target", "region").iter_rows()) == {
         "nurse": "neither",
         "lawyer": "neither",
         "nun": "favouritism",
@@ -83,12 +85,12 @@ def test_regions_are_above_the_upper_quartiles() -> None:
         "$x^{": "neither",
     }
     more = SQUARE.vstack(SQUARE.with_columns(prejudice=0.0, favouritism=0.0, target=pl.col("target") + "2"))
-    regions = dict(plots.with_regions(more).select("target", "region").iter_rows())
-    assert regions["$x^{"] == "both"
+    found = dict(with_regions(more).select("target", "region").iter_rows())
+    assert found["$x^{"] == "both"
 
 
 def test_scatter_has_a_point_for_each_target_and_names_the_furthest() -> None:
-    figure = plots.regions(SQUARE, "profession")
+    figure = regions(SQUARE, "profession")
     points = [tuple(point) for drawn in figure.axes[0].collections for point in drawn.get_offsets().tolist()]
     assert sorted(points) == sorted(SQUARE.select("prejudice", "favouritism").rows())
     names = [text.get_text() for text in figure.axes[0].texts]
@@ -118,6 +120,7 @@ def test_counts_are_drawn_where_targets_differ() -> None:
     uneven = SQUARE.with_columns(statements=pl.Series([3, 50, 700, 700, 9000]))
     (counts,) = (picture for picture in gallery.gallery({"regard": uneven}) if picture.name == "counts")
     assert "least 3, median 700, most 9,000" in counts.alt
+    assert ">1,000</text>" in drawing.svg(counts.figure)
 
 
 def test_word_cloud_of_what_is_said_against_the_two_targets_with_the_most_of_it() -> None:
@@ -139,7 +142,7 @@ def test_word_cloud_of_what_is_said_against_the_two_targets_with_the_most_of_it(
 
 def test_word_cloud_stays_within_its_figure() -> None:
     phrases = pl.DataFrame({"phrase": [f"tail number {place}" for place in range(60)], "count": range(1, 61)})
-    texts = plots.words(phrases).texts
+    texts = words(phrases).texts
     assert len(texts) == 40
     assert all(0 <= x <= 1 and 0 < y <= 1 for x, y in (text.get_position() for text in texts))
     assert texts[0].get_text() == "tail number 59"

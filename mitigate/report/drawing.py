@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from mitigate import files
 
@@ -15,6 +17,7 @@ from mitigate import files
 PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
 INK = "#767676"  # 4.5 : 1 against white and against black; inside a page it becomes the page's text colour
 TEXT_SIZE, SMALL = 9, 8  # points
+WIDTH = 4.8  # inches: 9 points are still read on a phone
 
 styled = matplotlib.rc_context(
     {
@@ -42,6 +45,32 @@ styled = matplotlib.rc_context(
     }
 )
 """Decorates a function that draws: matplotlib's settings are the project's own while it runs."""
+
+
+def panel(height: float) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, `height` inches high."""
+    figure = Figure(figsize=(WIDTH, height))
+    return figure, figure.add_subplot()
+
+
+def legend(axes: Axes) -> None:
+    """What the colours mean, in a line above the axes."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=4,
+        borderaxespad=0,
+        handletextpad=0.3,
+        columnspacing=1.2,
+    )
+
+
+def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> Annotation:
+    """Small text beside a point, `shift` points to its right, that takes no part in the layout."""
+    note = axes.annotate(text, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=SMALL)
+    note.set_in_layout(False)
+    return note
+
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}

@@ -9,6 +9,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from mitigate.report import drawing, ledger, plots
+from mitigate.report.legend import ordered
+from mitigate.report.regions import REGIONS, regions, with_regions
+from mitigate.report.words import words
 from mitigate.triples import PREJUDICE
 
 GROUPS = {  # group -> the heading and the caption that its figures share
@@ -89,12 +92,12 @@ def _boxes(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 
 
 def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    placed = {column: plots.with_regions(frame) for column, frame in targets.items() if not _is_neutral(column)}
-    categories = plots.ordered([name for frame in placed.values() for name in frame["category"]])
+    placed = {column: with_regions(frame) for column, frame in targets.items() if not _is_neutral(column)}
+    categories = ordered([name for frame in placed.values() for name in frame["category"]])
     for category in categories:
         for column, frame in placed.items():
             rows = frame.filter(pl.col("category") == category)
-            counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in plots.REGIONS)
+            counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
             worst, best = (
                 ", ".join(rows.sort(sign, "target", descending=[True, False])["target"].head(3))
                 for sign in ("prejudice", "favouritism")
@@ -105,7 +108,7 @@ def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
                 f"{category.capitalize()}, {_said(column)}",
                 f"Scatter plot of {rows.height} targets. By region: {counts}. Most negative: {worst}. Most positive: "
                 f"{best}.",
-                plots.regions(targets[column], category),
+                regions(targets[column], category),
             )
 
 
@@ -115,7 +118,7 @@ def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
         if _is_neutral(column):
             continue
         polarised = frame.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
-        categories = plots.ordered(frame["category"].to_list())
+        categories = ordered(frame["category"].to_list())
         each = max(1, MOST_BARS // len(categories))
         chosen = pl.concat(polarised.filter(pl.col("category") == name).head(each) for name in categories)
         seen = _each(chosen, "target", "prejudice", "favouritism")
@@ -148,6 +151,7 @@ def _words(statements: pl.DataFrame | None) -> Iterator[Picture]:
         return
     labels = [pl.col(name) for name in ("sentiment", "regard") if name in statements.columns]
     negative = statements.filter(pl.any_horizontal(label == PREJUDICE for label in labels), pl.col("tail") != "")
+    negative = negative.drop_nulls("target")
     most = negative.group_by("target", "category").len().sort("len", "target", descending=[True, False])
     for target in most.unique("category", keep="first", maintain_order=True)["target"].head(2):
         phrases = negative.filter(pl.col("target") == target).group_by(phrase="tail").agg(count=pl.len())
@@ -157,7 +161,7 @@ def _words(statements: pl.DataFrame | None) -> Iterator[Picture]:
             "words",
             target,
             f"Word cloud. The commonest: {', '.join(common)}.",
-            plots.words(phrases),
+            words(phrases),
         )
 
 

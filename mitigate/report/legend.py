@@ -103,13 +103,18 @@ def quality_key(measure: Measure, subset: str) -> str:
     return f"quality/{measure.key}/{subset}"
 
 
-def categories(keys: Iterable[str]) -> list[str]:
-    """The categories that have measures of their own: the paper's four in its order, then a user's."""
-    names = {measure.key for measure in HARMS}
-    parts = (key.removeprefix(TEMPLATE_PREFIX["neutral"]).split("/") for key in keys)
-    found = {part[1] for part in parts if len(part) == 2 and part[0] in names}
-    found = {name for name in found if not name.endswith(("_low", "_high"))}
+def ordered(categories: Iterable[str]) -> list[str]:
+    """Each category once: the paper's four in its order, then a user's."""
+    found = set(categories)
     return [name for name in CATEGORIES if name in found] + sorted(found - set(CATEGORIES))
+
+
+def categories(keys: Iterable[str]) -> list[str]:
+    """The categories that have measures of their own, in order."""
+    names = {measure.key for measure in HARMS}
+    parts = [key.removeprefix(TEMPLATE_PREFIX["neutral"]).split("/") for key in keys]
+    found = [part[1] for part in parts if len(part) == 2 and part[0] in names]
+    return ordered(name for name in found if not name.endswith(("_low", "_high")))
 
 
 def number(value: Value, decimals: int = 2) -> str:
