@@ -4,10 +4,12 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import AutoModelForCausalLM
 
 from models.beam import Beam, beam_search
 from models.decoder import Decoder, DecoderConfig
@@ -187,3 +189,24 @@ def test_bfloat16_comes_close() -> None:
     close = beam_search(decoder.bfloat16(), prompts, end=END, max_length=6)
     same = sum(len({b.tokens for b in a} & {b.tokens for b in c}) for a, c in zip(exact, close, strict=True))
     assert same > 0.8 * sum(map(len, exact))
+
+
+def test_equals_generate_where_nothing_ends(tmp_path: Path) -> None:
+    """With END never said all beams have one length, and both rules rank by summed log-probability."""
+    decoder = random_decoder(6, kind="gpt2")
+    decoder.bias = None
+    decoder.save(tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    prompts = torch.randint(1, 90, (20, 4)).tolist()
+    theirs = model.generate(
+        torch.tensor(prompts),
+        attention_mask=torch.ones(20, 4),
+        num_beams=10,
+        num_return_sequences=10,
+        do_sample=False,
+        max_new_tokens=6,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+    found = beam_search(decoder, prompts, end=-1, max_length=6)
+    assert [[list(beam.tokens) for beam in beams] for beams in found] == theirs[:, 4:].unflatten(0, (20, 10)).tolist()
