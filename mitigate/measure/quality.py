@@ -1,0 +1,81 @@
+"""Quality of a generator without raters: BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019), and
+whether its tails depend on the target at all."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+Words = Sequence[str]
+SMOOTHING = 0.1
+
+
+def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> float | None:
+    """BLEU-2 in percent: the mean over generated tails of each one's BLEU-2 against all references of its head
+    and relation. None for no tails.
+
+    COMeT's convention (sentence BLEU, weights 1/2 and 1/2, smoothing "method1" of Chen and Cherry 2014),
+    so a tail of one word that is exactly right has 31.6: it holds no pair, and that counts 0.1."""
+    if not generated:
+        return None
+    pairs = zip(generated, references, strict=True)
+    return 100 * sum(sentence_bleu2(tail, of_tail) for tail, of_tail in pairs) / len(generated)
+
+
+def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
+    """BLEU-2 of one tail, from 0 to 1: the geometric mean of the shares of its words and of its word pairs
+    that some reference has (no more often than that reference), times a penalty for being shorter than
+    the reference nearest in length. 0 if no word is right."""
+    found, total = zip(*(_found(tail, references, length) for length in (1, 2)), strict=True)
+    if not found[0]:
+        return 0.0
+    nearest = min((len(reference) for reference in references), key=lambda length: (abs(length - len(tail)), length))
+    brevity = min(1.0, math.exp(1 - nearest / len(tail)))
+    return brevity * math.sqrt(found[0] / total[0] * (found[1] or SMOOTHING) / total[1])
+
+
+def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | None]:
+    """What was not in training, in percent, as in the COMeT paper (N/T_sro, N/T_o, N/U_o), from two tables with
+    head, relation, tail: `novelty/T_sro` of the generated triples are new, `novelty/T_o` have a tail that no
+    training triple has, `novelty/U_o` of the distinct generated tails are new. Case is folded. None for nothing."""
+    if generated.is_empty():
+        return dict.fromkeys(("novelty/T_sro", "novelty/T_o", "novelty/U_o"))
+    triple = ["head", "relation", "tail"]
+    folded, known = (frame.select(pl.col(triple).str.strip_chars().str.to_lowercase()) for frame in (generated, train))
+    new_tails = folded.join(known, on="tail", how="anti")
+    return {
+        "novelty/T_sro": 100 * folded.join(known, on=triple, how="anti").height / folded.height,
+        "novelty/T_o": 100 * new_tails.height / folded.height,
+        "novelty/U_o": 100 * new_tails["tail"].n_unique() / folded["tail"].n_unique(),
+    }
+
+
+def distinct_tails(probed: pl.DataFrame) -> float | None:
+    """The percentage of probed triples (target, relation, tail) whose relation and tail are not a repetition:
+    100 if no two targets share a tail, 100 / targets if all have the same. Where it is low the generator
+    hardly listens to the target, and no figure about harm rests on it. None for no triples."""
+    return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
+
+
+def shared_tails(probed: pl.DataFrame) -> float | None:
+    """The chance, in percent, that a tail said of one target is said of another too, with the same relation: 0
+    if no two targets share a tail, 100 if all have the same, however many there are. None for a single target."""
+    said = probed.select("target", "relation", "tail").unique()
+    others = said.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
+    sharers = said.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
+    asked = others > 0
+    return float(100 * np.mean(sharers[asked] / others[asked])) if asked.any() else None
+
+
+def _found(tail: Words, references: Sequence[Words], length: int) -> tuple[int, int]:
+    """How many of a tail's n-grams the references have, and how many there are, at least 1."""
+    grams = _grams(tail, length)
+    allowed = [_grams(reference, length) for reference in references]
+    found = sum(min(count, max(each[gram] for each in allowed)) for gram, count in grams.items())
+    return found, max(1, grams.total())
+
+
+def _grams(words: Words, length: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[start:] for start in range(length)), strict=False))
