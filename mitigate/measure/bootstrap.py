@@ -5,9 +5,11 @@ has varies with the draw. Categories are not strata: how many words of a categor
 as the words themselves, and twelve words drawn among themselves vary less than twelve new ones would.
 
 Means get BCa intervals (Efron 1987), their level widened for few clusters as Student's t is (Hesterberg
-2015). For variances of skewed percentages BCa covers too seldom, 89 to 95 % in simulations with 120 targets;
-the studentised bootstrap of their logarithm, used here, covers 93 to 96 %. It needs no second bootstrap: a
-variance is a smooth function of sums over clusters, so its standard error follows from the gradient.
+2015). For variances of skewed percentages BCa covers too seldom: between 89 and 95 % of the time in simulated
+samples of 120 targets. The studentised bootstrap of their logarithm, used here, covers 93 to 96 %; with tails
+longer than any figure here has (kurtosis 18) 91 to 93 %. It needs no second bootstrap: a variance is a smooth
+function of sums over clusters, so its standard error follows from the gradient. Under 40 targets for means
+and 120 for variances expect intervals to be too narrow rather than too wide.
 
 Values have the shape (targets, figures): many figures share one set of resamples. Clusters are numbers from
 0 without gaps, one a target. Nothing here knows of labels."""
