@@ -2,7 +2,7 @@
 
 One trained model is one draw, so nothing here says what made them differ; seeds.py does. The test of a
 difference of variances needs targets too: of 40, with skewed percentages, it finds a difference that is not
-there in 6 to 9 % of cases rather than 5."""
+there in up to 10 % of cases rather than 5."""
 
 import math
 from collections.abc import Mapping, Sequence
