@@ -7,9 +7,9 @@ as the words themselves, and twelve words drawn among themselves vary less than 
 Means get BCa intervals (Efron 1987), their level widened for few clusters as Student's t is (Hesterberg
 2015). For variances of skewed percentages BCa covers too seldom: between 89 and 95 % of the time in simulated
 samples of 120 targets. The studentised bootstrap of their logarithm, used here, covers 93 to 96 %; with tails
-far longer than ConceptNet's regard has (excess kurtosis 18, not 5) 91 to 93 %. It needs no second bootstrap: a variance is a smooth
-function of sums over clusters, so its standard error follows from the gradient. Under 40 targets for means
-and 120 for variances expect intervals to be too narrow rather than too wide.
+far longer than ConceptNet's regard has (excess kurtosis 18, not 5) 91 to 93 %. It needs no second bootstrap:
+a variance is a smooth function of sums over clusters, so its standard error follows from the gradient. Under
+40 targets for means and 120 for variances expect intervals to be too narrow rather than too wide.
 
 Values have the shape (targets, figures): many figures share one set of resamples. Clusters are numbers from
 0 without gaps, one a target. Nothing here knows of labels."""
