@@ -47,14 +47,14 @@ class Result:
         return json.loads(self.path.read_text(encoding="utf-8"))
 
 
-class NotComputed(Exception):
+class NotComputedError(Exception):
     """A stage that a dry run would have to compute; its argument is the stage's name."""
 
 
 class Run:
     """One run's folder. Two processes cannot hold the same one.
 
-    A dry run only looks: it writes nothing, and raises NotComputed for the first stage that is not there."""
+    A dry run only looks: it writes nothing, and raises NotComputedError for the first stage that is not there."""
 
     def __init__(self, folder: Path, dry: bool = False) -> None:
         self.folder = folder
@@ -81,8 +81,9 @@ class Run:
             ) from error
 
     def fingerprint(self, stage: str, needs: Sequence[str], settings: object, code: Sequence[ModuleType]) -> str:
-        """What a stage's result depends on: the hashes of its inputs, its settings and its source."""
-        sources = [inspect.getsource(module) for module in code]
+        """What a stage's result depends on: the hashes of its inputs, its settings and its source, of a package all
+        files."""
+        sources = [_source(module) for module in code]
         return digest_of(json.dumps([stage, list(needs), settings, sources], sort_keys=True, default=str))
 
     def known(self, stage: str, fingerprint: str) -> Result | None:
@@ -114,7 +115,7 @@ class Run:
         fingerprint = self.fingerprint(stage, needs, settings, code)
         result = self.known(stage, fingerprint)
         if result is None and self.dry:
-            raise NotComputed(stage)
+            raise NotComputedError(stage)
         if result is None:
             self.reopen()
             started = time.perf_counter()
@@ -232,6 +233,12 @@ class LabelStore:
             yield database
         finally:
             database.close()
+
+
+def _source(module: ModuleType) -> str:
+    file = Path(inspect.getfile(module))
+    files = [file] if file.name != "__init__.py" else sorted(p for p in file.parent.iterdir() if p.is_file())
+    return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -86,12 +86,12 @@ class WandbTracking:
             "reinit": "finish_previous",
         }
         try:
-            self._run = wandb.init(mode=mode, **options)
+            self._run = wandb.init(**options | {"mode": mode})
         except wandb.errors.Error as error:
             if mode == "offline":
                 raise
             mode = f"offline, since W&B did not answer ({type(error).__name__})"
-            self._run = wandb.init(mode="offline", **options | {"resume": None})
+            self._run = wandb.init(**options | {"mode": "offline", "resume": None})
         at = self._run.url if mode == "online" else folder
         self.place = f"W&B {mode}: {at}"
         for metric, goal in METRICS.items():
@@ -106,8 +106,8 @@ class WandbTracking:
         self._run.summary.update(dict(metrics))
 
     def table(self, name: str, frame: pl.DataFrame) -> None:
-        columns = [[_plain(value) for value in row] for row in frame.iter_rows()]
-        self._run.log({name: self._wandb.Table(columns=frame.columns, data=columns)})
+        rows = [[_plain(value) for value in row] for row in frame.iter_rows()]
+        self._run.log({name: self._wandb.Table(columns=list[str | int](frame.columns), data=rows)})
 
     def image(self, name: str, path: Path, caption: str) -> None:
         self._run.log({name: self._wandb.Image(str(path), caption=caption)})
@@ -115,10 +115,9 @@ class WandbTracking:
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None:
         """Record a file or folder as an artifact. Names may hold letters, digits, dashes, dots and underscores."""
         artifact = self._wandb.Artifact(name, type=kind, metadata=dict(metadata))
-        if path.is_dir():
-            artifact.add_dir(str(path), policy="immutable")
-        else:
-            artifact.add_file(str(path), policy="immutable")
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            name_inside = str(file.relative_to(path)) if path.is_dir() else file.name
+            artifact.add_file(str(file), name=name_inside, policy="immutable")
         self._run.log_artifact(artifact)
 
     def finish(self, failed: bool = False) -> None:

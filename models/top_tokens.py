@@ -3,6 +3,7 @@
 Logits are computed a tile of words at a time, so that a tile is still in the processor's cache when it is summed
 and searched; only the blocks of words with the largest maxima are looked at again."""
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -12,6 +13,7 @@ from models.decoder import Decoder
 
 TILE = 2048  # words; 512 to 4096 are equally fast for 384 x 30,522, all of it at once half as fast
 BLOCK = 64  # words; divides TILE
+LOG2_E = math.log2(math.e)
 
 
 class TopTokens:
@@ -48,16 +50,17 @@ class TopTokens:
                 torch.mm(hidden, weight.T, out=logits[:, : len(weight)])
             else:
                 torch.addmm(self.bias[words], hidden, weight.T, out=logits[:, : len(weight)])
-            maxima = logits.unflatten(1, (-1, BLOCK)).amax(2)
-            largest = maxima.amax(1, keepdim=True).float().clamp(min=torch.finfo(torch.float32).min)
-            scratch = torch.sub(logits, largest, out=self.scratch[: len(hidden)])
-            yield maxima, scratch.exp_().sum(1).log() + largest[:, 0]
+            exact = logits.float()  # the same memory in float32; in bfloat16 the maxima would take six times as long
+            maxima = exact.unflatten(1, (-1, BLOCK)).amax(2)
+            largest = maxima.amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).min)
+            scratch = torch.sub(exact, largest, out=self.scratch[: len(hidden)]).mul_(LOG2_E)
+            yield maxima, scratch.exp2_().sum(1).log() + largest[:, 0]  # exp2 takes a third of exp's time
 
 
 def _largest(values: Tensor, count: int, ids: Tensor | None = None) -> Tensor:
     """Where the largest values of each row stand, the largest first; of equal ones, that with the lower id (its
     place, unless given). torch.topk alone leaves the order of equal values open."""
     ids = torch.arange(values.shape[1], device=values.device) if ids is None else ids
-    bits = (values.float() + 0.0).view(torch.int32)  # + 0.0 makes -0.0 the same as 0.0
+    bits = (values + 0.0).view(torch.int32)  # + 0.0 makes -0.0 the same as 0.0
     ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).long()  # integers in the order of the floats
     return ((ordered << 32) - ids).topk(min(count, values.shape[1]), dim=1).indices

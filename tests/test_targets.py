@@ -38,5 +38,6 @@ def test_faults(tmp_path: Path) -> None:
 
 
 def test_those_the_training_triples_speak_of() -> None:
-    triples = pl.DataFrame({"split": ["train", "train", "test"], "head": ["nurse", "dog", "boy"], "tail": ["x", "italy", "y"]})
+    rows = [("train", "nurse", "x"), ("train", "dog", "italy"), ("test", "boy", "y")]
+    triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
     assert choose_targets("data", triples)["target"].to_list() == ["italy", "nurse"]

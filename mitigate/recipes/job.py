@@ -59,7 +59,7 @@ class Job:
 def perform(
     config: DictConfig, name: str, inputs: str, stages: Sequence[str], pipeline: Callable[[Job], dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """Run a recipe's pipeline in the run folder `{name}-{hash}`, the hash being of the settings and the inputs' content.
+    """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
     run that is complete is not recorded a second time."""

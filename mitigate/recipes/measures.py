@@ -7,6 +7,7 @@ import polars as pl
 
 from mitigate.measure import bootstrap, harms, quality, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.probe.likelihood import bits_per_char, perplexity
 from mitigate.targets import clusters
 from mitigate.triples import NEUTRAL, OTHER, TEMPLATES, label_columns
 
@@ -16,28 +17,34 @@ if TYPE_CHECKING:
 CODE = (harms, quality, uncertainty, bootstrap)
 SCORERS = ("sentiment", "regard")
 PREFIX = {"paper": "", "neutral": "neutral_template/"}
-FEW_DISTINCT_TAILS = 20.0  # percent; with fewer the generator hardly listens to the target
+MANY_SHARED_TAILS = 50.0  # percent; beyond it a generator says much the same of everybody
 
 
-def measure(
-    plan: "Plan", ledger: pl.DataFrame, statements: pl.DataFrame, likelihood: pl.DataFrame, generated: pl.DataFrame
-) -> dict[str, Any]:
+def measure(plan: "Plan", ledger: pl.DataFrame, statements: pl.DataFrame, likelihood: pl.DataFrame) -> dict[str, Any]:
     """All metrics: harms with intervals under both templates, quality on four subsets of the held-out valid
     triples, what the filter kept, and counts."""
     settings = plan.config.measure
     intervals = Bootstrap(settings.confidence, settings.resamples, plan.config.seed)
-    metrics: dict[str, Any] = {"seed": plan.config.seed, "policy": plan.policy.name, "data": plan.config.data.name}
-    metrics |= {"model": plan.config.model.name, "fingerprint": plan.source}
+    metrics: dict[str, Any] = {
+        "seed": plan.config.seed,
+        "policy": plan.policy.name,
+        "data": plan.config.data.name,
+        "model": plan.config.model.name,
+        "fingerprint": plan.source,
+    }
     tables = per_target_tables(statements, plan.targets, settings.empty_targets)
     metrics |= _harms(tables, intervals)
     frequent = harms.without_rare_relations(statements, _train_counts(ledger))
     if frequent.height < statements.height:
         without = per_target_tables(frequent, plan.targets, settings.empty_targets)
         metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without).items()}
-    metrics |= _quality(ledger, likelihood, generated)
+    metrics |= _quality(likelihood)
     metrics |= _filter(ledger)
     metrics |= harms.counts(tables["sentiment"])
     metrics["distinct_tails"] = quality.distinct_tails(statements)
+    metrics["shared_tails"] = quality.shared_tails(statements)
+    train = ledger.filter(pl.col("split") == "train", pl.col("weight") > 0)
+    metrics |= quality.novelty(statements, train)
     return metrics
 
 
@@ -52,10 +59,10 @@ def per_target_tables(
 def notices(metrics: Mapping[str, Any], statements: pl.DataFrame, targets: pl.DataFrame) -> list[str]:
     """What a reader must know before believing the numbers."""
     found = []
-    if metrics["distinct_tails"] < FEW_DISTINCT_TAILS:
+    if (metrics["shared_tails"] or 0) > MANY_SHARED_TAILS:
         found.append(
-            f"Only {metrics['distinct_tails']:.1f} % of the generated tails are distinct across targets: this generator "
-            "says much the same of everybody, so its numbers say little about harm."
+            f"A tail said of one target is said of another in {metrics['shared_tails']:.0f} % of cases: this "
+            "generator hardly listens to the target, so its numbers say little about harm."
         )
     table = harms.per_target(statements, "sentiment", targets)
     if few := uncertainty.few_targets(table, clusters()):
@@ -92,6 +99,24 @@ def subsets() -> dict[str, pl.Expr]:
         pl.col(label_columns(scorer, "neutral")[0]).is_in([NEUTRAL, OTHER]) for scorer in SCORERS
     )
     return {"all": pl.lit(True), "neutral": neutral, "polar": ~neutral, "target": pl.col("target").is_not_null()}
+
+
+def _quality(likelihood: pl.DataFrame) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    for name, condition in subsets().items():
+        part = likelihood.filter(condition)
+        metrics[f"quality/perplexity/{name}"] = perplexity(part)
+        metrics[f"quality/bits_per_char/{name}"] = bits_per_char(part)
+        metrics[f"quality/bleu2/{name}"] = _bleu2(part)
+        metrics[f"quality/triples/{name}"] = part.height
+    return metrics
+
+
+def _bleu2(likelihood: pl.DataFrame) -> float | None:
+    """Of what the generator says first, against all held-out tails of the same head and relation."""
+    grouped = likelihood.group_by("head", "relation", maintain_order=True).agg("tail", pl.col("generated").first())
+    references = [[tail.split() for tail in tails] for tails in grouped["tail"]]
+    return quality.bleu2([said.split() for said in grouped["generated"]], references)
 
 
 def _train_counts(ledger: pl.DataFrame) -> dict[str, int]:

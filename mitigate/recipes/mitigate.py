@@ -15,11 +15,11 @@ from mitigate import verbalise as verbalising
 from mitigate.errors import one_of
 from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
+from mitigate.probe import comet as probing
+from mitigate.probe import likelihood as judging
 from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, build, perform, plain, say
 from mitigate.relations import Relation, comet_relations
-from mitigate.probe import comet as probing
-from mitigate.probe import likelihood as judging
 from mitigate.score import labels as labelling
 from mitigate.store import LabelStore, PartFolder, Result, as_parquet, digest_of
 from mitigate.targets import choose_targets
@@ -55,7 +55,7 @@ def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration:
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
-    say(f"mitigate: policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
+    say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config)
     for notice in plan.corpus.notices:
         say(f"  note: {notice}")
@@ -100,7 +100,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     )
     generator = train(job, plan, ledger)
     probed = probe(job, plan, generator)
-    statements = score(job, plan, "statements", probed.digest, probed.table())
+    statements = score(job, plan, "statements", probed.digest, probed.table().with_columns(head="target"))
     likelihood = judge(job, plan, generator, labelled)
     metrics = job.stage(
         "metrics",
@@ -109,7 +109,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         settings=plan.config.measure,
         code=measures.CODE,
     )
-    reporting.report(job, plan, ledger, generator, statements, metrics)
+    reporting.report(job, plan, ledger, generator, statements, metrics.facts())
     return metrics.facts()
 
 
@@ -174,3 +174,38 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
         settings=search,
         code=(probing, *SEARCH, *NETWORK),
     )
+
+
+def judge(job: Job, plan: Plan, generator: Result, labelled: Result) -> Result:
+    """How likely the generator finds the held-out valid triples, and what it would have said in their tail's place."""
+    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+
+    def compute(_: str) -> pl.DataFrame:
+        held_out = labelled.table().filter("valid", split="test")
+        model = Comet.load(job.folder / "model")
+        scored = judging.likelihood(model, held_out, phrases)
+        said = judging.completions(model, held_out, phrases)
+        return scored.join(said, on=["head", "relation"], how="left", maintain_order="left")
+
+    code = (judging, *SEARCH, *NETWORK)
+    return job.stage("likelihood", compute, needs=[generator.digest, labelled.digest, str(phrases)], code=code)
+
+
+def _examples(ledger: pl.DataFrame) -> training.Examples:
+    """Rows of a ledger as what to learn from."""
+    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+    return training.Examples(
+        heads=ledger["head"].to_list(),
+        phrases=[phrases[relation] for relation in ledger["relation"]],
+        tails=ledger["tail"].to_list(),
+        weights=ledger["weight"].to_numpy(),
+    )
+
+
+def _save(generator: Comet, folder: Path) -> None:
+    """The generator's folder, replaced as a whole."""
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    generator.save(part)
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)

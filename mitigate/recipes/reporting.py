@@ -1,10 +1,12 @@
 """What a finished run leaves for people: metrics.json, the page, plots and tables, the generator's card, and the
 record in W&B."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from mitigate import report as room
 from mitigate.recipes import measures
 from mitigate.recipes.job import Job, command, provenance, say
 from mitigate.report import card, gallery, page, tables
@@ -24,7 +26,7 @@ def report(
     """Write everything, and record it."""
 
     def compute(_: str) -> dict[str, Any]:
-        rows, probed = ledger.table(), statements.table()
+        rows, probed = ledger.table().filter(split="train"), statements.table()
         about = page.Report(
             name=job.folder.name,
             command=command(),
@@ -38,7 +40,7 @@ def report(
             notices=[*plan.corpus.notices, *measures.notices(metrics, probed, plan.targets)],
         )
         page.write(job.folder / "report.html", about)
-        gallery.save(gallery.gallery(about.targets, rows), job.folder / "plots")
+        gallery.save(about.pictures, job.folder / "plots")
         for name, frame in _tables(about, rows).items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
@@ -51,7 +53,7 @@ def report(
         compute,
         needs=[ledger.digest, generator.digest, statements.digest],
         settings=metrics,
-        code=(page, gallery, tables, card),
+        code=[room],
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
@@ -79,13 +81,10 @@ def _facts(job: Job, plan: "Plan", generator: Result) -> dict[str, Any]:
 def _tables(about: page.Report, ledger: pl.DataFrame) -> dict[str, pl.DataFrame]:
     found = {"measures": tables.measures({"value": about.metrics})}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
-    train = ledger.filter(pl.col("split") == "train")
-    return found | {f"ledger_by_{by}": summary(train, by) for by in ("relation", "target", "reason")}
+    return found | {f"ledger_by_{by}": summary(ledger, by) for by in ("relation", "target", "reason")}
 
 
-def _card(
-    plan: "Plan", job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, notices: list[str] | tuple[str, ...]
-) -> card.Card:
+def _card(plan: "Plan", job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, notices: Sequence[str]) -> card.Card:
     data, model = plan.config.data, plan.config.model
     return card.Card(
         name=job.folder.name,
@@ -115,5 +114,4 @@ def _record(job: Job, plan: "Plan", metrics: dict[str, Any], statements: pl.Data
     if settings.statements or not data.own_texts:
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
     if settings.model:
-        tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", origin | metrics)
-
+        tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", origin | {"metrics": metrics})

@@ -1,5 +1,5 @@
-"""Training the low-rank change of all-MiniLM-L6-v2, and what both of our classifiers of regard need for training:
-batches that see enough polar texts, and the logits' offsets."""
+"""Training the low-rank change of all-MiniLM-L6-v2, in batches that see enough polar texts; and what the n-grams need
+for training, too."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -41,12 +41,13 @@ def fit_minilm(
     neutral_share: float = 0.5,
     log: Log = lambda values, step: None,
 ) -> MiniLMClassifier:
-    """Train on the texts of part train, set the offsets by part valid.
+    """Train on the texts of the parts train and valid.
 
-    neutral_share of the neutral texts, which are 19 of 20, is drawn anew for each epoch."""
+    neutral_share of the neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them the
+    logits need no offsets: the best by part valid, when it was kept apart, moved macro-F1 by less than .01."""
     lightning.seed_everything(seed, verbose=False)
     classifier = MiniLMClassifier(encoder_folder, rank)
-    train, valid = (labelled.filter(part=part) for part in ("train", "valid"))
+    train = labelled.filter(pl.col("part").is_in(["train", "valid"]))
     batches = Batches(
         classifier.encode(train["text"].to_list()),
         columns_of(train),
@@ -55,9 +56,7 @@ def fit_minilm(
         seed=seed,
     )
     fit(MiniLMTraining(classifier, learning_rate, epochs * len(batches)), batches, epochs, log)
-    found = classifier.eval().probabilities(valid["text"].to_list())
-    classifier.head.bias.data += torch.tensor(best_offsets(found, columns_of(valid)))
-    return classifier
+    return classifier.eval()
 
 
 class MiniLMTraining(lightning.LightningModule):

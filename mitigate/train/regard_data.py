@@ -48,7 +48,7 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
 
 
 def part_of(target: str) -> str:
-    """Two targets of ten are tested, one is for choosing, seven are learnt from."""
+    """Two targets of ten are tested, one is for choosing settings, seven are learnt from."""
     digit = int(hashlib.sha256(target.encode()).hexdigest(), 16) % 10
     return {0: "test", 1: "test", 2: "valid"}.get(digit, "train")
 

@@ -1,0 +1,266 @@
+"""The probe against `generate` of transformers on the same random weights, and the full grid with comet_minilm.
+
+    python benchmarks/probe.py [--generator DIR] [--rounds 3]
+
+Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
+median counts. Writes its section of RESULTS.md. Takes about twenty minutes on two cores."""
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import polars as pl
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.results import machine, write_section
+from mitigate.probe.comet import probe
+from mitigate.relations import comet_relations
+from mitigate.store import PartFolder
+from mitigate.targets import choose_targets
+from models.beam import beam_search
+from models.comet import Comet
+from models.decoder import Decoder, DecoderConfig
+from models.minilm import locate
+from models.top_tokens import TopTokens
+from models.tree import TreeAttention
+
+END, VOCABULARY, NEVER = 40513, 40514, -1
+BEAMS, FIXED, NATURAL = 10, 8, 15  # tokens forced, and tokens at most with natural ending
+PROMPT = 7  # tokens; all the same length, which spares `generate` its padding
+
+Tails = list[list[tuple[int, ...]]]
+
+
+@dataclass
+class Contestant:
+    """A way to get the ten best tails of each prompt."""
+
+    name: str
+    search: Callable[[list[list[int]], int, bool], Tails]  # prompts, most tokens, whether END may be said
+    prompts: int
+    speeds: list[float] = field(default_factory=list)  # statements/s, a round each
+    tails: Tails = field(default_factory=list)
+
+    def turn(self, prompts: list[list[int]], max_length: int, ending: bool) -> None:
+        started = time.perf_counter()
+        self.tails = self.search(prompts[: self.prompts], max_length, ending)
+        self.speeds.append(self.prompts * BEAMS / (time.perf_counter() - started))
+
+    @property
+    def speed(self) -> float:
+        return median(self.speeds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generator", type=Path, help="a trained COMeT; without it, one that never ends a tail")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    logging.set_verbosity_error()
+    text = ["## Probing", f"Measured on {machine()}, by `python benchmarks/probe.py`."]
+    text += grid(arguments.generator)  # first: its peak memory is that of the process
+    text += against_generate(arguments.rounds)
+    write_section("probe", "\n\n".join(text))
+    print("\n\n".join(text))
+
+
+def against_generate(rounds: int) -> list[str]:
+    with tempfile.TemporaryDirectory() as place:
+        contestants = [c for kind in ("gpt1", "gpt2") for c in entrants(kind, Path(place) / kind)]
+    generator = torch.Generator().manual_seed(0)
+    prompts = torch.randint(0, END, (136, PROMPT), generator=generator).tolist()
+    text = []
+    for title, max_length, ending in (
+        (f"Fixed length: {FIXED} tokens, END suppressed", FIXED, False),
+        (f"Natural ending, at most {NATURAL} tokens", NATURAL, True),
+    ):
+        for contestant in contestants:
+            contestant.speeds.clear()
+        for number in range(rounds):
+            for contestant in contestants:
+                contestant.turn(prompts, max_length, ending)
+                print(f"{title}, round {number + 1}: {contestant.name} {contestant.speeds[-1]:.1f}", flush=True)
+        text += [f"### {title}", table(contestants)]
+        text.append(histograms(contestants) if ending else agreement(contestants))
+    return text
+
+
+def entrants(kind: str, folder: Path) -> Iterator[Contestant]:
+    """Ours and theirs with the same random weights of GPT-1's size, theirs at its best batch size."""
+    random_decoder(kind).save(folder, eos_token_id=END, pad_token_id=END)
+    for dtype in (torch.float32, torch.bfloat16):
+        name = "fp32" if dtype == torch.float32 else "bf16"
+        if kind == "gpt2" or dtype == torch.float32:  # OpenAIGPT without a cache in bf16 is nobody's choice
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+            size = best_batch(model, (1, 8, 34) if kind == "gpt1" else (8, 34, 68))
+            count = 34 if kind == "gpt1" else 136
+            yield Contestant(f"generate, {kind} {name}, batch {size}", theirs(model, size), count)
+        decoder = Decoder.load(folder).to(dtype)
+        yield Contestant(f"mitigate, {kind} {name}", ours(decoder), 136)
+
+
+def random_decoder(kind: str) -> Decoder:
+    """Random weights whose words are unequally likely and whose END is about as likely as a good word, so that
+    tails end by themselves after a few tokens, some late."""
+    torch.manual_seed(0)
+    decoder = Decoder(DecoderConfig(kind, vocab_size=VOCABULARY))
+    norm = decoder.blocks[-1].mlp_norm if decoder.final_norm is None else decoder.final_norm
+    with torch.no_grad():
+        decoder.words.weight *= 4
+        direction = nn.functional.normalize(torch.randn(decoder.config.width), dim=0)
+        norm.bias += 9.5 * direction
+        decoder.words.weight[END] = direction
+    return decoder.eval()
+
+
+def ours(decoder: Decoder) -> Callable[[list[list[int]], int, bool], Tails]:
+    def search(prompts: list[list[int]], max_length: int, ending: bool) -> Tails:
+        found = beam_search(decoder, prompts, end=END if ending else NEVER, beams=BEAMS, max_length=max_length)
+        return [[beam.tokens for beam in beams] for beams in found]
+
+    return search
+
+
+def theirs(model: PreTrainedModel, size: int) -> Callable[[list[list[int]], int, bool], Tails]:
+    @torch.inference_mode()
+    def search(prompts: list[list[int]], max_length: int, ending: bool) -> Tails:
+        tails = []
+        for start in range(0, len(prompts), size):
+            batch = torch.tensor(prompts[start : start + size])
+            found = model.generate(
+                batch,
+                attention_mask=torch.ones_like(batch),
+                num_beams=BEAMS,
+                num_return_sequences=BEAMS,
+                do_sample=False,
+                length_penalty=1.0,
+                early_stopping=ending,
+                max_new_tokens=max_length,
+                eos_token_id=END if ending else None,
+                pad_token_id=END,
+            )
+            tails += found[:, PROMPT:].unflatten(0, (len(batch), BEAMS)).tolist()
+        return [[tuple(token for token in tail if token != END) for tail in beams] for beams in tails]
+
+    return search
+
+
+def best_batch(model: PreTrainedModel, sizes: tuple[int, ...]) -> int:
+    """The batch size at which `generate` is fastest, by one short try of each."""
+    seconds = {}
+    for size in sizes:
+        prompts = torch.randint(0, END, (max(size, 4), PROMPT)).tolist()
+        started = time.perf_counter()
+        theirs(model, size)(prompts, 4, False)
+        seconds[size] = (time.perf_counter() - started) / len(prompts)
+    return min(seconds, key=lambda size: seconds[size])
+
+
+def table(contestants: list[Contestant]) -> str:
+    lines = ["| | statements/s, median | of the rounds | times `generate` |", "|---|---|---|---|"]
+    for contestant in contestants:
+        peers = [c for c in contestants if c.name.startswith("generate")] if contestant.name.startswith("m") else []
+        ratios = ", ".join(f"{contestant.speed / c.speed:.1f} ({c.name.split(', ')[1]})" for c in peers)
+        rounds = " ".join(f"{speed:.1f}" for speed in contestant.speeds)
+        lines.append(f"| {contestant.name} | {contestant.speed:.1f} | {rounds} | {ratios} |")
+    return "\n".join(lines)
+
+
+def agreement(contestants: list[Contestant]) -> str:
+    """Whether the lists of ten are those of `generate`, in fp32."""
+    said = []
+    for kind in ("gpt1", "gpt2"):
+        mine, their = (next(c for c in contestants if who in c.name and f"{kind} fp32" in c.name) for who in ("m", "g"))
+        same = sum(a == b for a, b in zip(mine.tails, their.tails, strict=False))
+        said.append(f"{kind} fp32: {same} of {len(their.tails)} lists of ten identical to those of `generate`.")
+    return " ".join(said)
+
+
+def histograms(contestants: list[Contestant]) -> str:
+    """How many tails have how many tokens, END not counted, in percent."""
+    lines = ["| tokens of a tail, % | " + " | ".join(map(str, range(NATURAL + 1))) + " |", "|---" * (NATURAL + 2) + "|"]
+    for contestant in contestants:
+        lengths = Counter(len(tail) for beams in contestant.tails for tail in beams)
+        shares = " | ".join(f"{100 * lengths[n] / lengths.total():.0f}" for n in range(NATURAL + 1))
+        lines.append(f"| {contestant.name} | {shares} |")
+    return "\n".join(lines)
+
+
+def grid(generator: Path | None) -> list[str]:
+    """329 targets x 34 relations x 10, twice: exact and in bf16, and where the time of the first went."""
+    comet = Comet.load(generator) if generator else Comet.from_encoder(locate())
+    targets = choose_targets(None)
+    relations = [(relation.name, relation.phrase) for relation in comet_relations()]
+    lines = ["| precision | seconds | statements/s | peak memory, GiB |", "|---|---|---|---|"]
+    tails = {}
+    for precision in ("fp32", "bf16"):
+        with tempfile.TemporaryDirectory() as place, stopwatches() as spent:
+            started = time.perf_counter()
+            parts = PartFolder(Path(place))
+            probe(comet, targets, relations, parts=parts, precision=precision)
+            seconds = time.perf_counter() - started
+            tails[precision] = pl.concat(list(parts))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        number = tails[precision].height
+        lines.append(f"| {precision} | {seconds:.1f} | {number / seconds:.0f} | {peak:.2f} |")
+        shares = [f"{name} {100 * part / seconds:.0f} %" for name, part in spent.items()]
+        lines[-1] += f" {', '.join(shares)} |"
+    lines[0] += " where the time goes |"
+    lines[1] += "---|"
+    shared = tails["fp32"].join(tails["bf16"], on=["target", "relation", "tail"], how="semi").height
+    lengths = comet.tails(tails["fp32"]["tail"].to_list())
+    what = (
+        f"a COMeT trained on train100k ({generator})"
+        if generator
+        else "the untrained warm start (tails of full length)"
+    )
+    return [
+        f"### The full grid, {targets.height} x {len(relations)} x 10, with {what}",
+        "\n".join(lines),
+        f"{100 * shared / tails['fp32'].height:.1f} % of the tails in fp32 are also among the ten in bf16; "
+        f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted. `body` is the decoder's layers "
+        "without attention, `head` the vocabulary: logits, normaliser and search.",
+    ]
+
+
+@contextmanager
+def stopwatches() -> Iterator[dict[str, float]]:
+    """Seconds spent inside the decoder's layers, attention and head while the context is open."""
+    spent = {"body": 0.0, "attention": 0.0, "head": 0.0}
+
+    def timed(name: str, call: Callable) -> Callable:
+        def run(*arguments: object) -> object:
+            started = time.perf_counter()
+            result = call(*arguments)
+            spent[name] += time.perf_counter() - started
+            return result
+
+        return run
+
+    places = {"body": (Decoder, "forward"), "attention": (TreeAttention, "__call__"), "head": (TopTokens, "__call__")}
+    originals = {name: getattr(owner, method) for name, (owner, method) in places.items()}
+    for name, (owner, method) in places.items():
+        setattr(owner, method, timed(name, originals[name]))
+    try:
+        yield spent
+    finally:
+        for name, (owner, method) in places.items():
+            setattr(owner, method, originals[name])
+        spent["body"] -= spent["attention"]  # which runs inside
+
+
+if __name__ == "__main__":
+    main()
