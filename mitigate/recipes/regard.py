@@ -15,18 +15,34 @@ from mitigate.errors import MitigateError
 from mitigate.load.triples_file import read_triples
 from mitigate.recipes import regard_card, regard_figures
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.relations import relations
+from mitigate.relations import comet_relations, relations
+from mitigate.score.regard import native_dtype
 from mitigate.store import Result, as_parquet, digest_of, write
 from mitigate.targets import targets
 from mitigate.train import regard as training
 from mitigate.train import regard_data
 from mitigate.train import regard_ngram as ngram_training
+from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK, mask_column
 from models.minilm import locate
 from models.regard import minilm, ngram
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
 
+NOTHING = (
+    "something",
+    "anything",
+    "object",
+    "objects",
+    "item",
+    "it",
+    "this",
+    "stuff",
+    "someone",
+    "place",
+    "word",
+    "name",
+)
 STAGES = ("minilm", "taught", "ngram", "metrics")
 
 
@@ -95,7 +111,7 @@ def train_minilm(job: Job, texts: Texts, settings: dict[str, Any]) -> dict[str, 
 
 def teach(job: Job, texts: Texts) -> pl.DataFrame:
     """The unlabelled texts with what minilm says of them."""
-    teacher = MiniLMClassifier.load(job.folder / "minilm", locate())
+    teacher = MiniLMClassifier.load(job.folder / "minilm", locate(), native_dtype())
     return pl.DataFrame({"text": texts.unlabelled, "probabilities": teacher.probabilities(texts.unlabelled)})
 
 
@@ -115,10 +131,10 @@ def train_ngram(job: Job, texts: Texts, taught: Result, settings: dict[str, Any]
     return {"parameters": classifier.weight.size + classifier.bias.size}
 
 
-def measure(job: Job, texts: Texts) -> dict[str, float]:
-    """The figures of both, as they are once saved."""
+def measure(job: Job, texts: Texts) -> dict[str, float | None]:
+    """The figures of both, saved and read again, in the precision that scorers use."""
     saved: dict[str, regard_figures.Classifier] = {
-        "minilm": MiniLMClassifier.load(job.folder / "minilm", locate()),
+        "minilm": MiniLMClassifier.load(job.folder / "minilm", locate(), native_dtype()),
         "ngram": NgramClassifier.load(job.folder / "ngram"),
     }
     return {
@@ -146,18 +162,39 @@ def read_texts(root: Path) -> Texts:
     for statement in crowd["statement"]:
         judged |= {statement.replace(target, MASK) for target in targets() if target in statement}
     labelled = regard_data.read_labelled(root / "regard", kept_out=judged)
+    labelled = pl.concat([labelled, empty_statements()]).unique("text", keep="first", maintain_order=True)
     return Texts(labelled, crowd, sorted(masked_statements(root) - set(labelled["text"]) - judged))
 
 
-def masked_statements(root: Path, share: int = 4) -> set[str]:
-    """What train100k says, said of "this person": every fourth triple with its tail, and with its head, replaced."""
+def empty_statements() -> pl.DataFrame:
+    """Statements that say nothing, as (text, label, part): neutral, whatever the wording of their relation."""
+    phrases = {phrase for relation in comet_relations() for phrase in (relation.phrase, relation.neutral_phrase)}
+    texts = [
+        text
+        for phrase in sorted(phrases)
+        for thing in NOTHING
+        for text in (f"{MASK} {phrase} {thing}", f"{thing} {phrase} {MASK}")
+    ]
+    return pl.DataFrame({"text": texts}).with_columns(pl.lit(NEUTRAL, pl.Int8).alias("label"), part=pl.lit("train"))
+
+
+def masked_statements(root: Path) -> set[str]:
+    """What train100k says, said of "this person": every third triple with its head and with its tail replaced, and
+    for a wide vocabulary its head and tail as merely related."""
     loaded = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False)
     phrases = {name: relation.phrase for name, relation in relations().items()}
-    triples = loaded.triples.gather_every(share).select(
+    triples = loaded.triples.gather_every(3).select(
         pl.col("head").str.to_lowercase(),
         pl.col("relation").replace_strict(phrases, return_dtype=pl.String),
         pl.col("tail").str.to_lowercase(),
     )
     return {
-        text for head, phrase, tail in triples.rows() for text in (f"{MASK} {phrase} {tail}", f"{head} {phrase} {MASK}")
+        text
+        for head, phrase, tail in triples.rows()
+        for text in (
+            f"{MASK} {phrase} {tail}",
+            f"{head} {phrase} {MASK}",
+            f"{head} is related to {MASK}",
+            f"{tail} is related to {MASK}",
+        )
     }

@@ -38,7 +38,8 @@ def fit_ngram(
     batches = NgramBatches([*train["text"], *taught], wanted, buckets, batch_size, seed)
     module = NgramTraining(buckets, wanted.mean(0), learning_rate, decay, epochs * len(batches))
     fit(module, batches, epochs, log, precision="32-true")
-    classifier = NgramClassifier(module.weight.weight.detach().numpy(), module.bias.detach().numpy())
+    weight = module.weight.weight.detach().numpy() * batches.rarity[:, None]
+    classifier = NgramClassifier(weight, module.bias.detach().numpy())
     offsets = best_offsets(classifier.probabilities(valid["text"].to_list()), columns_of(valid))
     return NgramClassifier(classifier.weight, classifier.bias + offsets)
 
@@ -66,7 +67,10 @@ class NgramTraining(lightning.LightningModule):
 
 
 class NgramBatches:
-    """The n-grams of all texts, hashed once, in another order of the texts each time they are gone through."""
+    """The n-grams of all texts, hashed once, in another order of the texts each time they are gone through.
+
+    An n-gram counts by its rarity (1 for one met in e^2 texts), so that rare ones learn faster; it is part of the
+    weights in the end."""
 
     def __init__(self, texts: Sequence[str], wanted: np.ndarray, buckets: int, size: int, seed: int) -> None:
         owners, found = ngrams(texts, buckets)
@@ -74,6 +78,8 @@ class NgramBatches:
         self.lengths = np.bincount(owners, minlength=len(texts))
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.shares = per_text(owners, len(texts))
+        frequency = np.bincount(found, minlength=buckets)
+        self.rarity = ((1 + np.log((1 + len(texts)) / (1 + frequency))) / 3).astype(np.float32)
         self.wanted = torch.tensor(wanted)
         self.size = size
         self.chance = np.random.default_rng(seed)
@@ -89,9 +95,10 @@ class NgramBatches:
             buckets = [
                 self.buckets[begin : begin + length] for begin, length in zip(self.starts[chosen], lengths, strict=True)
             ]
+            together = np.concatenate(buckets)
             yield (
-                torch.tensor(np.concatenate(buckets)),
+                torch.tensor(together),
                 torch.tensor(np.cumsum(lengths) - lengths),
-                torch.tensor(np.repeat(self.shares[chosen], lengths)),
+                torch.tensor(np.repeat(self.shares[chosen], lengths) * self.rarity[together]),
                 self.wanted[chosen],
             )

@@ -1,0 +1,65 @@
+"""The recipe that trains the regard classifiers, on a few made-up lines; and the figures on their cards."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from command import apart
+
+from mitigate.recipes.regard_figures import figures
+
+
+class AllNegative:
+    """Says negative of everything."""
+
+    def probabilities(self, texts: list[str]) -> np.ndarray:
+        return np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1))
+
+
+def test_figures_tell_apart_the_votes_and_their_majority():
+    labelled = pl.DataFrame({"text": ["a", "b", "c"], "label": [-1, 2, 1], "part": ["test", "test", "people"]})
+    crowd = pl.DataFrame({"resource": ["ConceptNet"], "masked": ["a"], "votes": [[-1, -1, 0]]})
+    found = figures(AllNegative(), labelled, crowd)
+    assert (found["test/accuracy"], found["people/accuracy"]) == (0.5, 0)
+    assert (found["test/always_neutral"], found["people/always_neutral"]) == (0.5, 0)  # other counts as neutral
+    assert found["ConceptNet/vote/accuracy"] == 0.6667
+    assert found["ConceptNet/majority/accuracy"] == 1
+
+
+def write_data(root: Path) -> Path:
+    """A few lines in the files of the real data; every target of the list has a text."""
+    for folder in ("regard", "humans", "conceptnet100k"):
+        (root / folder).mkdir()
+    said = [("thief", -1), ("table", 0), ("hero", 1)] * 20
+    lines = [
+        f"target{number}\t{label}\t{word} {number} is a this person\n" for number, (word, label) in enumerate(said)
+    ]
+    (root / "regard" / "bert_labels_conceptnet.tsv").write_text("".join(lines))
+    for name in ("train_other", "dev", "test"):
+        (root / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
+    for resource in ("ConceptNet", "GenericsKB"):
+        (root / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a thief\n" * 3)
+        (root / "humans" / f"{resource}_bias_labels.txt").write_text("3\n3\n2\n")
+    (root / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\nUsedFor\tpen\twrite\n")
+    return root
+
+
+def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path):
+    settings = ["minilm.rank=2", "minilm.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"]
+    done = apart(
+        "recipe=regard",
+        f"data.root={write_data(tmp_path)}",
+        *(f"recipe.{setting}" for setting in settings),
+        f"paths.outputs={tmp_path / 'runs'}",
+        "tracking.mode=none",
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert {"minilm/test/macro_f1", "ngram/ConceptNet/majority/prejudice/f1"} <= set(metrics)
+    for name in ("minilm", "ngram"):
+        assert (folder / name / "model.safetensors").is_file()
+        card = (folder / name / "README.md").read_text(encoding="utf-8")
+        assert f"{metrics[f'{name}/test/accuracy']:.3f}" in card
+    assert (folder / "manifest.json").is_file()
