@@ -1,20 +1,15 @@
 """One file of triples in ConceptNet's formats: `relation<TAB>head<TAB>tail`, in training files optionally a
 score behind, in dev and test files a 0/1 label. Real files have faults; each is named by file and line."""
 
-import gzip
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.lines import OnBadLine, check, first, read_lines, tell
 from mitigate.relations import relations
 from mitigate.triples import TRIPLES
-
-OnBadLine = Literal["error", "skip"]
-SHOWN = 5  # faults quoted in a message; the rest is counted
 
 
 @dataclass(frozen=True)
@@ -33,24 +28,16 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     Raises MitigateError for a missing, unreadable or empty file, and, unless on_bad_line is "skip", for
     lines with another number of columns, blank fields, bytes that are not UTF-8, unknown relations or
     labels other than 0 and 1."""
-    if on_bad_line not in ("error", "skip"):
-        raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
-    lines = _lines(path)
-    notices = []
-    if lines and lines[0].startswith(b"\xef\xbb\xbf"):
-        lines[0] = lines[0][3:]
-        notices.append(f"{path}: byte order mark at the start, ignored")
-    if windows := sum(line.endswith(b"\r") for line in lines):
-        notices.append(f"{path}: {windows:,} lines with Windows line ends (CRLF), accepted")
-
+    check(on_bad_line)
+    lines, notices = read_lines(path, "relation<TAB>head<TAB>tail")
     known = relations()
     rows: list[tuple[int, str, str, str, str, bool]] = []
     faults: list[str] = []
-    first_seen: dict[tuple[str, str, str], int] = {}
+    seen: dict[tuple[str, str, str], int] = {}
     repeats: list[str] = []
     for number, line in enumerate(lines, start=1):
         try:
-            fields = line.decode("utf-8").removesuffix("\r").split("\t")
+            fields = line.decode("utf-8").split("\t")
         except UnicodeDecodeError as error:
             faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
             continue
@@ -58,39 +45,20 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
             faults.append(f"{path}:{number}: {fault}")
             continue
         relation, head, tail = fields[:3]
-        first = first_seen.setdefault((relation, head, tail), number)
-        if first != number:
-            repeats.append(f"{path}:{number} repeats line {first}")
+        earlier = seen.setdefault((relation, head, tail), number)
+        if earlier != number:
+            repeats.append(f"{path}:{number} repeats line {earlier}")
             if not labelled:
                 continue
         rows.append((number, split, head, relation, tail, fields[3] == "1" if labelled else True))
 
-    if faults and on_bad_line == "error":
-        raise MitigateError(
-            f"{len(faults):,} bad lines:\n  {_first(faults)}\nMend the file, or leave such lines out with "
-            "data.on_bad_line=skip."
-        )
-    if faults:
-        notices.append(f"{len(faults):,} bad lines left out: {_first(faults, '; ')}")
+    notices += tell(faults, on_bad_line)
     if repeats:
         outcome = "kept" if labelled else "left out"
-        notices.append(f"{len(repeats):,} repeated triples {outcome}: {_first(repeats, '; ')}")
+        notices.append(f"{len(repeats):,} repeated triples {outcome}: {first(repeats, '; ')}")
     if not rows:
         raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
     return Loaded(pl.DataFrame(rows, schema=TRIPLES, orient="row"), notices)
-
-
-def _lines(path: Path) -> list[bytes]:
-    """The file's lines without their newline; a last line without one counts too."""
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except FileNotFoundError as error:
-        raise MitigateError(f"there is no file {path}") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise MitigateError(f"{path} cannot be read: {error}") from error
-    if not content.strip():
-        raise MitigateError(f"{path} is empty; expected lines 'relation<TAB>head<TAB>tail'")
-    return content.removesuffix(b"\n").split(b"\n")
 
 
 def _fault(fields: list[str], labelled: bool, known: dict) -> str | None:
@@ -104,8 +72,3 @@ def _fault(fields: list[str], labelled: bool, known: dict) -> str | None:
     if labelled and fields[3] not in ("0", "1"):
         return f"label {fields[3]!r}, expected 0 or 1"
     return None
-
-
-def _first(messages: list[str], separator: str = "\n  ") -> str:
-    more = len(messages) - SHOWN
-    return separator.join(messages[:SHOWN] + ([f"and {more:,} more"] if more > 0 else []))

@@ -1,0 +1,58 @@
+"""The lines of a text file as users really have them, gzipped or plain, and how faults in them are told."""
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from mitigate.errors import MitigateError
+
+OnBadLine = Literal["error", "skip"]
+SHOWN = 5  # faults quoted in a message; the rest is counted
+
+
+def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
+    """The file's lines without their ends, and a sentence for each oddity met: a byte order mark, Windows line
+    ends. A last line without an end counts too.
+
+    expected: what a line should look like, for the message. Raises MitigateError for a missing, unreadable or
+    empty file."""
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except FileNotFoundError as error:
+        raise MitigateError(f"there is no file {path}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise MitigateError(f"{path} cannot be read: {error}") from error
+    if not content.strip():
+        raise MitigateError(f"{path} is empty; expected lines '{expected}'")
+    notices = []
+    if content.startswith(b"\xef\xbb\xbf"):
+        content = content[3:]
+        notices.append(f"{path}: byte order mark at the start, ignored")
+    lines = content.removesuffix(b"\n").split(b"\n")
+    if windows := sum(line.endswith(b"\r") for line in lines):
+        notices.append(f"{path}: {windows:,} lines with Windows line ends (CRLF), accepted")
+    return [line.removesuffix(b"\r") for line in lines], notices
+
+
+def check(on_bad_line: str) -> None:
+    """Raises MitigateError for anything but "error" and "skip"."""
+    if on_bad_line not in ("error", "skip"):
+        raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
+
+
+def tell(faults: Sequence[str], on_bad_line: OnBadLine) -> list[str]:
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"."""
+    if faults and on_bad_line == "error":
+        raise MitigateError(
+            f"{len(faults):,} bad lines:\n  {first(faults)}\nMend the file, or leave such lines out with "
+            "data.on_bad_line=skip."
+        )
+    return [f"{len(faults):,} bad lines left out: {first(faults, '; ')}"] if faults else []
+
+
+def first(messages: Sequence[str], separator: str = "\n  ") -> str:
+    """A few of the messages, and how many more there are."""
+    more = len(messages) - SHOWN
+    return separator.join([*messages[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])])

@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.load.files import load
+
+
+def written(tmp_path: Path, content: str | bytes) -> str:
+    path = tmp_path / "mine.tsv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def test_statements_stay_as_written_and_targets_are_made_plain(tmp_path: Path) -> None:
+    loaded = load(
+        written(tmp_path, "Prosecuting_Attorney\tA lawyer  won.\nnurse\tNurses\u2028care.\ngamer\tIt's fun\n")
+    )
+    assert loaded.statements.rows() == [
+        (1, "prosecuting attorney", "own", "A lawyer  won."),
+        (2, "nurse", "profession", "Nurses\u2028care."),
+        (3, "gamer", "own", "It's fun"),
+    ]
+    assert loaded.notices == []
+
+
+@pytest.mark.parametrize("header", ["target\tstatement\n", "Target\tStatement\r\n", "\ufefftarget\tstatement\n"])
+def test_a_header_is_no_statement(tmp_path: Path, header: str) -> None:
+    assert load(written(tmp_path, header + "nurse\tNurses care.\n")).statements["row"].to_list() == [2]
+
+
+def test_repeats_are_kept(tmp_path: Path) -> None:
+    assert load(written(tmp_path, "nurse\tcares\n" * 3)).statements.height == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("nurse", "1 columns, expected 2 separated by a tab: target, statement"),
+        ("nurse\tcares\t1", "3 columns, expected 2 separated by a tab: target, statement"),
+        ("nurse\t ", "a blank field"),
+        (b"nurse\t\xff", "not UTF-8 (invalid start byte at byte 6)"),
+        ("statement\ttarget", "the columns are statement, target; expected target, statement"),
+    ],
+)
+def test_a_bad_line_is_an_error_or_left_out(tmp_path: Path, line: str | bytes, fault: str) -> None:
+    bad = line.encode() if isinstance(line, str) else line
+    path = written(tmp_path, b"nurse\tcares\n" + bad + b"\n")
+    with pytest.raises(MitigateError) as error:
+        load(path)
+    assert str(error.value) == (
+        f"1 bad lines:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
+    )
+    loaded = load(path, on_bad_line="skip")
+    assert loaded.statements.height == 1
+    assert loaded.notices == [f"1 bad lines left out: {path}:2: {fault}"]
+
+
+def test_no_path_and_a_header_alone(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match="data=statements needs a file: give data.path=FILE.tsv"):
+        load(None)
+    with pytest.raises(MitigateError, match="mine.tsv has no statements; expected lines 'target<TAB>statement'"):
+        load(written(tmp_path, "target\tstatement\n"))
+    with pytest.raises(MitigateError, match="mine.tsv is empty; expected lines 'target<TAB>statement'"):
+        load(written(tmp_path, "\n"))
