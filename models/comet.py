@@ -4,12 +4,13 @@ import json
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import minilm
+from models import layouts, minilm
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedCausal, pack
@@ -18,19 +19,29 @@ HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """What is read of each part at most, as in COMeT; the tail's end token is not counted."""
 
 
+Layout = Literal["packed", "comet"]
+"""Where the parts of a text are: one after the other, or in the fixed slots of the original (the relation at 10,
+the tail at 15), whose gaps are padding that nothing looks at. There, the first token of a tail is predicted from
+the last place of the relation's slot, padding or not."""
+
+
 class Comet(nn.Module):
     """A decoder and its encoding: prompts in, tails out."""
 
-    def __init__(self, decoder: Decoder, encoding: Encoding) -> None:
+    def __init__(self, decoder: Decoder, encoding: Encoding, layout: Layout = "packed") -> None:
         super().__init__()
         self.decoder = decoder
         self.encoding = encoding
+        self.layout = layout
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """What tails are asked for with: the start token if there is one, the head, the relation's phrase."""
         start = [] if self.encoding.start is None else [self.encoding.start]
         pairs = zip(self.encoding.encode(heads), self.encoding.encode(phrases), strict=True)
-        return [start + head[:HEAD_TOKENS] + phrase[:RELATION_TOKENS] for head, phrase in pairs]
+        parts = [(head[:HEAD_TOKENS], phrase[:RELATION_TOKENS]) for head, phrase in pairs]
+        if self.layout == "comet":
+            return [self._slot(head, HEAD_TOKENS) + self._slot(phrase, RELATION_TOKENS) for head, phrase in parts]
+        return [start + head + phrase for head, phrase in parts]
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
         """What is to be said: the tail and the end token."""
@@ -44,12 +55,19 @@ class Comet(nn.Module):
         device = self.decoder.words.weight.device
         texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
         lengths = [len(text) for text in texts]
+        tokens, positions = pack(texts, device)
+        unseen = tokens == self.encoding.pad if self.layout == "comet" else None
         dropout = self.decoder.config.dropout if self.training else 0.0
-        hidden = self.decoder(*pack(texts, device), PackedCausal(lengths, dropout, device))
+        hidden = self.decoder(tokens, positions, PackedCausal(lengths, dropout, device, unseen))
         ends = accumulate(lengths)
         rows = [row for end, tail in zip(ends, tails, strict=True) for row in range(end - len(tail), end)]
         logits = self.decoder.logits(hidden[torch.tensor(rows, device=device)])  # (tokens, vocab_size)
         return F.cross_entropy(logits.float(), pack(tails, device)[0], reduction="none")
+
+    def add(self, tokens: Sequence[str]) -> None:
+        """Adds tokens that are words of their own, such as <CapableOf> for a relation."""
+        self.encoding.add(tokens)
+        self.decoder.grow(self.encoding.vocab_size)
 
     @classmethod
     def from_encoder(cls, folder: Path, dropout: float = 0.1) -> "Comet":
@@ -62,14 +80,18 @@ class Comet(nn.Module):
         decoder, encoding = Decoder.load(folder), Encoding.load(folder)
         if encoding.vocab_size > decoder.config.vocab_size:  # an end token was added
             decoder.grow(encoding.vocab_size)
-        return cls(decoder, encoding).eval()
+        config = json.loads((folder / layouts.CONFIG).read_text(encoding="utf-8"))
+        return cls(decoder, encoding, config.get("comet_layout", "packed")).eval()
 
     def save(self, folder: Path) -> None:
         """Writes what AutoModelForCausalLM, AutoTokenizer and `generate` need to work without this code."""
         tokens = {"bos_token_id": self.encoding.start, "eos_token_id": self.encoding.end}
         tokens["pad_token_id"] = self.encoding.pad
-        self.decoder.save(folder, **tokens)
+        self.decoder.save(folder, **tokens, comet_layout=self.layout)
         self.encoding.save(folder)
         generation = {**tokens, "max_new_tokens": TAIL_TOKENS + 1}
         text = json.dumps({name: value for name, value in generation.items() if value is not None}, indent=2)
         (folder / "generation_config.json").write_text(text + "\n", encoding="utf-8")
+
+    def _slot(self, tokens: list[int], size: int) -> list[int]:
+        return tokens + [self.encoding.pad] * (size - len(tokens))

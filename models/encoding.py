@@ -33,6 +33,10 @@ class Encoding:
         """Clean text; start, end and padding are left out."""
         return self.tokenizer.decode(list(ids), skip_special_tokens=True).strip()
 
+    def add(self, tokens: Sequence[str]) -> None:
+        """Adds tokens that stand for themselves wherever they occur in a text."""
+        self.tokenizer.add_special_tokens([AddedToken(token, special=True) for token in tokens])
+
     @classmethod
     def load(cls, folder: Path) -> "Encoding":
         """The encoding of a generator's folder: its end token is the config's eos_token, its start what the

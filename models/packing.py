@@ -11,17 +11,33 @@ from torch.nn import functional as F
 class PackedCausal:
     """Attention in which a row looks at itself and the earlier rows of its own text. (An `Attention`.)
 
-    Only here are the texts padded: to the right, where a causal attention never looks."""
+    Only here are the texts padded: to the right, where a causal attention never looks. unseen (rows,) names rows
+    that no row looks at, not even themselves."""
 
-    def __init__(self, lengths: Sequence[int], dropout: float = 0.0, device: torch.device | None = None) -> None:
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        dropout: float = 0.0,
+        device: torch.device | None = None,
+        unseen: Tensor | None = None,
+    ) -> None:
         self.shape = len(lengths), max(lengths)
         self.dropout = dropout
         rows = [text * self.shape[1] + i for text, length in enumerate(lengths) for i in range(length)]
         self.places = torch.tensor(rows, device=device)  # (rows,) in the flattened (texts, longest)
+        self.mask = None  # (texts, 1, longest, longest): who sees whom, where that is not plainly causal
+        if unseen is not None:
+            seen = self._pad(~unseen[:, None, None]).transpose(2, 3)
+            self.mask = seen & torch.ones(2 * self.shape[1:], device=device).tril().bool()
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         mixed = F.scaled_dot_product_attention(
-            self._pad(query), self._pad(key), self._pad(value), dropout_p=self.dropout, is_causal=True
+            self._pad(query),
+            self._pad(key),
+            self._pad(value),
+            attn_mask=self.mask,
+            dropout_p=self.dropout,
+            is_causal=self.mask is None,
         )  # (texts, heads, longest, head_width)
         return mixed.transpose(1, 2).flatten(0, 1)[self.places]
 

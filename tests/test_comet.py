@@ -90,3 +90,24 @@ def test_a_warm_start_gives_every_tail_a_likelihood() -> None:
     nll = comet.nll(comet.prompts(["church"], ["is used for"]), comet.tails(["worship"]))
     assert nll.shape == (2,)
     assert nll.isfinite().all()
+
+
+def test_a_relation_can_be_a_token_of_its_own(tmp_path: Path) -> None:
+    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=4, inner=32)
+    comet = Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+    before = comet.nll(comet.prompts(["lawyer"], ["wants"]), comet.tails(["rest"]))
+    comet.add(["<CapableOf>", "<IsA>"])
+    (prompt,) = comet.prompts(["lawyer"], ["<CapableOf>"])
+    assert prompt[-1] == 30522
+    after = comet.nll(comet.prompts(["lawyer"], ["wants"]), comet.tails(["rest"]))
+    torch.testing.assert_close(after, before, atol=1e-3, rtol=0)  # two more of 30,522 words share the softmax
+    comet.save(tmp_path)
+    assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
+
+
+def test_slots_of_the_original_pad_the_prompt(comet: Comet) -> None:
+    slotted = Comet(comet.decoder, comet.encoding, "comet").eval()
+    (prompt,) = slotted.prompts(["lawyer"], ["is capable of"])
+    assert words(slotted, prompt) == " ".join(["lawyer", *["[PAD]"] * 9, "is", "capable", "of", *["[PAD]"] * 2])
+    one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
+    torch.testing.assert_close(two[:2], one)

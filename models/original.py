@@ -1,0 +1,117 @@
+"""Checkpoints of the original COMeT code (conceptnet_pretrained_model.pickle): GPT-1 with its words, then the
+special tokens, then its positions in one table."""
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from models.comet import Comet
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import TOKENIZER, Encoding
+
+HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor tells
+POSITIONS = 31  # slots for head, relation and tail
+PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at
+
+_BLOCK = {
+    "attention_in": "attn.c_attn",
+    "attention_out": "attn.c_proj",
+    "attention_norm": "ln_1",
+    "mlp_in": "mlp.c_fc",
+    "mlp_out": "mlp.c_proj",
+    "mlp_norm": "ln_2",
+}
+_PARAMETERS = {"attention_norm": ("g", "b"), "mlp_norm": ("g", "b")}  # the other modules have w and b
+
+
+def load(checkpoint: Path, tokenizer_folder: Path, dropout: float = 0.1) -> Comet:
+    """The COMeT of a checkpoint, in its fixed slots, with the tokenizer of a folder of openai-gpt.
+
+    Raises ValueError when the two do not have the same words, or the file is no such checkpoint."""
+    found = _unpickle(checkpoint)
+    if not isinstance(found, dict) or not {"state_dict", "vocab"} <= found.keys():
+        raise ValueError(f"{checkpoint} is not a checkpoint of the original COMeT: it lacks state_dict or vocab")
+    stored = {name.removeprefix("module."): tensor for name, tensor in found["state_dict"].items()}
+    table = stored["transformer.embed.weight"]
+    config = _config(stored, dropout)
+    decoder = Decoder(config)
+    tensors = {"words.weight": table[: config.vocab_size], "places.weight": table[config.vocab_size :]}
+    for name in decoder.state_dict():
+        if name.startswith("blocks."):
+            tensors[name] = _of_block(stored, name)
+    decoder.load_state_dict(tensors)
+    return Comet(decoder, _encoding(found["vocab"], tokenizer_folder, config.vocab_size), "comet").eval()
+
+
+def _config(stored: dict[str, Tensor], dropout: float) -> DecoderConfig:
+    rows, width = stored["transformer.embed.weight"].shape
+    return DecoderConfig(
+        "gpt1",
+        vocab_size=rows - POSITIONS,
+        positions=POSITIONS,
+        width=width,
+        layers=sum(name.endswith("attn.c_attn.w") for name in stored),
+        heads=width // HEAD_WIDTH,
+        inner=4 * width,
+        dropout=dropout,
+    )
+
+
+def _of_block(stored: dict[str, Tensor], name: str) -> Tensor:
+    """Our tensor; their matrices are convolutions of width 1, (1, in, out)."""
+    _, number, module, parameter = name.split(".")
+    weight, bias = _PARAMETERS.get(module, ("w", "b"))
+    tensor = stored[f"transformer.h.{number}.{_BLOCK[module]}.{weight if parameter == 'weight' else bias}"]
+    return tensor[0].T if tensor.ndim == 3 else tensor
+
+
+def _encoding(vocab: dict[str, int], tokenizer_folder: Path, vocab_size: int) -> Encoding:
+    tokenizer = Tokenizer.from_file(str(tokenizer_folder / TOKENIZER))
+    special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
+    encoding = Encoding(tokenizer, start=None, end=vocab["<END>"], pad=PAD)
+    encoding.add(special)
+    differing = [token for token, number in vocab.items() if tokenizer.token_to_id(token) != number]
+    if differing or encoding.vocab_size != vocab_size:
+        raise ValueError(
+            f"the tokenizer in {tokenizer_folder} has {encoding.vocab_size} words, the checkpoint {vocab_size}, and "
+            f"{len(differing)} of them differ; give a folder with the tokenizer.json of openai-gpt"
+        )
+    return encoding
+
+
+class _Unpickler(pickle.Unpickler):
+    """Rebuilds tensors and plain data. Any other class, such as those of the original's options, becomes an empty
+    stand-in: nothing that the file names is run."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _ALLOWED or (module == "torch" and name.endswith("Storage")):
+            return super().find_class(module, name)
+        return _StandIn
+
+
+class _StandIn:
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __setstate__(self, state: object) -> None: ...
+
+    def __setitem__(self, key: object, value: object) -> None: ...
+
+    def append(self, item: object) -> None: ...
+
+
+_ALLOWED = {
+    ("collections", "OrderedDict"),
+    ("torch._utils", "_rebuild_tensor_v2"),
+    ("torch._utils", "_rebuild_parameter"),
+}
+
+
+def _unpickle(path: Path) -> Any:
+    # weights_only=True refuses the whole file for the classes of its options.
+    reader = SimpleNamespace(Unpickler=_Unpickler, load=lambda file, **_: _Unpickler(file).load(), __name__="reader")
+    return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)

@@ -1,0 +1,129 @@
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import WordLevel
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.comet import Comet
+from models.original import load
+
+WORDS = [".", "win", "a", "case", "capable", "of", "lawyer", "court"]
+SPECIAL = ["<START>", "<END>", "<CapableOf>"]
+WIDTH, LAYERS = 128, 2
+
+
+class Options:
+    """Stands for the classes of the original's options, which this code does not have."""
+
+
+class Harmful:
+    def __reduce__(self) -> tuple:
+        return os.mkdir, ("harm",)
+
+
+def state_dict(prefix: str = "") -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator) * 0.1
+
+    tensors = {"transformer.embed.weight": random(len(WORDS) + len(SPECIAL) + 31, WIDTH)}
+    for layer in range(LAYERS):
+        at = f"transformer.h.{layer}"
+        for name, wide, out in (
+            ("attn.c_attn", WIDTH, 3 * WIDTH),
+            ("attn.c_proj", WIDTH, WIDTH),
+            ("mlp.c_fc", WIDTH, 4 * WIDTH),
+            ("mlp.c_proj", 4 * WIDTH, WIDTH),
+        ):
+            tensors |= {f"{at}.{name}.w": random(1, wide, out), f"{at}.{name}.b": random(out)}
+        for name in ("ln_1", "ln_2"):
+            tensors |= {f"{at}.{name}.g": 1 + random(WIDTH), f"{at}.{name}.b": random(WIDTH)}
+    return {prefix + name: tensor for name, tensor in tensors.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="."))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path
+
+
+def write(folder: Path, prefix: str = "", **more: object) -> Path:
+    vocab = {word: number for number, word in enumerate(WORDS + SPECIAL)}
+    checkpoint = {"epoch": 1, "state_dict": state_dict(prefix), "opt": Options(), "vocab": vocab, **more}
+    torch.save(checkpoint, folder / "model.pickle", _use_new_zipfile_serialization=False)  # as torch did in 2019
+    return folder / "model.pickle"
+
+
+def plain_logits(tokens: list[int], num_words: int) -> Tensor:
+    """The described model, written down once more: all 31 slots, padding masked as keys."""
+    state = state_dict()
+    table, length = state["transformer.embed.weight"], len(tokens)
+    hidden = table[torch.tensor(tokens)] + table[num_words : num_words + length]
+    seen = torch.ones(length, length).tril() * (torch.tensor(tokens) != 0)
+    for layer in range(LAYERS):
+        at = f"transformer.h.{layer}"
+
+        def conv(x: Tensor, name: str, at: str = at) -> Tensor:
+            return x @ state[f"{at}.{name}.w"][0] + state[f"{at}.{name}.b"]
+
+        def norm(x: Tensor, name: str, at: str = at) -> Tensor:
+            x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+            return x * state[f"{at}.{name}.g"] + state[f"{at}.{name}.b"]
+
+        query, key, value = (part.unflatten(1, (2, 64)) for part in conv(hidden, "attn.c_attn").split(WIDTH, dim=1))
+        scores = torch.einsum("qhw,khw->hqk", query, key) / 8
+        weights = (scores * seen - 1e9 * (1 - seen)).softmax(-1)
+        hidden = norm(hidden + conv(torch.einsum("hqk,khw->qhw", weights, value).flatten(1), "attn.c_proj"), "ln_1")
+        hidden = norm(hidden + conv(F.gelu(conv(hidden, "mlp.c_fc"), approximate="tanh"), "mlp.c_proj"), "ln_2")
+    return hidden @ table[:num_words].T
+
+
+@pytest.mark.parametrize("prefix", ["", "module."])
+def test_gives_what_the_described_model_gives(folder: Path, prefix: str) -> None:
+    comet = load(write(folder, prefix), folder)
+    (prompt,), (tail,) = comet.prompts(["lawyer"], ["capable of"]), comet.tails(["win a case"])
+    assert prompt == [6] + [0] * 9 + [4, 5] + [0] * 3
+    assert tail == [1, 2, 3, 9]
+    logits = plain_logits([*prompt, *tail], num_words=len(WORDS + SPECIAL))
+    expected = F.cross_entropy(logits[14:18], torch.tensor(tail), reduction="none")  # from position 14, a pad
+    torch.testing.assert_close(comet.nll([prompt], [tail])[:, None], expected[:, None], atol=1e-4, rtol=0)
+
+
+def test_texts_of_other_lengths_beside_it_change_nothing(folder: Path) -> None:
+    comet = load(write(folder), folder)
+    prompts = comet.prompts(["lawyer", "a lawyer of a court"], ["capable of", "<CapableOf>"])
+    tails = comet.tails(["win a case", "win"])
+    alone = [comet.nll([prompt], [tail]) for prompt, tail in zip(prompts, tails, strict=True)]
+    torch.testing.assert_close(comet.nll(prompts, tails), torch.cat(alone))
+
+
+def test_the_layout_is_kept_when_saved(folder: Path) -> None:
+    comet = load(write(folder), folder)
+    comet.save(folder / "saved")
+    assert Comet.load(folder / "saved").prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
+
+
+def test_nothing_in_the_file_is_run(folder: Path) -> None:
+    load(write(folder, opt=Harmful()), folder)
+    assert not (folder / "harm").exists()
+
+
+def test_another_tokenizer_is_refused(folder: Path) -> None:
+    path = write(folder)
+    Tokenizer(WordLevel({"other": 0, "words": 1}, unk_token="other")).save(str(folder / "tokenizer.json"))
+    with pytest.raises(ValueError, match="13 words, the checkpoint 11, and 11 of them differ; give a folder with"):
+        load(path, folder)
+
+
+def test_another_file_is_refused(folder: Path) -> None:
+    torch.save({"weights": torch.ones(1)}, folder / "other.pickle")
+    with pytest.raises(ValueError, match="is not a checkpoint of the original COMeT"):
+        load(folder / "other.pickle", folder)
