@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 
@@ -31,6 +31,13 @@ class Vader:
     def __call__(self, texts: Sequence[str]) -> Labels:
         strength = compound_scores(texts)
         return Labels(label_of(strength), strength)
+
+    def words(self, text: str) -> list[tuple[str, float]]:
+        """The words of VADER's lexicon in a text with their valence, from -4 to 4, whatever the words around them
+        make of it."""
+        lexicon = analyser().lexicon
+        words = SentiText(text.lower()).words_and_emoticons
+        return [(word, lexicon[word]) for word in words if word in lexicon]
 
 
 def label_of(compound: np.ndarray) -> np.ndarray:

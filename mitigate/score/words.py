@@ -1,0 +1,70 @@
+"""The words that drove a label: those counted by a scorer that counts words, and of a classifier's texts those without
+which its answer would be most different."""
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import polars as pl
+
+from mitigate.score.labels import label_column
+from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer
+
+MOST = 2000  # texts of a classifier that are looked into, each as many times as it has words
+SHOWN = 3  # words of a text
+SHARE = 0.1  # of what the strongest word is worth; a weaker one is not shown
+
+Words = list[tuple[str, float]]
+
+
+@runtime_checkable
+class CountsWords(Protocol):
+    """A scorer that knows which words it goes by, and what each is worth."""
+
+    def words(self, text: str) -> Words: ...
+
+
+def driving_words(
+    texts: pl.Series, labels: Labels, scorer: Scorer, cache: LabelCache, passed_over: Collection[str] = ()
+) -> pl.Series:
+    """For each text what drove its label, such as "thief -0.81, liar -0.10"; null where nothing did.
+
+    Behind a word stands its worth to a scorer that counts words, else by how much the strength falls without it. A
+    classifier's texts are only looked into where it is not neutral, and at most the MOST it is surest of; words
+    of `passed_over` are never tried."""
+    if isinstance(scorer, CountsWords):
+        distinct = texts.unique()
+        found = dict(zip(distinct, map(scorer.words, distinct), strict=True))
+    else:
+        found = _by_removal(texts, labels, scorer, cache, passed_over)
+    said = [", ".join(f"{word} {worth:+.2g}" for word, worth in found.get(text, [])) or None for text in texts]
+    return pl.Series(said, dtype=pl.String)
+
+
+def _by_removal(
+    texts: pl.Series, labels: Labels, scorer: Scorer, cache: LabelCache, passed_over: Collection[str]
+) -> dict[str, Words]:
+    surest = (
+        pl.DataFrame({"text": texts, "label": labels.label, "strength": labels.strength})
+        .filter(pl.col("label").is_in([PREJUDICE, FAVOURITISM]))
+        .unique("text", maintain_order=True)
+        .sort(pl.col("strength").abs(), descending=True, maintain_order=True)
+        .head(MOST)
+    )
+    words = [text.split() for text in surest["text"]]
+    without = [[" ".join(parts[:i] + parts[i + 1 :]) for i in range(len(parts))] for parts in words]
+    tried = label_column(pl.Series(list(chain(*without)), dtype=pl.String), scorer, cache).strength
+    strengths = np.split(tried, np.cumsum([len(parts) for parts in words])[:-1]) if words else []
+    return {
+        text: _largest(parts, strength - rest, label, passed_over)
+        for (text, label, strength), parts, rest in zip(surest.rows(), words, strengths, strict=True)
+    }
+
+
+def _largest(words: Sequence[str], falls: np.ndarray, label: int, passed_over: Collection[str]) -> Words:
+    """The few words that pull towards the label most."""
+    pulls = {i: float(fall) for i, fall in enumerate(falls) if fall * label > 0 and words[i] not in passed_over}
+    most = max(map(abs, pulls.values()), default=0.0)
+    order = sorted(pulls, key=lambda i: -abs(pulls[i]))[:SHOWN]
+    return [(words[i], pulls[i]) for i in order if abs(pulls[i]) >= SHARE * most]
