@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # small models gain nothing from a second thread, and lose on a busy machine
 os.environ["WANDB_MODE"] = "offline"
 
 

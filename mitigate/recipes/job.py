@@ -23,8 +23,9 @@ from mitigate.tracking import NoTracking, Tracking, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
 SURROUNDINGS = {
-    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "recipe", "experiment"),
-    "data": ("root", "load", "missing"),
+    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment"),
+    "recipe": ("run",),
+    "data": ("root", "path", "output", "load", "missing"),
     "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
 }
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")

@@ -145,7 +145,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
             **where,
         )
         _save(generator, job.folder / "model")
-        shutil.rmtree(job.folder / "checkpoints")
+        shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)  # a short training leaves none
         return fitted._asdict()
 
     settings = {**trainer, "checkpoint_every": None, "model": plain(plan.config.model), "seed": plan.config.seed}

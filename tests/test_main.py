@@ -1,0 +1,78 @@
+"""What the command says to those who ask it for help, or for what it cannot do."""
+
+import time
+from pathlib import Path
+
+import pytest
+from command import apart, here
+
+from mitigate.errors import MitigateError
+
+
+def test_help_is_quick_and_names_the_choices() -> None:
+    started = time.monotonic()
+    found = apart("--help")
+    assert found.returncode == 0
+    assert "policy: both, none, regard, sentiment" in found.stdout
+    assert time.monotonic() - started < 60  # a hang; how fast it is, benchmarks tell
+
+
+def test_the_configuration_can_be_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert here(monkeypatch, "policy=sentiment", "--cfg", "job") == 0
+    assert "name: sentiment" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["policy=gentle"], "Available options in 'policy':"),
+        (["policy.template=own"], "unknown policy.template 'own'; allowed: paper, neutral"),
+        (["policy.scorers=[feeling]"], "unknown scorer in policy.scorers 'feeling'; allowed: sentiment, regard"),
+        (["probe.relations=[Likes]"], "unknown relation 'Likes'; allowed: AtLocation, CapableOf, "),
+        (["probe.targets=everyone"], "unknown probe.targets 'everyone'; allowed: all, data, "),
+        (["probe.targets=absent.csv"], "there is no file absent.csv; give a CSV file with a column 'target'"),
+        (["score.regard=tone"], "unknown score.regard 'tone'; allowed: "),
+        (["measure.masking=some"], "unknown measure.masking 'some'; allowed: token, paper"),
+        (["data=cn100k", "data.root=/absent"], "data.root=/absent: there is no such folder"),
+        (["polcy=both"], "Could not override 'polcy'"),
+    ],
+)
+def test_faults_are_told_before_anything_is_written(
+    overrides: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert here(monkeypatch, *overrides, f"paths.outputs={tmp_path / 'out'}") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bug_is_not_dressed_up_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(config: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("mitigate.__main__.get_method", lambda _: fail)
+    with pytest.raises(ZeroDivisionError):
+        here(monkeypatch)
+
+
+def test_ctrl_c_says_how_to_go_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(config: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mitigate.__main__.get_method", lambda _: interrupt)
+    assert here(monkeypatch) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+
+
+def test_a_recipes_error_is_one_message(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(config: object) -> None:
+        raise MitigateError("the file is empty; give another")
+
+    monkeypatch.setattr("mitigate.__main__.get_method", lambda _: refuse)
+    assert here(monkeypatch) == 2
+    assert capsys.readouterr().err.endswith("mitigate: the file is empty; give another\n")

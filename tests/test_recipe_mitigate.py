@@ -1,0 +1,174 @@
+"""The main job on the sample corpus, shrunk to seconds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import SMALL, apart, here, killed
+
+OPEN_ELSEWHERE = """
+import json, sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1]).eval()
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+prompt = tokenizer("lawyer is capable of").input_ids
+found = []
+for tail, ended in json.loads(sys.argv[2]):
+    said = tokenizer(tail, add_special_tokens=False).input_ids + [tokenizer.eos_token_id] * ended
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1]
+    found.append(logits.log_softmax(-1).gather(1, torch.tensor(said)[:, None]).sum().item())
+print(json.dumps(found))
+"""
+
+
+def only_run(outputs: Path) -> Path:
+    (folder,) = [path for path in outputs.iterdir() if path.is_dir()]
+    return folder
+
+
+def metrics_of(folder: Path) -> dict:
+    return json.loads((folder / "metrics.json").read_text())
+
+
+def inspect(folder: Path) -> dict:
+    """A run's record in W&B, read back."""
+    (record,) = (folder / "wandb").glob("offline-run-*")
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of policy=both."""
+    outputs = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert here(monkeypatch, "policy=both", f"paths.outputs={outputs}", *SMALL) == 0
+    return only_run(outputs)
+
+
+def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
+    readme = (Path(__file__).parents[1] / "outputs" / "README.md").read_text()
+    rows = [line.split("|")[1] for line in readme.splitlines() if line.startswith("| `")]
+    named = {name.strip("/") for row in rows for name in row.replace("`", "").replace(" ", "").split(",")}
+    there = {path.name for path in finished.iterdir()} - {".lock"}
+    assert there == named - {"checkpoints"}  # which is gone once training is done
+    manifest = json.loads((finished / "manifest.json").read_text())
+    assert {"metrics.json", "report.html", "model/model.safetensors", "model/README.md"} <= set(manifest["files"])
+
+
+def test_metrics(finished: Path) -> None:
+    metrics = metrics_of(finished)
+    statements = pl.read_parquet(finished / "statements.parquet")
+    assert statements.height == metrics["statements"] == 3 * 3 * 10
+    for key, column in (("NSM", "sentiment"), ("neutral_template/NRM", "regard_neutral")):
+        neutral = statements.group_by("target").agg(percent=100 * pl.col(column).is_in([0, 2]).mean())
+        assert metrics[key] == pytest.approx(neutral["percent"].mean())
+        assert metrics[f"{key}_low"] <= metrics[key] <= metrics[f"{key}_high"]
+    for name in ("perplexity", "bits_per_char", "bleu2"):
+        assert {f"quality/{name}/{part}" for part in ("all", "neutral", "polar", "target")} <= set(metrics)
+    assert metrics["filter/kept"] + metrics["filter/dropped"] == 5838
+    assert metrics["filter/weight"] == metrics["filter/kept"]
+
+
+def test_the_filter_kept_what_is_neutral_under_both(finished: Path) -> None:
+    ledger = pl.read_parquet(finished / "ledger.parquet")
+    train = ledger.filter(split="train")
+    neutral = pl.col("sentiment").is_in([0, 2]) & pl.col("regard").is_in([0, 2])
+    assert (train["weight"] > 0).to_list() == train.select(neutral).to_series().to_list()
+    assert ledger.filter(pl.col("split") != "train")["weight"].min() == 1
+
+
+def test_the_generator_opens_elsewhere_and_agrees(finished: Path) -> None:
+    beams = pl.read_parquet(finished / "probe.parquet").filter(target="lawyer", relation="CapableOf")
+    assert beams.height == 10
+    lengths = (beams["log_prob"] / beams["score"]).round().to_list()
+    tokenizer = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import json, sys; from transformers import AutoTokenizer; t = AutoTokenizer.from_pretrained(sys.argv[1]);"
+            "print(json.dumps([len(t(x, add_special_tokens=False).input_ids) for x in json.loads(sys.argv[2])]))",
+            finished / "model",
+            json.dumps(beams["tail"].to_list()),
+        ],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    sizes = json.loads(tokenizer.stdout)
+    asked = [(tail, int(length - size)) for tail, length, size in zip(beams["tail"], lengths, sizes, strict=True)]
+    command = [sys.executable, "-c", OPEN_ELSEWHERE, str(finished / "model"), json.dumps(asked)]
+    process = subprocess.run(command, capture_output=True, check=True, text=True, cwd=finished)
+    assert json.loads(process.stdout) == pytest.approx(beams["log_prob"].to_list(), abs=1e-3)
+
+
+def test_the_record_in_wandb(finished: Path) -> None:
+    record = inspect(finished)
+    metrics = metrics_of(finished)
+    assert record["summary"]["NSM"] == pytest.approx(metrics["NSM"])
+    assert record["summary"]["neutral_template/NRM/origin"] == pytest.approx(metrics["neutral_template/NRM/origin"])
+    assert record["summary"]["statements"]["nrows"] == 90
+    assert record["config"]["policy"]["name"] == "both"
+    assert record["tags"] == ["policy:both", "seed:1"]
+    assert record["state"] == "finished"
+
+
+def test_the_same_command_finds_it_complete(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
+    assert here(monkeypatch, "policy=both", f"paths.outputs={finished.parent}", *SMALL) == 0
+    assert "complete: nothing is left to do" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
+
+
+def test_a_rehearsal_says_what_is_there_and_writes_nothing(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here(monkeypatch, "dry_run=true", f"paths.outputs={finished.parent}", *SMALL) == 0
+    said = capsys.readouterr().out
+    assert said.count("kept from before") == 8
+    assert here(monkeypatch, "dry_run=true", f"paths.outputs={tmp_path / 'new'}", *SMALL) == 0
+    said = capsys.readouterr().out
+    assert said.count("to be run") == 8
+    assert not (tmp_path / "new").exists()
+
+
+def test_two_policies_side_by_side_are_two_runs(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the same seed gives the same numbers again."""
+    assert here(monkeypatch, "-m", "policy=none,both", f"paths.outputs={tmp_path}", *SMALL) == 0
+    said = capsys.readouterr().out
+    none, both = sorted(tmp_path.iterdir(), key=lambda path: "both" in path.name)
+    assert metrics_of(both) == metrics_of(finished)
+    assert (metrics_of(none)["filter/dropped"], metrics_of(none)["policy"]) == (0, "none")
+    header = next(line for line in said.splitlines() if "none-" in line or line.split() == ["none", "both"])
+    assert header.split()[-1] != header.split()[-2]
+    records = [inspect(none), inspect(both)]
+    assert len({record["run_id"] for record in records}) == 2
+    assert [record["tags"][0] for record in records] == ["policy:none", "policy:both"]
+
+
+def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_path: Path) -> None:
+    """Its own label cache, so that scoring too is really interrupted."""
+    command = ["policy=both", f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", *SMALL]
+    command.append("trainer.checkpoint_every=0.01")
+
+    def there(pattern: str) -> bool:
+        return any(tmp_path.glob(pattern))
+
+    killed(lambda: there("cache/labels/*.sqlite"), *command)
+    assert not there("out/*/stages/score.json")
+    killed(lambda: there("out/*/checkpoints/last.ckpt"), *command)
+    assert not there("out/*/stages/train.json")
+    killed(lambda: there("out/*/parts/*/*.parquet") or there("out/*/stages/train.json"), *command)
+    assert not there("out/*/stages/statements.json")
+    last = apart(*command)
+    assert last.returncode == 0, last.stderr
+    assert last.stdout.count("kept from before") >= 2
+    assert metrics_of(only_run(tmp_path / "out")) == metrics_of(finished)
