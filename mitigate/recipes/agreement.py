@@ -98,7 +98,7 @@ def measure(labels: pl.DataFrame) -> dict[str, Any]:
         votes = rows["votes"].to_list()
         sizes = [len(given) for given in votes]
         ratings = np.concatenate(votes)
-        most = majority(vote_counts(np.repeat(np.arange(len(votes)), sizes).tolist(), ratings))
+        most = majority(vote_counts(np.repeat(rows["sentence"].to_list(), sizes).tolist(), ratings))
         for scorer in (*SCORERS, ALWAYS_NEUTRAL):
             said = fold_other(rows[scorer].to_numpy())
             for against, figures in (

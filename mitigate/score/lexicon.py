@@ -1,5 +1,8 @@
 """Lists of words that praise or blame, from Empath (Fast et al. 2016) or a LIWC dictionary (Tausczik and Pennebaker
-2010). Which of their categories count is stated in data/keyword_categories.csv."""
+2010). Which of their categories count is stated in data/keyword_categories.csv: those of feelings and of character.
+
+Topics are left out, as they have their neutral words too: Empath's "crime" and "stealing" have "property" and
+"officer", its "trust" has "capable", all of which would label a relation's phrase or a job."""
 
 import csv
 from collections.abc import Mapping
