@@ -160,6 +160,7 @@ class Progress(pl.Callback):
         self.module = module
         self.tell = log  # Lightning puts a method of its own under the name `log`
         self.losses: deque[Tensor] = deque(maxlen=LOG_EVERY)
+        self.loss = math.nan  # mean of the last steps
         self.seconds = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -175,6 +176,8 @@ class Progress(pl.Callback):
         step = trainer.global_step
         if step % LOG_EVERY == 0 or step == self.module.steps:
             self._count_time()
+            mean = torch.stack(list(self.losses)).mean()
+            self.loss = float(trainer.strategy.reduce(mean, reduce_op="mean"))  # over the shares of all processes
             self.bar.set_postfix_str(f"loss {self.loss:.3f}", refresh=False)
             if self.tell and trainer.is_global_zero:
                 lr = trainer.optimizers[0].param_groups[0]["lr"]
@@ -183,21 +186,17 @@ class Progress(pl.Callback):
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar.close()
 
-    @property
-    def loss(self) -> float:
-        """Mean of the last steps."""
-        return torch.stack(list(self.losses)).mean().item()
-
     def rate(self, step: int) -> float:
         """Examples a second up to a step."""
         return step * self.module.settings.batch_size / self.seconds
 
     def state_dict(self) -> dict[str, Any]:
         self._count_time()
-        return {"losses": list(self.losses), "seconds": self.seconds}
+        return {"losses": list(self.losses), "loss": self.loss, "seconds": self.seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.losses.extend(state_dict["losses"])
+        self.loss = state_dict["loss"]
         self.seconds = state_dict["seconds"]
 
     def _count_time(self) -> None:
