@@ -31,3 +31,8 @@ def at_hand(name: str, revision: str | None = None) -> Path | None:
         return Path(snapshot_download(name, revision=revision, allow_patterns=FILES, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError):
         return None
+
+
+def missing(name: str) -> list[str]:
+    """What locate would download: the model's address, or nothing."""
+    return [] if Path(name).is_dir() or at_hand(name) else [f"https://huggingface.co/{name} to the hub's cache"]

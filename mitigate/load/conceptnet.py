@@ -49,6 +49,14 @@ def find(root: str | None, cache: str | None) -> Path | None:
     return in_cache if all((in_cache / name).is_file() for name in SPLITS) else None
 
 
+def missing(root: str | None, cache: str | None) -> list[str]:
+    """What load would download: each file as its address and where it would be kept."""
+    if find(root, cache):
+        return []
+    folder = Path(cache or ".") / FOLDER
+    return [f"{URL.format(name=name)} to {folder}" for name in SPLITS if not (folder / name).is_file()]
+
+
 def _holding(place: Path, setting: str) -> Path:
     if not place.is_dir():
         raise MitigateError(f"{setting}={place}: there is no such folder")

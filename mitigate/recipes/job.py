@@ -113,10 +113,11 @@ def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, A
     return metrics
 
 
-def build(node: DictConfig) -> Any:
-    """What a part of the configuration names by `_target_`; its faults as MitigateError, without Hydra's wrapping."""
+def build(node: DictConfig, **more: Any) -> Any:
+    """What a part of the configuration names by `_target_`, called with its other keys (but for `missing`, which says
+    what would have to be downloaded first) and what is given besides; its faults as MitigateError."""
     try:
-        return instantiate(node)
+        return instantiate({key: value for key, value in node.items() if key != "missing"}, **more)
     except InstantiationException as error:
         if isinstance(error.__cause__, MitigateError | ValueError | OSError):
             raise MitigateError(str(error.__cause__)) from error

@@ -48,6 +48,7 @@ class Plan:
     relations: list[Relation]
     scorers: list[Scorer]
     cache: LabelStore
+    start: Path  # the folder of the model that training starts from
     source: str  # the hash of the corpus and the targets
 
 
@@ -55,6 +56,12 @@ def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration:
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
+    addresses = downloads(config)
+    for address in addresses:
+        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
+    if config.dry_run and addresses:
+        say("  all stages are to be run, once that is at hand: " + ", ".join(STAGES))
+        return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config)
     for notice in plan.corpus.notices:
@@ -63,9 +70,26 @@ def run(config: DictConfig) -> float | None:
         f"  {plan.corpus.triples.height:,} triples; {plan.targets.height} targets x {len(plan.relations)} relations "
         f"x {config.probe.top} = {plan.targets.height * len(plan.relations) * config.probe.top:,} statements to probe"
     )
+    if config.dry_run:
+        say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
     metrics = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan))
     return metrics.get(config.optimized_metric) if metrics else None
+
+
+def say_labels(plan: Plan) -> None:
+    """How many of the corpus's texts each scorer has labelled before."""
+    statements = verbalise(plan.corpus.triples, plan.config.measure.masking)
+    texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
+    for scorer in plan.scorers:
+        known, _ = plan.cache.get(scorer.fingerprint, texts)
+        say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")
+
+
+def downloads(config: DictConfig) -> list[str]:
+    """What is not at hand: data, the model to start from, and the classifier that labels."""
+    nodes = (config.data, config.model, config.score.scorers.get(config.score.regard, {}))
+    return [address for node in nodes if "missing" in node for address in build(node.missing)]
 
 
 def make_plan(config: DictConfig) -> Plan:
@@ -73,12 +97,13 @@ def make_plan(config: DictConfig) -> Plan:
     policy = build(config.policy)
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
-    scorers = [build_scorer(config.score, role) for role in ("sentiment", "regard")]
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples)
+    start = build(config.model.folder)
+    scorers = [build_scorer(config.score, role) for role in ("sentiment", "regard")]
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
-    return Plan(config, policy, corpus, targets, relations, scorers, cache, source)
+    return Plan(config, policy, corpus, targets, relations, scorers, cache, start, source)
 
 
 def build_scorer(score: DictConfig, role: str) -> Scorer:
@@ -133,7 +158,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
 
     def compute(fingerprint: str) -> dict[str, Any]:
         rows = ledger.table().filter(pl.col("weight") > 0, "valid")
-        generator: Comet = build(plan.config.model.init)
+        generator: Comet = build(plan.config.model.init, folder=plan.start)
         fitted = training.fit(
             generator,
             _examples(rows.filter(split="train")),
@@ -148,7 +173,11 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
         shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)  # a short training leaves none
         return fitted._asdict()
 
-    settings = {**trainer, "checkpoint_every": None, "model": plain(plan.config.model), "seed": plan.config.seed}
+    start = {
+        "init": plain(plan.config.model.init),
+        "weights": digest_of((plan.start / "model.safetensors").read_bytes()),
+    }
+    settings = {**trainer, "checkpoint_every": None, "model": start, "seed": plan.config.seed}
     leaves = [f"model/{name}" for name in MODEL_FILES]
     code = (training, batches, checkpoints, *NETWORK)
     return job.stage("train", compute, needs=[ledger.digest], settings=settings, code=code, leaves=leaves)

@@ -1,0 +1,130 @@
+"""What the template adds: the sentiment and regard of each relation's phrase alone, and how many training triples
+each policy drops with the paper's phrases and with neutral ones. load > verbalise > score > filter."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate import filter as filtering
+from mitigate import relations as relation_room
+from mitigate import targets
+from mitigate import verbalise as verbalising
+from mitigate.files import write
+from mitigate.filter import SCORERS, Policy
+from mitigate.recipes.job import Job, build, perform, say
+from mitigate.recipes.scorers import build_scorer
+from mitigate.relations import comet_relations
+from mitigate.score import labels as labelling
+from mitigate.score.labels import with_labels
+from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.triples import TEMPLATES, LabelCache, Scorer, label_columns
+from mitigate.verbalise import MASK, verbalise
+
+STAGES = ("phrases", "labels", "drops", "metrics")
+POLICIES = {"sentiment": ["sentiment"], "regard": ["regard"], "both": ["sentiment", "regard"]}
+CODE = (relation_room, targets, verbalising, labelling)
+
+
+def run(config: DictConfig) -> None:
+    """Label the phrases and the training triples, and count what each policy would drop."""
+    scorers = [build_scorer(config.score, f"score.{role}", config.score[role]) for role in SCORERS]
+    cache = LabelStore(Path(config.paths.cache) / "labels")
+    verbalising.check(config.measure.masking)
+    loaded = build(config.data.load)
+    for notice in loaded.notices:
+        say(f"  note: {notice}")
+    triples = loaded.triples.filter(split="train")
+    source = digest_of(as_parquet(triples))
+    name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
+    if metrics := perform(config, name, source, STAGES, lambda job: pipeline(job, triples, source, scorers, cache)):
+        say(f"  {metrics['triples']:,} training triples")
+
+
+def pipeline(job: Job, triples: pl.DataFrame, source: str, scorers: list[Scorer], cache: LabelCache) -> dict[str, Any]:
+    """The stages in their order; the table is left in the run folder as template.csv."""
+    masking = job.config.measure.masking
+    by_whom = [scorer.fingerprint for scorer in scorers]
+    phrases = job.stage("phrases", lambda _: label(carriers(), scorers, cache), settings=by_whom, code=CODE)
+    labels = job.stage(
+        "labels",
+        lambda _: label(verbalise(triples, masking), scorers, cache),
+        needs=[source],
+        settings=[masking, by_whom],
+        code=CODE,
+    )
+    drops = job.stage("drops", lambda _: count(labels.table()), needs=[labels.digest], code=[filtering])
+    metrics = job.stage("metrics", lambda _: totals(drops.table()), needs=[drops.digest])
+    if not job.run.dry:
+        table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
+        write(job.folder / "template.csv", table.write_csv())
+        job.tracking.summarise(metrics.facts())
+        job.tracking.table("template", table)
+        say(printed(table))
+    return metrics.facts()
+
+
+def carriers() -> pl.DataFrame:
+    """COMeT's 34 relations, each phrase behind "this person" and with nothing after it."""
+    wanted = comet_relations()
+    return pl.DataFrame(
+        {
+            "relation": [relation.name for relation in wanted],
+            "phrase": [relation.phrase for relation in wanted],
+            "neutral_phrase": [relation.neutral_phrase for relation in wanted],
+            "masked": [f"{MASK} {relation.phrase}" for relation in wanted],
+            "masked_neutral": [f"{MASK} {relation.neutral_phrase}" for relation in wanted],
+        }
+    )
+
+
+def label(statements: pl.DataFrame, scorers: list[Scorer], cache: LabelCache) -> pl.DataFrame:
+    """The statements with every scorer's labels under both templates."""
+    for scorer in scorers:
+        statements = with_labels(statements, scorer, cache)
+    return statements
+
+
+def count(labelled: pl.DataFrame) -> pl.DataFrame:
+    """A row for each relation: its triples, and in the column {policy}/{template} how many of them that drops."""
+    columns = [f"{policy}/{template}" for policy in POLICIES for template in TEMPLATES]
+    dropped = [
+        (filtering.apply(Policy(policy, scorers, template), labelled)["weight"] == 0).alias(f"{policy}/{template}")
+        for policy, scorers in POLICIES.items()
+        for template in TEMPLATES
+    ]
+    rows = labelled.select("relation").with_columns(dropped)
+    return rows.group_by("relation", maintain_order=True).agg(pl.len().alias("triples"), pl.col(columns).sum())
+
+
+def totals(drops: pl.DataFrame) -> dict[str, Any]:
+    """The same over all relations."""
+    return drops.drop("relation").sum().row(0, named=True)
+
+
+def printed(table: pl.DataFrame) -> str:
+    """The table for the terminal: each phrase's strength under both templates, an asterisk where its label is not
+    neutral, and the numbers of triples dropped."""
+    lines = [
+        f"{'':<44}"
+        + "".join(f"{name:>16}" for name in SCORERS)
+        + f"{'triples':>9}"
+        + "".join(f"{policy + ' drops':>18}" for policy in POLICIES),
+        f"{'':<44}" + "   paper neutral" * len(SCORERS) + " " * 9 + "     paper neutral" * len(POLICIES),
+    ]
+    for row in table.rows(named=True):
+        strengths = [
+            f"{row[strength]:+.2f}{'*' if row[name] in (-1, 1) else ' '}"
+            for scorer in SCORERS
+            for name, strength in (label_columns(scorer, template) for template in TEMPLATES)
+        ]
+        counts = [row[f"{policy}/{template}"] or 0 for policy in POLICIES for template in TEMPLATES]
+        numbers = "".join(f"{a:>10,}{b:>8,}" for a, b in zip(counts[::2], counts[1::2], strict=True))
+        wording = (
+            row["phrase"] if row["phrase"] == row["neutral_phrase"] else f"{row['phrase']} | {row['neutral_phrase']}"
+        )
+        lines.append(
+            f"{wording[:43]:<44}" + "".join(f"{s:>8}" for s in strengths) + f"{row['triples'] or 0:>9,}" + numbers
+        )
+    return "\n".join(lines)
