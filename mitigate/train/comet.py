@@ -20,6 +20,7 @@ from tqdm import tqdm
 from mitigate.errors import MitigateError
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
+from mitigate.train.memory import keep_freed_memory
 from models.comet import Comet
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
@@ -256,18 +257,18 @@ def fit(
     Raises MitigateError when there is nothing to learn from, or the checkpoint is of another training."""
     if not len(examples.tails):
         raise MitigateError("no triple is left to train on; choose another policy or more data")
+    if dev is not None and not len(dev.tails):  # a policy may leave none
+        dev = None
     if settings.keep == "best" and dev is None:
         raise MitigateError("trainer: keep='best' needs dev triples; give some, or keep='last'")
     last, best = folder / "last.ckpt", folder / "best.ckpt"
     checkpoints = CheckpointFile(fingerprint)
     module = CometModule(comet, examples, settings)
     progress = Progress(module, log)
-    callbacks: list[pl.Callback] = [progress]
-    if dev is not None:
-        watch = DevPerplexity(module, dev, best if settings.keep == "best" else None, log)
-        callbacks.append(watch)
-    callbacks.append(SaveRegularly(last, settings.checkpoint_every))  # after what it saves the state of
+    watch = DevPerplexity(module, dev, best if settings.keep == "best" else None, log) if dev else None
+    saving = SaveRegularly(last, settings.checkpoint_every)  # after the others, whose state it saves
     precision: Any = native_precision() if settings.precision == "auto" else settings.precision
+    keep_freed_memory()
     comet.train()
     with quiet():
         pl.Trainer(
@@ -275,7 +276,7 @@ def fit(
             max_steps=module.steps,
             precision=precision,
             plugins=[checkpoints],
-            callbacks=callbacks,
+            callbacks=[callback for callback in (progress, watch, saving) if callback],
             default_root_dir=folder,
             logger=False,
             enable_checkpointing=False,
@@ -292,7 +293,7 @@ def fit(
         seconds=progress.seconds,
         examples_per_second=progress.rate(module.steps),
         train_loss=progress.loss,
-        dev_perplexity=watch.found if dev is not None else None,
+        dev_perplexity=watch.found if watch else None,
     )
 
 
