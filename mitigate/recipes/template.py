@@ -19,7 +19,7 @@ from mitigate.relations import comet_relations
 from mitigate.score import labels as labelling
 from mitigate.score.labels import with_labels
 from mitigate.store import LabelStore, as_parquet, digest_of
-from mitigate.triples import TEMPLATES, LabelCache, Scorer, label_columns
+from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK, verbalise
 
 STAGES = ("phrases", "labels", "drops", "metrics")
@@ -56,11 +56,12 @@ def pipeline(job: Job, triples: pl.DataFrame, source: str, scorers: list[Scorer]
     )
     drops = job.stage("drops", lambda _: count(labels.table()), needs=[labels.digest], code=[filtering])
     metrics = job.stage("metrics", lambda _: totals(drops.table()), needs=[drops.digest])
+    table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
     if not job.run.dry:
-        table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
         write(job.folder / "template.csv", table.write_csv())
         job.tracking.summarise(metrics.facts())
         job.tracking.table("template", table)
+    if not job.config.dry_run:
         say(printed(table))
     return metrics.facts()
 
@@ -106,25 +107,25 @@ def totals(drops: pl.DataFrame) -> dict[str, Any]:
 def printed(table: pl.DataFrame) -> str:
     """The table for the terminal: each phrase's strength under both templates, an asterisk where its label is not
     neutral, and the numbers of triples dropped."""
+    pair = "   paper neutral"
+    policies = "".join(f"{'drops by ' + policy:>20}" for policy in POLICIES)
     lines = [
-        f"{'':<44}"
-        + "".join(f"{name:>16}" for name in SCORERS)
-        + f"{'triples':>9}"
-        + "".join(f"{policy + ' drops':>18}" for policy in POLICIES),
-        f"{'':<44}" + "   paper neutral" * len(SCORERS) + " " * 9 + "     paper neutral" * len(POLICIES),
+        f"{'':<48}" + "".join(f"{name:>16}" for name in SCORERS) + f"{'triples':>9}" + policies,
+        f"{'':<48}" + pair * len(SCORERS) + " " * 9 + f"{pair:>20}" * len(POLICIES),
     ]
     for row in table.rows(named=True):
-        strengths = [
-            f"{row[strength]:+.2f}{'*' if row[name] in (-1, 1) else ' '}"
-            for scorer in SCORERS
-            for name, strength in (label_columns(scorer, template) for template in TEMPLATES)
-        ]
-        counts = [row[f"{policy}/{template}"] or 0 for policy in POLICIES for template in TEMPLATES]
-        numbers = "".join(f"{a:>10,}{b:>8,}" for a, b in zip(counts[::2], counts[1::2], strict=True))
-        wording = (
-            row["phrase"] if row["phrase"] == row["neutral_phrase"] else f"{row['phrase']} | {row['neutral_phrase']}"
-        )
         lines.append(
-            f"{wording[:43]:<44}" + "".join(f"{s:>8}" for s in strengths) + f"{row['triples'] or 0:>9,}" + numbers
+            f"{row['relation']:<20}{row['phrase']:<28}" + _strengths(row) + f"{row['triples'] or 0:>9,}" + _drops(row)
         )
     return "\n".join(lines)
+
+
+def _strengths(row: dict[str, Any]) -> str:
+    columns = [label_columns(scorer, template) for scorer in SCORERS for template in TEMPLATES]
+    polar = {PREJUDICE: "*", FAVOURITISM: "*"}
+    return "".join(f"{row[strength]:+.2f}{polar.get(row[label], ' ')}".rjust(8) for label, strength in columns)
+
+
+def _drops(row: dict[str, Any]) -> str:
+    counts = [row[f"{policy}/{template}"] or 0 for policy in POLICIES for template in TEMPLATES]
+    return "".join(f"{paper:>12,}{neutral:>8,}" for paper, neutral in zip(counts[::2], counts[1::2], strict=True))

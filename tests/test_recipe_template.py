@@ -1,0 +1,62 @@
+"""recipe=template: what each policy drops, counted by hand, and phrases as they stand before any tail."""
+
+import polars as pl
+import pytest
+
+from mitigate.recipes.template import carriers, count, printed, totals
+from mitigate.score.vader import Vader
+
+LABELLED = pl.DataFrame(
+    {
+        "split": ["train"] * 4,
+        "relation": ["CapableOf", "CapableOf", "IsA", "IsA"],
+        "sentiment": [1, 1, 0, 0],
+        "sentiment_neutral": [0, -1, 0, 0],
+        "regard": [0, -1, 0, 2],
+        "regard_neutral": [0, -1, 0, 2],
+    }
+)
+
+
+def test_drops_of_each_policy_under_both_templates() -> None:
+    drops = count(LABELLED).rows_by_key("relation", named=True, unique=True)
+    assert drops["CapableOf"] == {
+        "triples": 2,
+        "sentiment/paper": 2,
+        "sentiment/neutral": 1,
+        "regard/paper": 1,
+        "regard/neutral": 1,
+        "both/paper": 2,
+        "both/neutral": 1,
+    }
+    assert set(drops["IsA"].values()) == {2, 0}
+
+
+def test_totals_are_over_all_relations() -> None:
+    found = totals(count(LABELLED))
+    assert (found["triples"], found["sentiment/paper"], found["both/neutral"]) == (4, 2, 1)
+
+
+def test_phrases_stand_alone_behind_the_mask() -> None:
+    table = carriers()
+    assert table.height == 34
+    assert table.row(1, named=True)["masked"] == "this person is capable of"
+    assert table.row(1, named=True)["masked_neutral"] == "this person is able to"
+
+
+def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() -> None:
+    table = carriers()
+    polar = table.filter(pl.Series(Vader()(table["masked"].to_list()).label != 0))["relation"].to_list()
+    assert len(polar) == 8
+    assert {"CapableOf", "NotCapableOf", "MotivatedByGoal", "CausesDesire", "NotDesires", "CreatedBy"} < set(polar)
+    assert not Vader()(table["masked_neutral"].to_list()).strength.any()
+
+
+@pytest.mark.parametrize(("scored", "shown"), [(1, "+0.40*"), (0, "+0.40 "), (2, "+0.40 ")])
+def test_an_asterisk_marks_what_is_not_neutral(scored: int, shown: str) -> None:
+    columns = ("sentiment", "sentiment_neutral", "regard", "regard_neutral")
+    labels = {c: [scored] for c in columns} | {f"{c}_strength": [0.4] for c in columns}
+    row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count(LABELLED), on="relation")
+    last = printed(row).splitlines()[-1]
+    assert last.startswith("IsA")
+    assert last.count(shown) == 4
