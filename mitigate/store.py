@@ -204,6 +204,8 @@ class LabelStore:
         known = np.zeros(len(texts), dtype=bool)
         labels = Labels(np.zeros(len(texts), dtype=np.int8), np.zeros(len(texts), dtype=np.float32))
         place = {text: i for i, text in enumerate(texts)}
+        if not self._file(fingerprint).is_file():
+            return known, labels
         with self._open(fingerprint) as database:
             query = "SELECT text, label, strength FROM labels WHERE text IN (SELECT value FROM json_each(?))"
             for text, label, strength in database.execute(query, [json.dumps(list(texts))]):
@@ -216,11 +218,14 @@ class LabelStore:
         with self._open(fingerprint) as database, database:
             database.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", rows)
 
+    def _file(self, fingerprint: str) -> Path:
+        return self.folder / f"{fingerprint[:16]}.sqlite"
+
     @contextmanager
     def _open(self, fingerprint: str) -> Iterator[sqlite3.Connection]:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(self.folder / f"{fingerprint[:16]}.sqlite", timeout=120)
+            database = sqlite3.connect(self._file(fingerprint), timeout=120)
         except (OSError, sqlite3.Error) as error:
             raise MitigateError(
                 f"cannot keep labels in {self.folder} ({error}); choose another place with paths.cache=DIR"
