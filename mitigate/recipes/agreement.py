@@ -18,7 +18,7 @@ from mitigate.files import write
 from mitigate.measure import agreement
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.recipes.job import Job, build, perform, say
-from mitigate.recipes.scorers import build_scorer
+from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.store import LabelStore, as_parquet, digest_of
@@ -27,7 +27,7 @@ from mitigate.triples import NEUTRAL, Scorer
 from mitigate.verbalise import mask_column
 
 STAGES = ("labels", "metrics")
-SCORERS = ("sentiment", "regard", "keyword")
+SCORERS = (*ROLES, "keyword")
 ALWAYS_NEUTRAL = "always_neutral"
 PER_RATING, BY_MAJORITY = "rating", "majority"
 FIGURES = {  # measure -> its heading
@@ -47,8 +47,7 @@ def run(config: DictConfig) -> None:
     """Label the sentences that people judged, whole demographic words masked, and compare."""
     crowd = read(config.data.root)
     scorers = [
-        build_scorer(config.score, "score.sentiment", config.score.sentiment),
-        build_scorer(config.score, "score.regard", config.score.regard),
+        *(build_scorer(config.score, role) for role in ROLES),
         build(config.score.scorers.keyword),
     ]
     cache = LabelStore(Path(config.paths.cache) / "labels")

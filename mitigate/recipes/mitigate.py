@@ -12,13 +12,13 @@ from mitigate import filter as filtering
 from mitigate import relations as relation_room
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
-from mitigate.errors import one_of
 from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
 from mitigate.probe import comet as probing
 from mitigate.probe import likelihood as judging
 from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.relations import Relation, comet_relations
 from mitigate.score import labels as labelling
 from mitigate.store import LabelStore, PartFolder, Result, as_parquet, digest_of
@@ -100,17 +100,10 @@ def make_plan(config: DictConfig) -> Plan:
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples)
     start = build(config.model.folder)
-    scorers = [build_scorer(config.score, role) for role in ("sentiment", "regard")]
+    scorers = [build_scorer(config.score, role) for role in ROLES]
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
     return Plan(config, policy, corpus, targets, relations, scorers, cache, start, source)
-
-
-def build_scorer(score: DictConfig, role: str) -> Scorer:
-    """The scorer that score.sentiment or score.regard names. Raises MitigateError for one that is not in the list."""
-    if score[role] not in score.scorers:
-        raise one_of(f"score.{role}", score[role], score.scorers)
-    return build(score.scorers[score[role]])
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:

@@ -6,16 +6,21 @@ from mitigate.errors import one_of
 from mitigate.recipes.job import build
 from mitigate.triples import Scorer
 
+ROLES = ("sentiment", "regard")  # what every recipe labels
+
 
 def build_scorers(score: DictConfig) -> list[Scorer]:
-    """Sentiment, regard, and those of score.extra; a name twice is built once."""
-    names = {"score.sentiment": [score.sentiment], "score.regard": [score.regard], "score.extra": score.extra}
-    chosen = dict.fromkeys((setting, name) for setting, named in names.items() for name in named)
-    return [build_scorer(score, *choice) for choice in chosen]
+    """Sentiment, regard, and those of score.extra."""
+    roles = [build_scorer(score, role) for role in ROLES]
+    return roles + [_named(score, "score.extra", name) for name in dict.fromkeys(score.extra)]
 
 
-def build_scorer(score: DictConfig, setting: str, name: str) -> Scorer:
-    """The scorer of that name. Raises MitigateError, naming the setting, for one that is not in the list."""
+def build_scorer(score: DictConfig, role: str) -> Scorer:
+    """The scorer that score.sentiment or score.regard names. Raises MitigateError for one that is not in the list."""
+    return _named(score, f"score.{role}", score[role])
+
+
+def _named(score: DictConfig, setting: str, name: str) -> Scorer:
     if name not in score.scorers:
         raise one_of(setting, name, score.scorers)
     return build(score.scorers[name])

@@ -29,7 +29,7 @@ CODE = (relation_room, targets, verbalising, labelling)
 
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
-    scorers = [build_scorer(config.score, f"score.{role}", config.score[role]) for role in SCORERS]
+    scorers = [build_scorer(config.score, role) for role in SCORERS]
     cache = LabelStore(Path(config.paths.cache) / "labels")
     verbalising.check(config.measure.masking)
     loaded = build(config.data.load)
