@@ -28,13 +28,14 @@ WORDING = (relations, targets, verbalising, labelling, words)  # the sources tha
 
 def run(config: DictConfig) -> None:
     """Label what `data` names, into the run folder and data.output; or given texts, onto the terminal alone."""
-    verbalising.check(config.measure.masking)
+    masking = config.measure.masking
+    verbalising.check(masking)
     output = _output(config.data.output)
     scorers = build_scorers(config.score)
     cache = LabelStore(Path(config.paths.cache) / "labels")
     if config.texts:
         texts = pl.DataFrame({"statement": plain(config.texts)})
-        show(label(texts, config, scorers, cache))
+        show(label(texts, "token", scorers, cache))
         return
     loaded = build(config.data.load)
     for notice in loaded.notices:
@@ -45,9 +46,9 @@ def run(config: DictConfig) -> None:
     def pipeline(job: Job) -> dict[str, Any]:
         labels = job.stage(
             "labels",
-            lambda _: label(table, config, scorers, cache),
+            lambda _: label(table, masking, scorers, cache),
             needs=[digest_of(as_parquet(table))],
-            settings={"masking": config.measure.masking, "scorers": [scorer.fingerprint for scorer in scorers]},
+            settings={"masking": masking, "scorers": [scorer.fingerprint for scorer in scorers]},
             code=WORDING,
         )
         metrics = job.stage("metrics", lambda _: count(labels.table()), needs=[labels.digest])
@@ -60,17 +61,14 @@ def run(config: DictConfig) -> None:
         say(summary(metrics))
 
 
-def label(table: pl.DataFrame, config: DictConfig, scorers: list[Scorer], cache: LabelCache) -> pl.DataFrame:
+def label(table: pl.DataFrame, masking: Masking, scorers: list[Scorer], cache: LabelCache) -> pl.DataFrame:
     """The rows in their order with their masked text, and from each scorer label, strength and the words that drove
     it. Triples are labelled with both of their relation's wordings; of a plain statement nobody knows which of
     its words are a relation's, so that it has no neutral wording, and no columns for it."""
-    masking: Masking = config.measure.masking
     if "relation" in table.columns:
         statements = verbalise(table, masking)
-    elif "target" in table.columns:
-        statements = table.with_columns(mask_column("statement", masking).alias("masked"))
     else:
-        statements = table.with_columns(mask_column("statement", "token").alias("masked"))
+        statements = table.with_columns(mask_column("statement", masking).alias("masked"))
     for scorer in scorers:
         statements = labelled(statements, scorer, cache)
     return statements

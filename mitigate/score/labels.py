@@ -13,7 +13,8 @@ def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:
     """The labels of n texts in their order, (n,) each, whatever repeats."""
     distinct = texts.unique(maintain_order=True)
     label, strength = _label_distinct(distinct.to_list(), scorer, cache)
-    position = texts.replace_strict(distinct, pl.arange(len(distinct), eager=True)).to_numpy()
+    places = texts.replace_strict(distinct, pl.arange(len(distinct), eager=True))
+    position = places.cast(pl.Int64).to_numpy()  # of no texts, polars keeps the type of the texts
     return Labels(label[position], strength[position])
 
 
