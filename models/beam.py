@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.decoder import Decoder
 from models.top_tokens import TopTokens
-from models.tree import TreeAttention
+from models.tree import SharedPrefixes, TreeAttention
 
 
 class Beam(NamedTuple):
@@ -93,14 +93,10 @@ class _Search:
     def admit(self, slots: list[int], prompts: list[int]) -> None:
         """Puts prompts into free slots: all tokens but the last become nodes, the last is the only live beam's."""
         device = self.token.device
-        rows = [
-            (s, i, token) for s, p in zip(slots, prompts, strict=True) for i, token in enumerate(self.prompts[p][:-1])
-        ]
-        if rows:
-            slot, node, token = torch.tensor(rows, device=device).T
-            causal = torch.arange(self.seen.shape[2], device=device) <= node[:, None]
-            self.attention.place(slot, node, causal)
-            self.decoder(token, node, self.attention)
+        prefixes = [self.prompts[p][:-1] for p in prompts]
+        if any(prefixes):
+            shared = SharedPrefixes(self.attention, slots, prefixes)
+            self.decoder(shared.tokens, shared.positions, shared)
         where = torch.tensor(slots, device=device)
         prefix = torch.tensor([len(self.prompts[p]) - 1 for p in prompts], device=device)
         self.prompt[where.cpu()] = torch.tensor(prompts)

@@ -1,16 +1,20 @@
-"""Attention over trees of tokens: each token sees its ancestors, and nothing is moved when branches die.
+"""Attention over trees of tokens, one for each prompt: a token sees its ancestors, and nothing is moved when
+branches die.
 
 Every tree has a slot; a token's key and value are appended to its slot once, as a node, and which nodes a token
 sees is a mask."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from models.decoder import DecoderConfig
 
 
 class TreeAttention:
-    """The keys and values of all nodes, and the rows of the forward pass at hand (an `Attention`)."""
+    """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`)."""
 
     def __init__(self, config: DecoderConfig, slots: int, nodes: int, like: Tensor) -> None:
         shape = config.layers, slots, config.heads, nodes, config.width // config.heads
@@ -44,3 +48,35 @@ class TreeAttention:
         scores = queries.transpose(1, 2) @ keys[:, :, :used].transpose(2, 3)  # (trees, heads, columns, used)
         mixed = scores.add_(self.mask).softmax(-1) @ values[:, :, :used]  # (trees, heads, columns, head_width)
         return mixed[self.tree, :, self.column]
+
+
+class SharedPrefixes:
+    """The rows of prompts' prefixes, each distinct beginning once and remembered in every tree that has it (an
+    `Attention`): 34 relations are asked about one head, which saves a twentieth of a probe's time."""
+
+    def __init__(self, trees: TreeAttention, slots: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
+        rows: dict[tuple[int, ...], int] = {}
+        places = []  # (slot, node, row)
+        for slot, prefix in zip(slots, prefixes, strict=True):
+            for node in range(len(prefix)):
+                row = rows.setdefault(tuple(prefix[: node + 1]), len(rows))
+                places.append((slot, node, row))
+        device, longest = trees.keys.device, max(map(len, prefixes))
+        ancestors = [[rows[text[: min(i, len(text))]] for i in range(1, longest + 1)] for text in rows]
+        self.trees = trees
+        self.tokens = torch.tensor([text[-1] for text in rows], device=device)  # (rows,)
+        self.positions = torch.tensor([len(text) - 1 for text in rows], device=device)
+        self.slot, self.node, self.row = torch.tensor(places, device=device).T
+        self.ancestors = torch.tensor(ancestors, device=device)  # (rows, longest); after its end, the row itself
+        self.seen = torch.arange(longest, device=device) <= self.positions[:, None]
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        self.trees.keys[layer][self.slot, :, self.node] = key[self.row]
+        self.trees.values[layer][self.slot, :, self.node] = value[self.row]
+        mixed = F.scaled_dot_product_attention(
+            query[:, :, None],
+            key[self.ancestors].transpose(1, 2),  # (rows, heads, longest, head_width)
+            value[self.ancestors].transpose(1, 2),
+            attn_mask=self.seen[:, None, None],
+        )
+        return mixed[:, :, 0]

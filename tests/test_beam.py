@@ -48,10 +48,13 @@ def random_decoder(seed: int, end_logit: float = 0.0, **changes: object) -> Deco
     return decoder
 
 
-def random_prompts(number: int, vocab_size: int, seed: int = 0) -> list[list[int]]:
-    generator = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(1, 8, (number,), generator=generator).tolist()
-    return [torch.randint(1, vocab_size, (n,), generator=generator).tolist() for n in lengths]
+def random_prompts(number: int, vocab_size: int) -> list[list[int]]:
+    """Of 1 to 7 tokens; neighbours share a beginning, as the prompts of one target do."""
+    generator = torch.Generator().manual_seed(0)
+    heads = torch.randint(1, vocab_size, (number // 5 + 1, 3), generator=generator).tolist()
+    ends = torch.randint(1, vocab_size, (number, 4), generator=generator).tolist()
+    sizes = torch.randint(0, 4, (number, 2), generator=generator).tolist()
+    return [heads[i // 5][: sizes[i][0]] + ends[i][: 1 + sizes[i][1]] for i in range(number)]
 
 
 @torch.inference_mode()
