@@ -1,10 +1,16 @@
 """Regard as a scorer: labels, strengths and fingerprints."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from mitigate.score.regard import MiniLMRegard, labels
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+from mitigate.errors import MitigateError
+from mitigate.relations import comet_relations
+from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, fingerprint, labels
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
+from models.regard import batching, ngram
 
 
 def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negative():
@@ -17,18 +23,17 @@ def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negativ
     assert found.strength.tolist() == pytest.approx([-0.5, 0.2, 0.5, -0.1])
 
 
-@pytest.fixture(scope="module")
-def regard():
-    return MiniLMRegard()
+@pytest.fixture(scope="module", params=[MiniLMRegard, NgramRegard])
+def regard(request) -> Scorer:
+    """The classifiers that come with the project."""
+    return request.param()
 
 
-def test_the_shipped_classifier_tells_plain_cases_apart(regard):
-    texts = [
-        "this person is capable of murder",
-        "this person is located at house",
-        "this person has the property respected by everybody",
-    ]
-    assert regard(texts).label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+def test_the_shipped_classifiers_tell_plain_cases_apart(regard):
+    texts = ["thief is related to this person", "table is related to this person", "this person is a good friend"]
+    found = regard(texts)
+    assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+    assert np.sign(found.strength[[0, 2]]).tolist() == [-1, 1]
 
 
 def test_labels_come_in_the_order_of_the_texts_whatever_their_length(regard):
@@ -40,3 +45,62 @@ def test_labels_come_in_the_order_of_the_texts_whatever_their_length(regard):
     alone = [regard([text]).label.item() for text in texts]
     assert regard(texts).label.tolist() == alone
     assert regard([]).label.tolist() == []
+
+
+def test_no_relation_has_a_regard_of_its_own():
+    texts = [
+        f"this person {phrase} thing"
+        for relation in comet_relations()
+        for phrase in (relation.phrase, relation.neutral_phrase)
+    ]
+    found = MiniLMRegard()(texts).label
+    assert [text for text, label in zip(texts, found, strict=True) if label != NEUTRAL] == []
+
+
+@pytest.mark.parametrize(("name", "megabytes"), [("minilm", 5), ("ngram", 3)])
+def test_what_comes_with_the_project_is_small_and_has_a_card(name, megabytes):
+    files = list((SHIPPED / name).iterdir())
+    assert sum(file.stat().st_size for file in files) < megabytes * 1_000_000
+    card = (SHIPPED / name / "README.md").read_text(encoding="utf-8")
+    assert "python -m mitigate recipe=regard" in card
+
+
+def test_a_fingerprint_is_of_the_weights_the_facts_and_the_code_and_not_of_the_card(tmp_path):
+    def now(facts: tuple[str, ...] = ("float32",), code: tuple = (ngram,)) -> str:
+        return fingerprint(tmp_path, facts, code)
+
+    (tmp_path / "weights").write_text("1")
+    first = now()
+    assert len({first, now(facts=("bfloat16",)), now(code=(ngram, batching))}) == 3
+    (tmp_path / "README.md").write_text("a card")
+    assert now() == first
+    (tmp_path / "weights").write_text("2")
+    assert now() != first
+
+
+def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
+    """A small random classifier whose columns have those names."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "this", "person", "thief"]
+    shape = {"hidden_size": width, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(vocab_size=len(words), **shape, id2label=dict(enumerate(names)))
+    BertForSequenceClassification(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def test_a_classifier_of_the_hub_is_a_scorer(tmp_path):
+    folder = save_classifier(tmp_path / "one", ["negative", "neutral", "positive"])
+    scorer = BertRegard(folder, precision="float32")
+    found = scorer(["this person", "thief", "this person"])
+    assert found.label[0] == found.label[2]
+    assert set(found.label) <= {PREJUDICE, NEUTRAL, FAVOURITISM}
+    assert scorer.fingerprint == BertRegard(folder, precision="float32").fingerprint
+    assert scorer.fingerprint != BertRegard(folder, precision="bfloat16").fingerprint
+    other = save_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
+    assert scorer.fingerprint != BertRegard(other, precision="float32").fingerprint
+
+
+def test_an_unknown_precision_is_refused():
+    with pytest.raises(MitigateError, match="unknown score.regard.precision 'int4'; allowed: auto, bfloat16, float32"):
+        BertRegard(precision="int4")
