@@ -27,7 +27,11 @@ PARTS = {
 def render(name: str, metrics: Mapping[str, float], seed: int) -> str:
     """The card of "minilm" or "ngram" as Markdown with the hub's front matter."""
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     return environment.get_template("regard_card.md.jinja").render(
         name=name,
