@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.score.labels import label_column
 from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer
 
-MOST = 2000  # texts of a classifier that are looked into, each as many times as it has words
+MOST = 1000  # texts of a classifier that are looked into, each as many times as it has words
 SHOWN = 3  # words of a text
 SHARE = 0.1  # of what the strongest word is worth; a weaker one is not shown
 
