@@ -52,6 +52,7 @@ def run(config: DictConfig) -> None:
             code=WORDING,
         )
         metrics = job.stage("metrics", lambda _: count(labels.table()), needs=[labels.digest])
+        job.tracking.summarise(metrics.facts())
         if output is not None and not config.dry_run:
             write(output, labels.path.read_bytes())
             say(f"  written     {output}")
