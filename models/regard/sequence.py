@@ -39,7 +39,7 @@ class SequenceClassifier:
         except OSError as error:
             raise ValueError(
                 f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub; give "
-                "score.regard.model the folder of a copy, or choose score/regard=minilm, which comes with the project"
+                "score.bert.model the folder of a copy, or choose score.regard=minilm, which comes with the project"
             ) from error
         return cls(model, tokenizer)
 
