@@ -154,8 +154,8 @@ def vader(statements: Sequence[str], rounds: int) -> list[str]:
     return [
         "## Scoring: VADER",
         compare(contestants, sets, rounds),
-        "The label cache takes as long as the scorer; a second process, which must first start and read the "
-        "lexicon, would gain its cost back only beyond some 300,000 texts, so there is one.",
+        "The label cache on disk takes longer than the scorer itself, and a second process would need some 400,000 "
+        "texts to gain back the second it takes to start: so there is one.",
     ]
 
 
