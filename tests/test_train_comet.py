@@ -188,3 +188,12 @@ def test_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:
         train(tmp_path, examples=Examples([], [], []))
     with pytest.raises(MitigateError, match="keep='best' needs dev triples"):
         train(tmp_path, Settings(keep="best"))
+
+
+def test_ctrl_c_reaches_the_caller_as_ctrl_c(tmp_path: Path) -> None:
+    def press(values: dict[str, float], step: int) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):  # and a second one is heard
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path, Settings(max_steps=40, max_epochs=99, batch_size=8, precision="32-true"), log=press)

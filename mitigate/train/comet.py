@@ -2,6 +2,7 @@
 
 import logging
 import math
+import signal
 import time
 import warnings
 from collections import deque
@@ -270,7 +271,7 @@ def fit(
     precision: Any = native_precision() if settings.precision == "auto" else settings.precision
     keep_freed_memory()
     comet.train()
-    with quiet():
+    with quiet(), interruptible():
         pl.Trainer(
             **{"accelerator": "auto", "devices": 1, **trainer},
             max_steps=module.steps,
@@ -319,6 +320,16 @@ def native_precision() -> str:
     else:
         native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return "bf16-mixed" if native else "32-true"
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C stays a KeyboardInterrupt: Lightning would end the process itself, and turn a deaf ear to a second one."""
+    try:
+        yield
+    except SystemExit as end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        raise KeyboardInterrupt from end
 
 
 @contextmanager
