@@ -39,7 +39,10 @@ def run(config: DictConfig) -> None:
     source = digest_of(as_parquet(triples))
     name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
     if metrics := perform(config, name, source, STAGES, lambda job: pipeline(job, triples, source, scorers, cache)):
-        say(f"  {metrics['triples']:,} training triples")
+        policies = (
+            f"{policy} {metrics[f'{policy}/paper']:,} ({metrics[f'{policy}/neutral']:,})" for policy in POLICIES
+        )
+        say(f"  of {metrics['triples']:,} training triples drop (with the neutral phrases): {', '.join(policies)}")
 
 
 def pipeline(job: Job, triples: pl.DataFrame, source: str, scorers: list[Scorer], cache: LabelCache) -> dict[str, Any]:
