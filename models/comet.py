@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from models import layouts, minilm
 from models.decoder import Decoder
 from models.encoding import Encoding
-from models.packing import PackedCausal, pack
+from models.packing import PackedCausal, fill, pack
 
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """What is read of each part at most, as in COMeT; the tail's end token is not counted."""
@@ -58,11 +58,11 @@ class Comet(nn.Module):
         tokens, positions = pack(texts, device)
         unseen = tokens == self.encoding.pad if self.layout == "comet" else None
         dropout = self.decoder.config.dropout if self.training else 0.0
-        hidden = self.decoder(tokens, positions, PackedCausal(lengths, dropout, device, unseen))
+        hidden = self.decoder(fill(tokens), fill(positions), PackedCausal(lengths, dropout, device, unseen))
         ends = accumulate(lengths)
         rows = [row for end, tail in zip(ends, tails, strict=True) for row in range(end - len(tail), end)]
-        logits = self.decoder.logits(hidden[torch.tensor(rows, device=device)])  # (tokens, vocab_size)
-        return F.cross_entropy(logits.float(), pack(tails, device)[0], reduction="none")
+        logits = self.decoder.logits(hidden[fill(torch.tensor(rows, device=device))])  # (tokens, vocab_size)
+        return F.cross_entropy(logits.float(), fill(pack(tails, device)[0]), reduction="none")[: len(rows)]
 
     def add(self, tokens: Sequence[str]) -> None:
         """Adds tokens that are words of their own, such as <CapableOf> for a relation."""

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 class PackedCausal:
     """Attention in which a row looks at itself and the earlier rows of its own text. (An `Attention`.)
 
-    Only here are the texts padded: to the right, where a causal attention never looks. unseen (rows,) names rows
-    that no row looks at, not even themselves."""
+    Only here are the texts padded: to the right, where a causal attention never looks. Rows beyond the texts are
+    filling and get zeros. unseen (rows of the texts,) marks rows that none looks at, not even themselves."""
 
     def __init__(
         self,
@@ -39,11 +39,12 @@ class PackedCausal:
             dropout_p=self.dropout,
             is_causal=self.mask is None,
         )  # (texts, heads, longest, head_width)
-        return mixed.transpose(1, 2).flatten(0, 1)[self.places]
+        found = mixed.transpose(1, 2).flatten(0, 1)[self.places]
+        return F.pad(found, (0, 0, 0, 0, 0, len(query) - len(found)))
 
     def _pad(self, rows: Tensor) -> Tensor:  # (rows, heads, head_width) -> (texts, heads, longest, head_width)
         texts, longest = self.shape
-        padded = rows.new_zeros(texts * longest, *rows.shape[1:]).index_copy(0, self.places, rows)
+        padded = rows.new_zeros(texts * longest, *rows.shape[1:]).index_copy(0, self.places, rows[: len(self.places)])
         return padded.unflatten(0, (texts, longest)).transpose(1, 2)
 
 
@@ -52,3 +53,8 @@ def pack(texts: Sequence[Sequence[int]], device: torch.device | None = None) -> 
     tokens = torch.tensor(list(chain.from_iterable(texts)), device=device)
     positions = torch.cat([torch.arange(len(text), device=device) for text in texts])
     return tokens, positions
+
+
+def fill(rows: Tensor, multiple: int = 32) -> Tensor:
+    """Rows (n,), with zeros added up to a multiple. Where tensors come in few sizes, freed memory fits the next."""
+    return F.pad(rows, (0, -len(rows) % multiple))
