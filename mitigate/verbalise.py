@@ -19,14 +19,14 @@ MASKINGS = ("token", "paper")
 MASK = "this person"
 
 
-def verbalise(triples: pl.DataFrame, masking: Masking = "token") -> pl.DataFrame:
+def verbalise(triples: pl.DataFrame, masking: Masking = "token", own_targets: Iterable[str] = ()) -> pl.DataFrame:
     """The triples with the columns of STATEMENTS added (needs head, relation, tail; keeps what else is there).
 
     A frame without a `target` column gets one: the target that is the whole head or, failing that, the
     whole tail (harms paper, Section 3.1), else null.
     masking="token" replaces whole words, and every demographic target in the sentence, their plurals and
-    possessives included; "paper" is the paper's substitution: plain substring replacement of the one target
-    the statement is about. Raises MitigateError for another masking."""
+    possessives included, own_targets as well as the 329; "paper" is the paper's substitution: plain substring
+    replacement of the one target the statement is about. Raises MitigateError for another masking."""
     check(masking)
     if "target" not in triples.columns:
         triples = triples.with_columns(whole_target())
@@ -37,9 +37,10 @@ def verbalise(triples: pl.DataFrame, masking: Masking = "token") -> pl.DataFrame
     phrases = {name: relation.phrase for name, relation in named.items()}
     neutral_phrases = {name: relation.neutral_phrase for name, relation in named.items()}
     sentences = triples.with_columns(statement=_sentence(phrases), masked_neutral=_sentence(neutral_phrases))
+    words = tuple(own_targets)
     return sentences.with_columns(
-        mask_column("statement", masking).alias("masked"),
-        mask_column("masked_neutral", masking).alias("masked_neutral"),
+        mask_column("statement", masking, words).alias("masked"),
+        mask_column("masked_neutral", masking, words).alias("masked_neutral"),
     )
 
 
@@ -61,7 +62,7 @@ def _sentence(phrases: dict[str, str]) -> pl.Expr:
     return pl.concat_str("head", phrase, "tail", separator=" ").str.strip_chars()
 
 
-def mask_column(column: str, masking: Masking) -> pl.Expr:
+def mask_column(column: str, masking: Masking, own_targets: tuple[str, ...] = ()) -> pl.Expr:
     """The texts of a column with demographic words replaced by "this person"; paper masking reads the
     column `target`."""
     if masking == "paper":
@@ -69,13 +70,13 @@ def mask_column(column: str, masking: Masking) -> pl.Expr:
             lambda row: row[column].replace(row["target"], MASK) if row["target"] else row[column],
             return_dtype=pl.String,
         )
-    return pl.col(column).str.replace_all(token_pattern(), MASK)
+    return pl.col(column).str.replace_all(token_pattern(own_targets), MASK)
 
 
 @cache
-def token_pattern() -> str:
-    """A regular expression for any of the 329 targets as whole words, longest first."""
-    forms = {form for target in targets() for form in _forms(target)}
+def token_pattern(own_targets: tuple[str, ...] = ()) -> str:
+    """A regular expression for any of the 329 targets, and of one's own, as whole words, longest first."""
+    forms = {form for target in (*targets(), *own_targets) for form in _forms(target)}
     words = sorted(forms, key=lambda form: (-len(form), form))
     return r"(?i)\b(?:" + "|".join(re.escape(word).replace(r"\ ", "[ _-]") for word in words) + r")\b"
 

@@ -62,3 +62,13 @@ def test_an_empty_tail_leaves_no_blank() -> None:
 def test_unknown_masking() -> None:
     with pytest.raises(MitigateError, match="unknown measure.masking 'word'; allowed: token, paper"):
         sentence("dog", "IsA", "animal", "word")
+
+
+def test_targets_of_ones_own_are_masked_too() -> None:
+    frame = pl.DataFrame(
+        {"head": ["surfer", "nurse"], "relation": ["IsA"] * 2, "tail": ["friend of surfers", "surfer"]}
+    )
+    assert verbalise(frame, own_targets=["surfer"])["masked"].to_list() == [
+        "this person is a friend of this person",
+        "this person is a this person",
+    ]

@@ -101,7 +101,7 @@ def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, A
         tags=[f"policy:{config.policy.name}", f"seed:{config.seed}"],
         config=plain(config),
     )
-    say(f"  recorded    {tracking.place}")
+    say(f"  recorded    {tracking.place}" + ("" if config.tracking.mode == "none" else f" ({_recorded(config)})"))
     failed = True
     try:
         metrics = pipeline(Job(config, run, tracking))
@@ -184,6 +184,13 @@ def _say_stage(result: Result) -> None:
     took = "kept from before" if result.from_cache else f"{result.seconds:.1f} s"
     rows = pl.scan_parquet(result.path).select(pl.len()).collect().item() if result.path.suffix == ".parquet" else None
     say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
+
+
+def _recorded(config: DictConfig) -> str:
+    """What goes to W&B, in words."""
+    texts = config.tracking.statements or not config.data.own_texts
+    kept = ["settings", "metrics", "plots", "statements and the ledger" if texts else "no texts"]
+    return ", ".join(kept + ["the generator"] * config.tracking.model)
 
 
 def _facts(result: Result) -> dict[str, Any]:

@@ -51,6 +51,11 @@ class Plan:
     start: Path  # the folder of the model that training starts from
     source: str  # the hash of the corpus and the targets
 
+    @property
+    def own_targets(self) -> list[str]:
+        """The targets to probe that are not of the paper's 329."""
+        return sorted(set(self.targets["target"]) - set(target_room.targets()))
+
 
 def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
@@ -79,7 +84,7 @@ def run(config: DictConfig) -> float | None:
 
 def say_labels(plan: Plan) -> None:
     """How many of the corpus's texts each scorer has labelled before."""
-    statements = verbalise(plan.corpus.triples, plan.config.measure.masking)
+    statements = verbalise(plan.corpus.triples, plan.config.measure.masking, plan.own_targets)
     texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
     for scorer in plan.scorers:
         known, _ = plan.cache.get(scorer.fingerprint, texts)
@@ -135,12 +140,16 @@ def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame) 
     """Triples, or what a probe returned as triples, as statements with their labels."""
 
     def compute(_: str) -> pl.DataFrame:
-        statements = verbalise(triples, plan.config.measure.masking)
+        statements = verbalise(triples, plan.config.measure.masking, plan.own_targets)
         for scorer in plan.scorers:
             statements = labelling.with_labels(statements, scorer, plan.cache)
         return statements
 
-    settings = {"masking": plan.config.measure.masking, "scorers": [scorer.fingerprint for scorer in plan.scorers]}
+    settings = {
+        "masking": plan.config.measure.masking,
+        "own_targets": plan.own_targets,
+        "scorers": [scorer.fingerprint for scorer in plan.scorers],
+    }
     return job.stage(stage, compute, needs=[source], settings=settings, code=WORDING)
 
 
