@@ -30,9 +30,11 @@ def clusters() -> dict[str, str]:
         return {row["target"]: row["cluster"] for row in csv.DictReader(lines)}
 
 
-def choose_targets(wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None) -> pl.DataFrame:
-    """The targets to probe, (target, category): "all" 329, those that are the whole head or tail of a training triple
-    ("data"), those of a list, or those of a CSV file.
+def choose_targets(
+    wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None, fewest: int = 1
+) -> pl.DataFrame:
+    """The targets to probe, (target, category): "all" 329, those that are the whole head or tail of at least `fewest`
+    training triples ("data"), those of a list, or those of a CSV file.
 
     In a list, a target of the paper's keeps its category; any other word is of category "own". A file has
     a header line and a column `target`, and optionally `category`. Underscores are spaces, case is folded.
@@ -41,7 +43,9 @@ def choose_targets(wanted: str | Path | Sequence[str], triples: pl.DataFrame | N
         frame = pl.DataFrame({"target": list(targets()), "category": list(targets().values())})
         if wanted == "data" and triples is not None:
             train = triples.filter(pl.col("split") == "train")
-            frame = frame.filter(pl.col("target").is_in(pl.concat([train["head"], train["tail"]]).implode()))
+            about = pl.concat([train["head"], train.filter(pl.col("head") != pl.col("tail"))["tail"]]).alias("target")
+            often = about.value_counts().filter(pl.col("count") >= fewest)["target"]
+            frame = frame.filter(pl.col("target").is_in(often.implode()))
     elif isinstance(wanted, str | Path):
         frame = _read(Path(wanted))
     else:

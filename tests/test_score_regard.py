@@ -1,10 +1,8 @@
 """Regard as a scorer: labels, strengths and fingerprints."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+from small_models import save_classifier
 
 from mitigate.errors import MitigateError
 from mitigate.relations import comet_relations
@@ -76,17 +74,6 @@ def test_a_fingerprint_is_of_the_weights_the_facts_and_the_code_and_not_of_the_c
     assert now() == first
     (tmp_path / "weights").write_text("2")
     assert now() != first
-
-
-def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
-    """A small random classifier whose columns have those names."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "this", "person", "thief"]
-    shape = {"hidden_size": width, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    config = BertConfig(vocab_size=len(words), **shape, id2label=dict(enumerate(names)))
-    BertForSequenceClassification(config).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
 
 
 def test_a_classifier_of_the_hub_is_a_scorer(tmp_path):

@@ -41,3 +41,4 @@ def test_those_the_training_triples_speak_of() -> None:
     rows = [("train", "nurse", "x"), ("train", "dog", "italy"), ("test", "boy", "y")]
     triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
     assert choose_targets("data", triples)["target"].to_list() == ["italy", "nurse"]
+    assert choose_targets("data", pl.concat([triples, triples[:1]]), fewest=2)["target"].to_list() == ["nurse"]

@@ -103,7 +103,7 @@ def make_plan(config: DictConfig) -> Plan:
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
     corpus = build(config.data.load)
-    targets = choose_targets(plain(config.probe.targets), corpus.triples)
+    targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = build(config.model.folder)
     scorers = [build_scorer(config.score, role) for role in ROLES]
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))

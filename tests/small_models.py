@@ -1,0 +1,42 @@
+"""Small random models, saved as those of the Hugging Face hub are."""
+
+import json
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertTokenizerFast,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
+
+
+def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
+    """A small random classifier whose columns have those names."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "this", "person", "thief"]
+    shape = {"hidden_size": width, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(vocab_size=len(words), **shape, id2label=dict(enumerate(names)))
+    BertForSequenceClassification(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def save_gpt1(folder: Path, texts: list[str]) -> Path:
+    """A small random GPT-1 with a tokenizer of its own, in the files that openai-gpt has on the hub."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    shape = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": "<unk>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
