@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -45,13 +44,11 @@ class Job:
         name: str,
         compute: Callable[[str], pl.DataFrame | dict[str, Any]],
         *,
-        needs: Sequence[str] = (),
         settings: object = None,
-        code: Sequence[ModuleType] = (),
-        leaves: Sequence[str] = (),
+        **depends: Any,
     ) -> Result:
-        """Run.stage with a line on the terminal."""
-        result = self.run.stage(name, compute, needs=needs, settings=plain(settings), code=code, leaves=leaves)
+        """Run.stage, its settings made plain, with a line on the terminal."""
+        result = self.run.stage(name, compute, settings=plain(settings), **depends)
         if not self.run.dry:
             _say_stage(result)
         return result

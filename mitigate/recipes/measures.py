@@ -1,18 +1,16 @@
 """Every figure of a run, from its tables, as the one flat object that metrics.json holds."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from mitigate.measure import bootstrap, harms, quality, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.likelihood import bits_per_char, perplexity
+from mitigate.recipes.plan import Plan
 from mitigate.targets import clusters
 from mitigate.triples import NEUTRAL, OTHER, TEMPLATES, label_columns
-
-if TYPE_CHECKING:
-    from mitigate.recipes.mitigate import Plan
 
 CODE = (harms, quality, uncertainty, bootstrap)
 SCORERS = ("sentiment", "regard")
@@ -20,7 +18,7 @@ PREFIX = {"paper": "", "neutral": "neutral_template/"}
 MANY_SHARED_TAILS = 50.0  # percent; beyond it a generator says much the same of everybody
 
 
-def measure(plan: "Plan", ledger: pl.DataFrame, statements: pl.DataFrame, likelihood: pl.DataFrame) -> dict[str, Any]:
+def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likelihood: pl.DataFrame) -> dict[str, Any]:
     """All metrics: harms with intervals under both templates, quality on four subsets of the held-out valid
     triples, what the filter kept, and counts."""
     settings = plan.config.measure

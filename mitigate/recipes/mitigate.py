@@ -1,7 +1,6 @@
 """The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,16 @@ from mitigate import filter as filtering
 from mitigate import relations as relation_room
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
-from mitigate.filter import Policy
-from mitigate.load.triples_file import Loaded
 from mitigate.probe import comet as probing
 from mitigate.probe import likelihood as judging
 from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, build, perform, plain, say
-from mitigate.recipes.scorers import ROLES, build_scorer
-from mitigate.relations import Relation, comet_relations
+from mitigate.recipes.plan import Plan, downloads, make_plan, say_labels
+from mitigate.relations import comet_relations
 from mitigate.score import labels as labelling
-from mitigate.store import LabelStore, PartFolder, Result, as_parquet, digest_of
-from mitigate.targets import choose_targets
+from mitigate.store import PartFolder, Result, as_parquet, digest_of
 from mitigate.train import batches, checkpoints
 from mitigate.train import comet as training
-from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
 from models import beam, comet, decoder, encoding, layouts, minilm, packing, top_tokens, tree
 from models.comet import Comet
@@ -35,26 +30,6 @@ NETWORK = (comet, decoder, encoding, layouts, minilm, packing)
 SEARCH = (beam, top_tokens, tree)
 MODEL_FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 WORDING = (relation_room, target_room, verbalising, labelling)  # the sources that decide what is labelled
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All that is known, read and checked before the first stage."""
-
-    config: DictConfig
-    policy: Policy
-    corpus: Loaded
-    targets: pl.DataFrame  # (target, category)
-    relations: list[Relation]
-    scorers: list[Scorer]
-    cache: LabelStore
-    start: Path  # the folder of the model that training starts from
-    source: str  # the hash of the corpus and the targets
-
-    @property
-    def own_targets(self) -> list[str]:
-        """The targets to probe that are not of the paper's 329."""
-        return sorted(set(self.targets["target"]) - set(target_room.targets()))
 
 
 def run(config: DictConfig) -> float | None:
@@ -80,35 +55,6 @@ def run(config: DictConfig) -> float | None:
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
     metrics = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan))
     return metrics.get(config.optimized_metric) if metrics else None
-
-
-def say_labels(plan: Plan) -> None:
-    """How many of the corpus's texts each scorer has labelled before."""
-    statements = verbalise(plan.corpus.triples, plan.config.measure.masking, plan.own_targets)
-    texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
-    for scorer in plan.scorers:
-        known, _ = plan.cache.get(scorer.fingerprint, texts)
-        say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")
-
-
-def downloads(config: DictConfig) -> list[str]:
-    """What is not at hand: data, the model to start from, and the classifier that labels."""
-    nodes = (config.data, config.model, config.score.scorers.get(config.score.regard, {}))
-    return [address for node in nodes if "missing" in node for address in build(node.missing)]
-
-
-def make_plan(config: DictConfig) -> Plan:
-    """Everything the stages need, with all faults of settings and input raised here."""
-    policy = build(config.policy)
-    relations = comet_relations(plain(config.probe.relations))
-    verbalising.check(config.measure.masking)
-    corpus = build(config.data.load)
-    targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
-    start = build(config.model.folder)
-    scorers = [build_scorer(config.score, role) for role in ROLES]
-    source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
-    cache = LabelStore(Path(config.paths.cache) / "labels")
-    return Plan(config, policy, corpus, targets, relations, scorers, cache, start, source)
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:

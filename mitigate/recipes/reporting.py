@@ -2,26 +2,24 @@
 record in W&B."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from mitigate import report as room
 from mitigate.recipes import measures
 from mitigate.recipes.job import Job, command, provenance, say
+from mitigate.recipes.plan import Plan
 from mitigate.report import card, gallery, page, tables
 from mitigate.report.ledger import summary
 from mitigate.store import Result
-
-if TYPE_CHECKING:
-    from mitigate.recipes.mitigate import Plan
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank", "sentiment", "regard", "regard_strength"]
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet file has them all
 
 
 def report(
-    job: Job, plan: "Plan", ledger: Result, generator: Result, statements: Result, metrics: dict[str, Any]
+    job: Job, plan: Plan, ledger: Result, generator: Result, statements: Result, metrics: dict[str, Any]
 ) -> Result:
     """Write everything, and record it."""
 
@@ -64,7 +62,7 @@ def report(
     return result
 
 
-def _facts(job: Job, plan: "Plan", generator: Result) -> dict[str, Any]:
+def _facts(job: Job, plan: Plan, generator: Result) -> dict[str, Any]:
     peak = max(result.peak_memory for result in job.run.results)
     return provenance(
         plan.config,
@@ -84,7 +82,7 @@ def _tables(about: page.Report, ledger: pl.DataFrame) -> dict[str, pl.DataFrame]
     return found | {f"ledger_by_{by}": summary(ledger, by) for by in ("relation", "target", "reason")}
 
 
-def _card(plan: "Plan", job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, notices: Sequence[str]) -> card.Card:
+def _card(plan: Plan, job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, notices: Sequence[str]) -> card.Card:
     data, model = plan.config.data, plan.config.model
     return card.Card(
         name=job.folder.name,
@@ -101,7 +99,7 @@ def _card(plan: "Plan", job: Job, metrics: dict[str, Any], ledger: pl.DataFrame,
     )
 
 
-def _record(job: Job, plan: "Plan", metrics: dict[str, Any], statements: pl.DataFrame) -> None:
+def _record(job: Job, plan: Plan, metrics: dict[str, Any], statements: pl.DataFrame) -> None:
     """Summary, statements, pictures, and artifacts with the licence of what they come from."""
     tracking, settings, data = job.tracking, plan.config.tracking, plan.config.data
     tracking.summarise(metrics)

@@ -1,0 +1,69 @@
+"""What the main job knows, has read and has checked before its first stage, so that faults of settings and input
+come at once and not after an hour of training."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate import targets as target_room
+from mitigate import verbalise as verbalising
+from mitigate.filter import Policy
+from mitigate.load.triples_file import Loaded
+from mitigate.recipes.job import build, plain, say
+from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.relations import Relation, comet_relations
+from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.targets import choose_targets
+from mitigate.triples import Scorer
+from mitigate.verbalise import verbalise
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is known, read and checked before the first stage."""
+
+    config: DictConfig
+    policy: Policy
+    corpus: Loaded
+    targets: pl.DataFrame  # (target, category)
+    relations: list[Relation]
+    scorers: list[Scorer]
+    cache: LabelStore
+    start: Path  # the folder of the model that training starts from
+    source: str  # the hash of the corpus and the targets
+
+    @property
+    def own_targets(self) -> list[str]:
+        """The targets to probe that are not of the paper's 329."""
+        return sorted(set(self.targets["target"]) - set(target_room.targets()))
+
+
+def make_plan(config: DictConfig) -> Plan:
+    """Everything the stages need, with all faults of settings and input raised here."""
+    policy = build(config.policy)
+    relations = comet_relations(plain(config.probe.relations))
+    verbalising.check(config.measure.masking)
+    corpus = build(config.data.load)
+    targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
+    start = build(config.model.folder)
+    scorers = [build_scorer(config.score, role) for role in ROLES]
+    source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
+    cache = LabelStore(Path(config.paths.cache) / "labels")
+    return Plan(config, policy, corpus, targets, relations, scorers, cache, start, source)
+
+
+def downloads(config: DictConfig) -> list[str]:
+    """What is not at hand: data, the model to start from, and the classifier that labels."""
+    nodes = (config.data, config.model, config.score.scorers.get(config.score.regard, {}))
+    return [address for node in nodes if "missing" in node for address in build(node.missing)]
+
+
+def say_labels(plan: Plan) -> None:
+    """How many of the corpus's texts each scorer has labelled before."""
+    statements = verbalise(plan.corpus.triples, plan.config.measure.masking, plan.own_targets)
+    texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
+    for scorer in plan.scorers:
+        known, _ = plan.cache.get(scorer.fingerprint, texts)
+        say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")
