@@ -84,17 +84,15 @@ def main() -> None:
 
 
 def against_generate(rounds: int) -> list[str]:
-    with tempfile.TemporaryDirectory() as place:
-        contestants = [c for kind in ("gpt1", "gpt2") for c in entrants(kind, Path(place) / kind)]
     generator = torch.Generator().manual_seed(0)
     prompts = torch.randint(0, END, (136, PROMPT), generator=generator).tolist()
     text = []
     for title, max_length, ending in (
-        (f"Fixed length: {FIXED} tokens, END suppressed", FIXED, False),
+        (f"Fixed length: {FIXED} tokens, none of which ends a tail", FIXED, False),
         (f"Natural ending, at most {NATURAL} tokens", NATURAL, True),
     ):
-        for contestant in contestants:
-            contestant.speeds.clear()
+        with tempfile.TemporaryDirectory() as place:
+            contestants = [c for kind in ("gpt1", "gpt2") for c in entrants(kind, ending, Path(place) / kind)]
         for number in range(rounds):
             for contestant in contestants:
                 contestant.turn(prompts, max_length, ending)
@@ -104,9 +102,9 @@ def against_generate(rounds: int) -> list[str]:
     return text
 
 
-def entrants(kind: str, folder: Path) -> Iterator[Contestant]:
+def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:
     """Ours and theirs with the same random weights of GPT-1's size, theirs at its best batch size."""
-    random_decoder(kind).save(folder, eos_token_id=END, pad_token_id=END)
+    random_decoder(kind, ending).save(folder)
     for dtype in (torch.float32, torch.bfloat16):
         name = "fp32" if dtype == torch.float32 else "bf16"
         if kind == "gpt2" or dtype == torch.float32:  # OpenAIGPT without a cache in bf16 is nobody's choice
@@ -114,20 +112,20 @@ def entrants(kind: str, folder: Path) -> Iterator[Contestant]:
             size = best_batch(model, (1, 8, 34))
             count = 34 if kind == "gpt1" else 68
             yield Contestant(f"generate, {kind} {name}, batch {size}", theirs(model, size), count)
-        decoder = Decoder.load(folder).to(dtype)
-        yield Contestant(f"mitigate, {kind} {name}", ours(decoder), 136)
+        yield Contestant(f"mitigate, {kind} {name}", ours(Decoder.load(folder).to(dtype)), 136)
 
 
-def random_decoder(kind: str) -> Decoder:
-    """Random weights in which END grows likelier from position to position and differs by context, so that tails
-    end by themselves: after 3 to 4 tokens on average, as those of a trained COMeT do, and some late."""
+def random_decoder(kind: str, ending: bool) -> Decoder:
+    """Random weights. For natural ending END grows likelier from position to position and differs by context, so
+    that tails end after 3 to 4 tokens on average, as those of a trained COMeT do, and some late."""
     torch.manual_seed(0)
     decoder = Decoder(DecoderConfig(kind, vocab_size=VOCABULARY))
-    slope, spread = {"gpt1": (0.08, 2.0), "gpt2": (0.5, 1.5)}[kind]
-    with torch.no_grad():
-        direction = nn.functional.normalize(torch.randn(decoder.config.width), dim=0)
-        decoder.places.weight += slope * (torch.arange(decoder.config.positions)[:, None] - PROMPT + 1) * direction
-        decoder.words.weight[END] = spread * direction
+    if ending:
+        slope, spread = {"gpt1": (0.08, 2.0), "gpt2": (0.5, 1.5)}[kind]
+        with torch.no_grad():
+            direction = nn.functional.normalize(torch.randn(decoder.config.width), dim=0)
+            decoder.places.weight += slope * (torch.arange(decoder.config.positions)[:, None] - PROMPT + 1) * direction
+            decoder.words.weight[END] = spread * direction
     return decoder.eval()
 
 
@@ -158,7 +156,8 @@ def theirs(model: PreTrainedModel, size: int) -> Callable[[list[list[int]], int,
                 pad_token_id=END,
             )
             tails += found[:, PROMPT:].unflatten(0, (len(batch), BEAMS)).tolist()
-        return [[tuple(token for token in tail if token != END) for tail in beams] for beams in tails]
+        stop = END if ending else NEVER  # where END never ends a tail it is a word like others
+        return [[tuple(token for token in tail if token != stop) for tail in beams] for beams in tails]
 
     return search
 
