@@ -2,6 +2,8 @@
 
 import os
 import uuid
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,4 +26,18 @@ class SideBySide(Callback):
         if len(finished) > 1:
             from mitigate.report.tables import console
 
-            say("\n" + console(finished))
+            say("\nside by side\n\n" + console(short_names(finished)))
+
+
+def short_names(runs: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The runs by their policy; where that is not enough to tell them apart, with seed, then with the folder's hash."""
+    names: list[str] = []
+    for name_of in (
+        lambda folder, metrics: metrics.get("policy", folder),
+        lambda folder, metrics: f"{metrics.get('policy', folder)}, seed {metrics.get('seed')}",
+        lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder[-8:]}",
+    ):
+        names = [name_of(folder, metrics) for folder, metrics in runs.items()]
+        if max(Counter(names).values()) == 1:
+            break
+    return dict(zip(names, runs.values(), strict=True))
