@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from mitigate import files
@@ -15,12 +15,12 @@ from mitigate.report import drawing, legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
 from mitigate.report.gallery import GROUPS, Picture, gallery
+from mitigate.report.html import environment
 from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import dropped_examples, summary
 from mitigate.triples import TEMPLATES, label_columns
 
 SCORERS = ("sentiment", "regard")
-NO_BREAK = "\N{NO-BREAK SPACE}"
 MOST_LEAKS = 10  # relations named in the section on the templates
 
 
@@ -148,27 +148,10 @@ def _flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def _environment() -> Environment:
-    # Tails and statements are other people's words: all is escaped but the figures, which escape their own.
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": legend.number, "duration": _duration, "svg": _svg, "unbroken": _unbroken}
-    return environment
+    made = environment()
+    made.filters["svg"] = _svg  # figures escape their own texts
+    return made
 
 
 def _svg(picture: Picture) -> Markup:
     return Markup(drawing.svg(picture.figure, picture.name, picture.alt))
-
-
-def _unbroken(reasons: str) -> str:
-    """Reasons with a true minus, whose labels and counts stay on the line of their scorers."""
-    return reasons.replace(" -", f"{NO_BREAK}−").replace(" +", f"{NO_BREAK}+").replace(" (", f"{NO_BREAK}(")
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
