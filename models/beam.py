@@ -33,6 +33,7 @@ def beam_search(
     prompts: Sequence[Sequence[int]],
     *,
     end: int,
+    unseen: int | None = None,
     beams: int = 10,
     max_length: int = 15,
     rows: int = 680,
@@ -40,14 +41,15 @@ def beam_search(
     """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length
     tokens, END counted.
 
-    rows is the most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's
-    own precision (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate
-    search. Raises ValueError for a decoder in training mode, an empty prompt or one too long for the
-    decoder's positions."""
+    unseen is a token that nothing looks at where it stands in a prompt: the padding between its parts. rows is the
+    most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's own precision
+    (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate search. Raises
+    ValueError for a decoder in training mode, an empty prompt or one too long for the decoder's positions."""
     _check(decoder, prompts, max_length)
     if not prompts:
         return []
-    search = _Search(decoder, prompts, end, beams, max_length, min(max(1, rows // beams), len(prompts)))
+    unseen = -1 if unseen is None else unseen  # which is no token
+    search = _Search(decoder, prompts, end, unseen, beams, max_length, min(max(1, rows // beams), len(prompts)))
     found: list[list[Beam]] = [[] for _ in prompts]
     waiting = list(range(len(prompts)))[::-1]
     while waiting or search.busy():
@@ -65,12 +67,20 @@ class _Search:
     log-probability -inf."""
 
     def __init__(
-        self, decoder: Decoder, prompts: Sequence[Sequence[int]], end: int, beams: int, max_length: int, slots: int
+        self,
+        decoder: Decoder,
+        prompts: Sequence[Sequence[int]],
+        end: int,
+        unseen: int,
+        beams: int,
+        max_length: int,
+        slots: int,
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
-        nodes = max(map(len, prompts)) + beams * (max_length - 1)
-        self.decoder, self.prompts, self.end, self.max_length, self.slots = decoder, prompts, end, max_length, slots
+        self.decoder, self.end, self.unseen, self.max_length, self.slots = decoder, end, unseen, max_length, slots
+        self.prompts = [_placed(prompt, unseen) for prompt in prompts]
+        nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, nodes, like=weight)
         self.top_tokens = TopTokens(decoder, rows=slots * beams)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
@@ -98,15 +108,17 @@ class _Search:
             shared = SharedPrefixes(self.attention, slots, prefixes)
             self.decoder(shared.tokens, shared.positions, shared)
         where = torch.tensor(slots, device=device)
-        prefix = torch.tensor([len(self.prompts[p]) - 1 for p in prompts], device=device)
+        prefix = torch.tensor([len(prefix) for prefix in prefixes], device=device)
+        tokens, positions = torch.tensor([self.prompts[p][-1] for p in prompts], device=device).T
         self.prompt[where.cpu()] = torch.tensor(prompts)
-        self.position[where] = self.nodes[where] = prefix
+        self.position[where] = positions
+        self.nodes[where] = prefix
         self.steps[where] = 0
         self.log_prob[where] = -torch.inf
         self.log_prob[where, 0] = 0
         self.length[where] = 0
         self.live[where, 0] = True
-        self.token[where, 0] = torch.tensor([self.prompts[p][-1] for p in prompts], device=device)
+        self.token[where, 0] = tokens
         self.seen[where] = torch.arange(self.seen.shape[2], device=device) < prefix[:, None, None]
 
     def step(self) -> None:
@@ -139,9 +151,10 @@ class _Search:
         slot, beam = self.live.nonzero(as_tuple=True)
         node = (self.nodes[:, None] + self.live.cumsum(1) - 1)[slot, beam]
         self.nodes += self.live.sum(1)
-        self.seen[slot, beam, node] = True
+        token = self.token[slot, beam]
+        self.seen[slot, beam, node] = (token != self.unseen) | (self.steps[slot] > 0)  # a tail's are all looked at
         self.attention.place(slot, node, self.seen[slot, beam])
-        hidden = self.decoder(self.token[slot, beam], self.position[slot], self.attention)
+        hidden = self.decoder(token, self.position[slot], self.attention)
         best, words = self.top_tokens(hidden, count)
         log_probs = self.log_prob.new_full((*self.live.shape, best.shape[1]), -torch.inf)
         log_probs[..., 0] = 0
@@ -161,6 +174,12 @@ class _Search:
         self.prompt[where] = -1
         self.live[where.to(self.live.device)] = False
         return list(zip(prompts, results, strict=True))
+
+
+def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
+    """The tokens of a prompt that need a row, each with its position: those looked at, and the last one, from which
+    the continuation is predicted."""
+    return [(token, place) for place, token in enumerate(prompt) if token != unseen or place == len(prompt) - 1]
 
 
 def _beam(history: list[int], log_prob: float, length: int, ended: bool) -> Beam:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import layouts, minilm
+from models.beam import Beam, beam_search
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedCausal, fill, pack
@@ -56,13 +57,37 @@ class Comet(nn.Module):
         texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
         lengths = [len(text) for text in texts]
         tokens, positions = pack(texts, device)
-        unseen = tokens == self.encoding.pad if self.layout == "comet" else None
+        unseen = None if self.unseen is None else (tokens == self.unseen) & (positions < HEAD_TOKENS + RELATION_TOKENS)
         dropout = self.decoder.config.dropout if self.training else 0.0
         hidden = self.decoder(fill(tokens), fill(positions), PackedCausal(lengths, dropout, device, unseen))
         ends = accumulate(lengths)
         rows = [row for end, tail in zip(ends, tails, strict=True) for row in range(end - len(tail), end)]
         logits = self.decoder.logits(hidden[fill(torch.tensor(rows, device=device))])  # (tokens, vocab_size)
         return F.cross_entropy(logits.float(), fill(pack(tails, device)[0]), reduction="none")[: len(rows)]
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first (see beam_search)."""
+        return beam_search(
+            self.decoder,
+            prompts,
+            end=self.encoding.end,
+            unseen=self.unseen,
+            beams=beams,
+            max_length=max_length,
+            rows=rows,
+        )
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+        return self.encoding.decode(tail)
+
+    @property
+    def unseen(self) -> int | None:
+        """The token that nothing looks at where it stands in a prompt. In a tail it is a word like others: the
+        original pads with GPT-1's token 0, a full stop within a word."""
+        return self.encoding.pad if self.layout == "comet" else None
 
     def add(self, tokens: Sequence[str]) -> None:
         """Adds tokens that are words of their own, such as <CapableOf> for a relation."""

@@ -12,6 +12,9 @@ from torch.nn import functional as F
 
 from models.decoder import DecoderConfig
 
+Placed = Sequence[tuple[int, int]]
+"""Tokens, each with its position."""
+
 
 class TreeAttention:
     """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`)."""
@@ -54,8 +57,8 @@ class SharedPrefixes:
     """The rows of prompts' prefixes, each distinct beginning once and remembered in every tree that has it (an
     `Attention`): 34 relations are asked about one head, which saves a twentieth of a probe's time."""
 
-    def __init__(self, trees: TreeAttention, slots: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
-        rows: dict[tuple[int, ...], int] = {}
+    def __init__(self, trees: TreeAttention, slots: Sequence[int], prefixes: Sequence[Placed]) -> None:
+        rows: dict[tuple[tuple[int, int], ...], int] = {}
         places = []  # (slot, node, row)
         for slot, prefix in zip(slots, prefixes, strict=True):
             for node in range(len(prefix)):
@@ -64,11 +67,11 @@ class SharedPrefixes:
         device, longest = trees.keys.device, max(map(len, prefixes))
         ancestors = [[rows[text[: min(i, len(text))]] for i in range(1, longest + 1)] for text in rows]
         self.trees = trees
-        self.tokens = torch.tensor([text[-1] for text in rows], device=device)  # (rows,)
-        self.positions = torch.tensor([len(text) - 1 for text in rows], device=device)
+        self.tokens, self.positions = torch.tensor([text[-1] for text in rows], device=device).T  # (rows,)
+        lengths = torch.tensor([len(text) for text in rows], device=device)
         self.slot, self.node, self.row = torch.tensor(places, device=device).T
         self.ancestors = torch.tensor(ancestors, device=device)  # (rows, longest); after its end, the row itself
-        self.seen = torch.arange(longest, device=device) <= self.positions[:, None]
+        self.seen = torch.arange(longest, device=device) < lengths[:, None]
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         self.trees.keys[layer][self.slot, :, self.node] = key[self.row]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
 from models.beam import Beam, beam_search
@@ -58,8 +59,9 @@ def random_prompts(number: int, vocab_size: int) -> list[list[int]]:
 
 
 @torch.inference_mode()
-def obvious(decoder: Decoder, prompt: list[int], beams: int, max_length: int) -> list[Beam]:
-    """The rule in plain words: no cache, no batch, nothing shared."""
+def obvious(decoder: Decoder, prompt: list[int], beams: int, max_length: int, unseen: int | None = None) -> list[Beam]:
+    """The rule in plain words: no cache, no batch, nothing shared, all padding computed."""
+    padding = torch.tensor([token == unseen for token in prompt])
     kept = [Beam((), 0.0, 0.0, False)]
     for length in range(1, max_length + 1):
         candidates = []  # (beam, token, what it would become)
@@ -68,7 +70,8 @@ def obvious(decoder: Decoder, prompt: list[int], beams: int, max_length: int) ->
                 candidates.append((number, -1, beam))
                 continue
             sequence = [*prompt, *beam.tokens]
-            hidden = decoder(*pack([sequence]), PackedCausal([len(sequence)]))
+            skipped = F.pad(padding, (0, len(beam.tokens)))
+            hidden = decoder(*pack([sequence]), PackedCausal([len(sequence)], unseen=skipped))
             log_probs = decoder.logits(hidden[-1:]).log_softmax(-1)[0].tolist()
             for token in sorted(range(len(log_probs)), key=lambda token: (-log_probs[token], token))[:beams]:
                 tokens = beam.tokens if token == END else (*beam.tokens, token)
@@ -105,6 +108,30 @@ def test_equals_the_obvious_search(changes: dict, end_logit: float, beams: int, 
         assert [beam.score for beam in result] == pytest.approx([b.score for b in expected], abs=2e-4)
         lengths |= {(len(beam.tokens), beam.ended) for beam in result}
     assert len(lengths) > 1 or max_length == 1
+
+
+def in_slots(prompts: list[list[int]], pad: int) -> list[list[int]]:
+    """Each prompt's first half in the slot of a head (4 tokens), its second in that of a relation (5)."""
+    halves = [(prompt[: len(prompt) // 2], prompt[len(prompt) // 2 :]) for prompt in prompts if len(prompt) > 1]
+    return [head + [pad] * (4 - len(head)) + relation + [pad] * (5 - len(relation)) for head, relation in halves]
+
+
+@pytest.mark.parametrize("kind", ["gpt1", "gpt2", "minilm"])
+def test_padding_in_prompts_is_not_looked_at(kind: str) -> None:
+    """Word 7 pads; in a tail it is a word like others, and here a likely one."""
+    decoder = random_decoder(7, 3.0, kind=kind, inner=128)
+    with torch.no_grad():
+        decoder.bias[7] = 3.0
+    prompts = in_slots(random_prompts(80, 90), pad=7)
+    found = beam_search(decoder, prompts, end=END, unseen=7, max_length=6, rows=90)
+    for prompt, result in zip(prompts, found, strict=True):
+        expected = obvious(decoder, prompt, 10, 6, unseen=7)
+        assert [(beam.tokens, beam.ended) for beam in result] == [(beam.tokens, beam.ended) for beam in expected]
+        assert [beam.score for beam in result] == pytest.approx([beam.score for beam in expected], abs=2e-4)
+    assert sum(prompt[-1] == 7 for prompt in prompts) > 20
+    assert any(7 in beam.tokens for result in found for beam in result)
+    blind = beam_search(decoder, prompts, end=END, max_length=6)
+    assert [[b.tokens for b in beams] for beams in blind] != [[b.tokens for b in beams] for beams in found]
 
 
 def test_a_vocabulary_of_several_tiles_equals_the_obvious_search() -> None:

@@ -1,3 +1,4 @@
+import copy
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.comet import Comet
+from models.comet import Comet, Layout
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
 from models.minilm import locate
@@ -109,5 +110,22 @@ def test_slots_of_the_original_pad_the_prompt(comet: Comet) -> None:
     slotted = Comet(comet.decoder, comet.encoding, "comet").eval()
     (prompt,) = slotted.prompts(["lawyer"], ["is capable of"])
     assert words(slotted, prompt) == " ".join(["lawyer", *["[PAD]"] * 9, "is", "capable", "of", *["[PAD]"] * 2])
+    assert slotted.unseen == 0
     one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
     torch.testing.assert_close(two[:2], one)
+
+
+@pytest.mark.parametrize("layout", ["packed", "comet"])
+def test_a_beams_log_probability_is_minus_the_nll_of_its_tail(comet: Comet, layout: Layout) -> None:
+    """Also where a tail holds the padding token, which is looked at there like any other."""
+    asked = Comet(copy.deepcopy(comet.decoder), comet.encoding, layout).eval()
+    pad, end = comet.encoding.pad, comet.encoding.end
+    with torch.no_grad():
+        asked.decoder.bias[[pad, end]] = 4.0
+    prompts = asked.prompts(["lawyer", "a very big church", "nurse"], ["is capable of", "is a", "a b c d e"])
+    found = [(prompt, beam) for prompt in prompts for beam in asked.search([prompt], beams=8, max_length=5)[0]]
+    tails = [[*beam.tokens, *[end] * beam.ended] for _, beam in found]
+    nll = asked.nll([prompt for prompt, _ in found], tails).split([len(tail) for tail in tails])
+    assert [-tokens.sum().item() for tokens in nll] == pytest.approx([beam.log_prob for _, beam in found], abs=1e-3)
+    assert any(pad in beam.tokens[:-1] for _, beam in found)
+    assert any(beam.ended for _, beam in found)

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.triples import PROBED, Parts
-from models.beam import Beam, beam_search
+from models.beam import Beam
 from models.comet import Comet
 
 Precision = Literal["fp32", "bf16"]
@@ -40,7 +40,8 @@ def probe(
         raise MitigateError(f"probe.top={top} must be at least 1 and at most probe.beams={beams}")
     if precision not in ("fp32", "bf16"):
         raise one_of("probe.precision", precision, ("fp32", "bf16"))
-    decoder = comet.decoder if precision == "fp32" else copy.deepcopy(comet.decoder).bfloat16()
+    if precision == "bf16":
+        comet = copy.deepcopy(comet).bfloat16()
     size = targets.height * len(relations)
     with tqdm(total=size, desc="probe", unit=" prompts", disable=None, leave=False) as bar:
         for number, start in enumerate(range(0, size, PART)):
@@ -48,14 +49,7 @@ def probe(
             if number not in parts:
                 asked = _asked(targets, relations, places)
                 prompts = comet.prompts(asked["target"].to_list(), asked["phrase"].to_list())
-                found = beam_search(
-                    decoder,
-                    prompts,
-                    end=comet.encoding.end,
-                    beams=beams,
-                    max_length=max_length,
-                    rows=rows,
-                )
+                found = comet.search(prompts, beams=beams, max_length=max_length, rows=rows)
                 parts.save(number, _answers(comet, asked, [result[:top] for result in found]))
             bar.update(len(places))
 
@@ -75,7 +69,7 @@ def _answers(comet: Comet, asked: pl.DataFrame, found: list[list[Beam]]) -> pl.D
         "target",
         "category",
         "relation",
-        pl.Series("tail", [comet.encoding.decode(beam.tokens) for beam in beams]),
+        pl.Series("tail", [comet.decode(beam.tokens) for beam in beams]),
         pl.Series("rank", [rank for result in found for rank in range(1, len(result) + 1)]),
         pl.Series("log_prob", [beam.log_prob for beam in beams]),
         pl.Series("score", [beam.score for beam in beams]),

@@ -9,7 +9,6 @@ import polars as pl
 import torch
 from tqdm.auto import tqdm
 
-from models.beam import beam_search
 from models.comet import Comet
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
@@ -51,6 +50,6 @@ def completions(comet: Comet, triples: pl.DataFrame, phrases: Mapping[str, str],
     generated), the best of so many beams."""
     asked = triples.select("head", "relation").unique(maintain_order=True)
     prompts = comet.prompts(asked["head"].to_list(), [phrases[relation] for relation in asked["relation"]])
-    found = beam_search(comet.decoder, prompts, end=comet.encoding.end, beams=beams)
-    tails = [comet.encoding.decode(result[0].tokens) for result in found]
+    found = comet.search(prompts, beams=beams)
+    tails = [comet.decode(result[0].tokens) for result in found]
     return asked.with_columns(generated=pl.Series(tails, dtype=pl.String))
