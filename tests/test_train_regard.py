@@ -9,7 +9,7 @@ import torch
 
 from mitigate.errors import MitigateError
 from mitigate.train.regard import NEGATIVE, NEUTRAL, OTHER, POSITIVE, Batches, best_offsets, columns_of, fit_minilm
-from mitigate.train.regard_data import part_of, read_crowd, read_labelled
+from mitigate.train.regard_data import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
 from models.minilm import locate
 
@@ -49,18 +49,6 @@ def test_missing_files_are_named_together(tmp_path):
     (tmp_path / "bert_labels_conceptnet.tsv").unlink()
     with pytest.raises(MitigateError, match=r"lacks bert_labels_conceptnet.tsv, nlgbias_dev.tsv; data.root must"):
         read_labelled(tmp_path)
-
-
-def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path):
-    (tmp_path / "ConceptNet_sentences.txt").write_text("x\ny\nx\n")
-    (tmp_path / "ConceptNet_bias_labels.txt").write_text("1\n2\n3\n")
-    (tmp_path / "GenericsKB_sentences.txt").write_text("x\n")
-    (tmp_path / "GenericsKB_bias_labels.txt").write_text("2\n")
-    assert read_crowd(tmp_path).rows() == [
-        ("ConceptNet", "x", [1, -1]),
-        ("ConceptNet", "y", [0]),
-        ("GenericsKB", "x", [0]),
-    ]
 
 
 def test_batches_hold_every_polar_text_and_a_share_of_the_neutral_ones():

@@ -3,6 +3,7 @@ that always says neutral. load > verbalise > score > measure."""
 
 import csv
 import os
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from mitigate import targets
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.load.crowd import RESOURCES, read_crowd
 from mitigate.measure import agreement
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.recipes.job import Job, build, perform, say
@@ -22,7 +24,6 @@ from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.store import LabelStore, as_parquet, digest_of
-from mitigate.train.regard_data import CROWD, read_crowd
 from mitigate.triples import NEUTRAL, Scorer
 from mitigate.verbalise import mask_column
 
@@ -46,10 +47,7 @@ FIGURES = {  # measure -> its heading
 def run(config: DictConfig) -> None:
     """Label the sentences that people judged, whole demographic words masked, and compare."""
     crowd = read(config.data.root)
-    scorers = [
-        *(build_scorer(config.score, role) for role in ROLES),
-        build(config.score.scorers.keyword),
-    ]
+    scorers = judged_scorers(config)
     cache = LabelStore(Path(config.paths.cache) / "labels")
     source = digest_of(as_parquet(crowd.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
 
@@ -76,11 +74,12 @@ def read(root: str | None) -> pl.DataFrame:
     place = root or os.environ.get("MITIGATE_DATA")
     if not place:
         raise MitigateError("recipe=agreement reads people's judgements: give the folder of humans/ with data.root=DIR")
-    folder = Path(place) / "humans"
-    wanted = [f"{resource}_{kind}.txt" for resource in CROWD for kind in ("sentences", "bias_labels")]
-    if missing := [name for name in wanted if not (folder / name).is_file()]:
-        raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
-    return read_crowd(folder).with_columns(mask_column("sentence", "token").alias("masked"))
+    return read_crowd(Path(place) / "humans").with_columns(mask_column("sentence", "token").alias("masked"))
+
+
+def judged_scorers(config: DictConfig) -> list[Scorer]:
+    """Those that people's judgements are compared with: SCORERS."""
+    return [*(build_scorer(config.score, role) for role in ROLES), build(config.score.scorers.keyword)]
 
 
 def label(crowd: pl.DataFrame, scorers: list[Scorer], cache: LabelStore) -> pl.DataFrame:
@@ -109,11 +108,11 @@ def measure(labels: pl.DataFrame) -> dict[str, Any]:
     return found
 
 
-def table(metrics: dict[str, Any]) -> pl.DataFrame:
+def table(metrics: dict[str, Any], resources: Iterable[str] = RESOURCES) -> pl.DataFrame:
     """A row for each resource, scorer and way of comparing, the paper's rows among them; a column for each figure."""
     stated = paper()
     rows = []
-    for resource in CROWD:
+    for resource in resources:
         for scorer in (*SCORERS, ALWAYS_NEUTRAL):
             for against in (PER_RATING, BY_MAJORITY):
                 figures = {name: metrics[f"{resource}/{scorer}/{against}/{name}"] for name in FIGURES}

@@ -12,6 +12,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.load.crowd import read_crowd
 from mitigate.load.triples_file import read_triples
 from mitigate.recipes import regard_card, regard_figures
 from mitigate.recipes.job import Job, perform, plain, say
@@ -156,7 +157,7 @@ def data_root(given: str | None) -> Path:
 
 def read_texts(root: Path) -> Texts:
     """Read everything; what the crowd judged is kept out of the labelled texts, however it is masked."""
-    crowd = regard_data.read_crowd(root / "humans").rename({"sentence": "statement"})
+    crowd = read_crowd(root / "humans").rename({"sentence": "statement"})
     crowd = crowd.with_columns(masked=mask_column("statement", "token"))
     judged = {*crowd["masked"], *crowd["statement"]}
     for statement in crowd["statement"]:

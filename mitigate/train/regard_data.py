@@ -1,5 +1,5 @@
 """The labels regard is learnt from, BERT's of ConceptNet statements in the harms paper's release and the human ones
-of Sheng et al. (2019); and the crowd's judgements, which nothing is learnt from."""
+of Sheng et al. (2019)."""
 
 import hashlib
 from collections.abc import Collection
@@ -12,10 +12,6 @@ from mitigate.errors import MitigateError
 DISTILLED = "bert_labels_conceptnet.tsv"
 HUMAN = {"nlgbias_train_other.tsv": "train", "nlgbias_dev.tsv": "train", "nlgbias_test.tsv": "people"}
 """Sheng et al.'s test sentences are a part of their own: too few (30) to choose anything by."""
-
-CROWD = ("ConceptNet", "GenericsKB")
-VOTE = {"1": 1, "2": 0, "3": -1}
-"""As the crowd's files number them: favouritism, neutral, prejudice."""
 
 
 def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
@@ -62,20 +58,3 @@ def _read(path: Path, columns: list[str]) -> pl.DataFrame:
         new_columns=columns,
         schema_overrides={"label": pl.Int8},
     )
-
-
-def read_crowd(folder: Path) -> pl.DataFrame:
-    """The sentences that people judged, with all judgements of each: resource, sentence, votes (-1, 0, 1).
-
-    Three people a sentence, but not always on lines that follow each other, so sentences are grouped by text."""
-    resources = []
-    for resource in CROWD:
-        sentences = (folder / f"{resource}_sentences.txt").read_text(encoding="utf-8").splitlines()
-        judgements = (folder / f"{resource}_bias_labels.txt").read_text(encoding="utf-8").split()
-        resources.append(
-            pl.DataFrame({"sentence": sentences, "votes": [VOTE[judgement] for judgement in judgements]})
-            .group_by("sentence", maintain_order=True)
-            .agg("votes")
-            .select(pl.lit(resource).alias("resource"), "sentence", "votes")
-        )
-    return pl.concat(resources)

@@ -1,0 +1,68 @@
+"""Judgements as the harms paper's release has them: one label a line, beside a file with a sentence a line.
+
+A sentence's raters are not always on lines that follow each other, so ratings belong to sentences by their text."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.lines import first, read_lines
+from mitigate.load.ratings import RATINGS
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+
+RESOURCES = ("ConceptNet", "GenericsKB")
+BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
+QUALITY = {"1": True, "0": False}
+Label = TypeVar("Label")
+
+
+def read_crowd(folder: Path) -> pl.DataFrame:
+    """The sentences that people judged for the harms paper, with all judgements of each: resource, sentence,
+    votes (-1, 0, 1). Raises MitigateError when a file is missing."""
+    wanted = [f"{resource}_{kind}.txt" for resource in RESOURCES for kind in ("sentences", "bias_labels")]
+    if missing := [name for name in wanted if not (folder / name).is_file()]:
+        raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
+    resources = [
+        read_beside(folder / f"{resource}_sentences.txt", folder / f"{resource}_bias_labels.txt")
+        .group_by("item", maintain_order=True)
+        .agg("label")
+        .select(pl.lit(resource).alias("resource"), sentence="item", votes="label")
+        for resource in RESOURCES
+    ]
+    return pl.concat(resources)
+
+
+def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None = None) -> pl.DataFrame:
+    """The ratings, schema RATINGS, of sentences (the items) by raters who are not named.
+
+    bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense, 0 does not. Raises
+    MitigateError for a missing or empty file, one with more or fewer lines than there are sentences, and
+    labels out of range."""
+    items = _lines(sentences, "sentence")
+    columns = {"item": items, "label": _labels(bias_labels, BIAS, len(items))}
+    if quality_labels is not None:
+        columns["quality"] = _labels(quality_labels, QUALITY, len(items))
+    frame = pl.DataFrame(columns, schema={name: RATINGS[name] for name in columns})
+    return frame.select(
+        frame[name] if name in columns else pl.lit(None, kind).alias(name) for name, kind in RATINGS.items()
+    )
+
+
+def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]:
+    lines = [line.strip() for line in _lines(path, "label")]
+    if len(lines) != expected:
+        raise MitigateError(f"{path} has {len(lines):,} labels for {expected:,} sentences; it must have one for each")
+    faults = [f"{path}:{number}: {line!r}" for number, line in enumerate(lines, start=1) if line not in meaning]
+    if faults:
+        raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")
+    return [meaning[line] for line in lines]
+
+
+def _lines(path: Path, expected: str) -> list[str]:
+    content, _ = read_lines(path, expected)
+    try:
+        return [line.decode("utf-8") for line in content]
+    except UnicodeDecodeError as error:
+        raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error

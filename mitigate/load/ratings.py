@@ -1,0 +1,133 @@
+"""What people said of statements, from CSV files as the survey saves them and as crowd platforms give them.
+
+Raters are numbered in the order in which the files first name them: ids of a platform can name a person, and go
+no further than here."""
+
+import csv
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.lines import OnBadLine, check, first, tell
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+
+RATINGS = {
+    "item": pl.String,  # what was judged
+    "rater": pl.String,  # null where a source does not tell
+    "label": pl.Int8,  # -1, 0 or 1: how it speaks of the group
+    "quality": pl.Boolean,  # does it make sense? null where nobody asked
+}
+
+COLUMNS = {
+    "rater": ("rater", "workerid", "worker_id", "_worker_id", "participant_id", "participant id"),
+    "item": ("item", "input.item"),
+    "label": ("label", "answer.label"),
+    "quality": ("quality", "answer.quality"),
+}
+"""Column -> what it may be called: here, by Mechanical Turk, by Appen and by Prolific."""
+
+LABELS = {
+    **{"-1": PREJUDICE, "negative": PREJUDICE, "prejudice": PREJUDICE},
+    **{"0": NEUTRAL, "neutral": NEUTRAL},
+    **{"1": FAVOURITISM, "+1": FAVOURITISM, "positive": FAVOURITISM, "favouritism": FAVOURITISM},
+}
+SENSE = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
+
+
+@dataclass(frozen=True)
+class LoadedRatings:
+    """Ratings, schema RATINGS, in the order of their lines, and a sentence for each oddity."""
+
+    ratings: pl.DataFrame
+    notices: list[str] = field(default_factory=list)
+
+
+def read_answers(
+    paths: Sequence[Path], items: Collection[str], raters: int, on_bad_line: OnBadLine = "error"
+) -> LoadedRatings:
+    """The ratings of all files together.
+
+    items: those that were asked about. raters: how many each should have; that some have fewer is noted, and
+    whether a column of quality is missing. Work a platform marks as rejected is left out and noted. Raises
+    MitigateError for a file that is missing, without the columns or without ratings, and, unless on_bad_line
+    is "skip", for an unknown item, a label out of range, a blank, or a rater who judged an item twice."""
+    check(on_bad_line)
+    rows: list[tuple[str, str, int, bool | None]] = []
+    faults: list[str] = []
+    notices: list[str] = []
+    seen: dict[tuple[str, str], str] = {}
+    numbers: dict[str, str] = {}
+    for path in paths:
+        answers = _table(path)
+        rejected = sum(answer["rejected"] for _, answer in answers)
+        notices += [f"{path}: {rejected:,} rejected ratings left out"] if rejected else []
+        for line, answer in answers:
+            if answer["rejected"]:
+                continue
+            place, given = f"{path}:{line}", (answer["rater"], answer["item"])
+            if fault := _fault(answer, items, seen.get(given)):
+                faults.append(f"{place}: {fault}")
+                continue
+            seen[given] = place
+            rater = numbers.setdefault(answer["rater"], f"rater {len(numbers) + 1}")
+            rows.append((answer["item"], rater, LABELS[answer["label"].lower()], SENSE.get(answer["quality"].lower())))
+    notices += tell(faults, on_bad_line)
+    if not rows:
+        raise MitigateError(f"no ratings in {', '.join(map(str, paths))}; expected lines 'rater,item,label,quality'")
+    ratings = pl.DataFrame(rows, schema=RATINGS, orient="row")
+    return LoadedRatings(ratings, notices + _gaps(ratings, items, raters))
+
+
+def _table(path: Path) -> list[tuple[int, dict]]:
+    """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise MitigateError(f"there is no file {path}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise MitigateError(f"{path} cannot be read as UTF-8 text: {error}") from error
+    head = text.partition("\n")[0]
+    reader = csv.DictReader(StringIO(text), delimiter=max(",;\t", key=head.count))
+    names = {name.strip().lower(): name for name in reader.fieldnames or ()}
+    columns = {column: next((names[n] for n in spelt if n in names), None) for column, spelt in COLUMNS.items()}
+    if missing := [column for column, name in columns.items() if name is None and column != "quality"]:
+        raise MitigateError(
+            f"{path} has no column {', '.join(missing)} (found: {', '.join(names) or 'nothing'}); its first line must "
+            "name rater, item and label, and may name quality"
+        )
+    status = names.get("assignmentstatus")
+    return [
+        (
+            reader.line_num,
+            {column: (row[name] or "").strip() if name else "" for column, name in columns.items()}
+            | {"rejected": bool(status) and (row[status] or "").strip().lower() == "rejected"},
+        )
+        for row in reader
+    ]
+
+
+def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | None) -> str | None:
+    if blank := [column for column in ("rater", "item", "label") if not answer[column]]:
+        return f"no {', '.join(blank)}"
+    if answer["item"] not in items:
+        return f"unknown item {answer['item']!r}: the survey did not ask about it"
+    if answer["label"].lower() not in LABELS:
+        return f"label {answer['label']!r}; allowed: -1, 0, 1, or negative, neutral, positive"
+    if answer["quality"] and answer["quality"].lower() not in SENSE:
+        return f"quality {answer['quality']!r}; allowed: 1, 0, or yes, no"
+    return f"rater {answer['rater']} judged item {answer['item']} before, at {earlier}" if earlier else None
+
+
+def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[str]:
+    """What is missing, in words."""
+    counts = dict(ratings["item"].value_counts().iter_rows())
+    none = sorted(item for item in items if item not in counts)
+    few = sorted(item for item, count in counts.items() if count < raters)
+    unknown = ratings["quality"].null_count()
+    found = [f"{len(none):,} of {len(items):,} items have no rating: {first(none, ', ')}"] if none else []
+    found += [f"{len(few):,} items have fewer than {raters} ratings: {first(few, ', ')}"] if few else []
+    return found + ([f"{unknown:,} ratings do not say whether the statement makes sense"] if unknown else [])
