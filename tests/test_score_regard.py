@@ -78,16 +78,16 @@ def test_a_fingerprint_is_of_the_weights_the_facts_and_the_code_and_not_of_the_c
 
 def test_a_classifier_of_the_hub_is_a_scorer(tmp_path):
     folder = save_classifier(tmp_path / "one", ["negative", "neutral", "positive"])
-    scorer = BertRegard(folder, precision="float32")
+    scorer = BertRegard(folder, precision="fp32")
     found = scorer(["this person", "thief", "this person"])
     assert found.label[0] == found.label[2]
     assert set(found.label) <= {PREJUDICE, NEUTRAL, FAVOURITISM}
-    assert scorer.fingerprint == BertRegard(folder, precision="float32").fingerprint
-    assert scorer.fingerprint != BertRegard(folder, precision="bfloat16").fingerprint
+    assert scorer.fingerprint == BertRegard(folder, precision="fp32").fingerprint
+    assert scorer.fingerprint != BertRegard(folder, precision="bf16").fingerprint
     other = save_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
-    assert scorer.fingerprint != BertRegard(other, precision="float32").fingerprint
+    assert scorer.fingerprint != BertRegard(other, precision="fp32").fingerprint
 
 
 def test_an_unknown_precision_is_refused():
-    with pytest.raises(MitigateError, match="unknown score.regard.precision 'int4'; allowed: auto, bfloat16, float32"):
+    with pytest.raises(MitigateError, match="unknown score.regard.precision 'int4'; allowed: auto, bf16, int8, fp32"):
         BertRegard(precision="int4")

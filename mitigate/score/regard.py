@@ -16,14 +16,14 @@ import torch
 from mitigate.errors import one_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.minilm import locate
-from models.regard import LABELS, batching, minilm, ngram, sequence
+from models.regard import LABELS, batching, int8, minilm, ngram, sequence
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
 from models.regard.sequence import SequenceClassifier
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
-PRECISIONS = ("auto", "bfloat16", "float32")
+PRECISIONS = ("auto", "bf16", "int8", "fp32")
 
 
 class MiniLMRegard:
@@ -61,16 +61,18 @@ class NgramRegard:
 
 
 class BertRegard:
-    """Any sequence classifier of the Hugging Face hub, or of a folder, whose labels are named as regard's are."""
+    """Any sequence classifier of the Hugging Face hub, or of a folder, whose labels are named as regard's are.
+
+    precision auto is bf16 where the processor computes in it, else fp32; int8 rounds the products further."""
 
     name = "regard"
 
     def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
         if precision not in PRECISIONS:
             raise one_of("score.regard.precision", precision, PRECISIONS)
-        dtype = native_dtype() if precision == "auto" else getattr(torch, precision)
-        self._classifier = SequenceClassifier.load(str(model), dtype)
-        self.fingerprint = digest_of([str(dtype), self._classifier.sha256()], code=(sequence, batching))
+        dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
+        self._classifier = SequenceClassifier.load(str(model), dtype, int8=precision == "int8")
+        self.fingerprint = digest_of([str(dtype), self._classifier.sha256()], code=(sequence, batching, int8))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))

@@ -12,6 +12,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
+from models.regard.int8 import quantize
 
 NAMES = {
     "negative": ("negative", "neg", "unfavourable", "unfavorable", "bad"),
@@ -31,16 +32,21 @@ class SequenceClassifier:
         self.tokenizer = tokenizer
 
     @classmethod
-    def load(cls, name: str, dtype: torch.dtype = torch.float32) -> "SequenceClassifier":
-        """A model of the hub, or of a folder. Raises ValueError when it cannot be had, or its labels not be read."""
+    def load(cls, name: str, dtype: torch.dtype = torch.float32, int8: bool = False) -> "SequenceClassifier":
+        """A model of the hub, or of a folder; with int8, its linear layers multiply in 8-bit integers.
+
+        Raises ValueError when it cannot be had, or its labels not be read."""
         try:
-            model = AutoModelForSequenceClassification.from_pretrained(name, dtype=dtype)
+            # A tenth faster than the fused kernel at ten tokens, as for minilm.
+            model = AutoModelForSequenceClassification.from_pretrained(name, dtype=dtype, attn_implementation="eager")
             tokenizer = AutoTokenizer.from_pretrained(name)
         except OSError as error:
             raise ValueError(
                 f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub; give "
                 "score.bert.model the folder of a copy, or choose score.regard=minilm, which comes with the project"
             ) from error
+        if int8:
+            quantize(model)
         return cls(model, tokenizer)
 
     @torch.inference_mode()
