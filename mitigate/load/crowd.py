@@ -16,22 +16,28 @@ RESOURCES = ("ConceptNet", "GenericsKB")
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
 Label = TypeVar("Label")
+Pair = tuple[Path, Path]
 
 
 def read_crowd(folder: Path) -> pl.DataFrame:
     """The sentences that people judged for the harms paper, with all judgements of each: resource, sentence,
-    votes (-1, 0, 1). Raises MitigateError when a file is missing."""
-    wanted = [f"{resource}_{kind}.txt" for resource in RESOURCES for kind in ("sentences", "bias_labels")]
-    if missing := [name for name in wanted if not (folder / name).is_file()]:
-        raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
+    votes (-1, 0, 1)."""
     resources = [
-        read_beside(folder / f"{resource}_sentences.txt", folder / f"{resource}_bias_labels.txt")
+        read_beside(*places)
         .group_by("item", maintain_order=True)
         .agg("label")
         .select(pl.lit(resource).alias("resource"), sentence="item", votes="label")
-        for resource in RESOURCES
+        for resource, places in crowd_files(folder).items()
     ]
     return pl.concat(resources)
+
+
+def crowd_files(folder: Path) -> dict[str, Pair]:
+    """Resource -> its files of sentences and of bias labels. Raises MitigateError when one is missing."""
+    files = {name: (folder / f"{name}_sentences.txt", folder / f"{name}_bias_labels.txt") for name in RESOURCES}
+    if missing := [path.name for pair in files.values() for path in pair if not path.is_file()]:
+        raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
+    return files
 
 
 def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None = None) -> pl.DataFrame:

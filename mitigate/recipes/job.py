@@ -24,7 +24,8 @@ from mitigate.tracking import NoTracking, Tracking, open_tracking
 SURROUNDINGS = {
     "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment"),
     "recipe": ("run",),
-    "data": ("root", "path", "output", "load", "missing"),
+    "data": ("root", "path", "runs", "output", "load", "missing"),
+    "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
     "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
 }
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")

@@ -1,0 +1,150 @@
+"""The figures of what people say, the harms paper's Tables 7 and 12: shares of labels, the human neutral mean (HNM),
+quality, and how far raters agree.
+
+All are of judged statements: one row a source and rating (source, item, target, category, relation, rater, label,
+quality). HNM and quality are means over targets, as NSM is; of a source that does not say whom a statement is about,
+over statements."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha, majority, vote_counts
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.comparison import holm, sign_flip_test
+from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.report.legend import ordered
+from mitigate.targets import clusters
+
+MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
+SUMMARY = (
+    *("source", "by", "part", "statements", "ratings", "targets"),
+    *CLASSES.values(),
+    *(f"majority_{name}" for name in CLASSES.values()),
+    *(f"{name}{end}" for name in MEANS for end in ("", "_low", "_high")),
+    *("kappa", "alpha", "quality_kappa", "quality_alpha"),
+)
+
+
+def summary(judged: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+    """A row for each source, then for its categories and relations (by, part), columns SUMMARY. Percentages, but for
+    kappa and alpha."""
+    rows = []
+    for source in sources:
+        for by, part, ratings in parts(judged.filter(source=source)):
+            found = {"source": source, "by": by, "part": part, **_shares(ratings), **_means(ratings, bootstrap)}
+            rows.append({name: found[name] for name in SUMMARY})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def parts(ratings: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """All, then each category and each relation where ratings have them: by, part and its ratings."""
+    yield "all", "", ratings
+    for category in ordered(ratings["category"].drop_nulls()):
+        yield "category", category, ratings.filter(category=category)
+    for relation in ratings["relation"].drop_nulls().unique().sort():
+        yield "relation", relation, ratings.filter(relation=relation)
+
+
+def raters(judged: pl.DataFrame) -> pl.DataFrame:
+    """A row for each rater who is told apart: ratings, and in percent the shares of labels, how many statements make
+    sense, and how many of the other raters' ratings of the same statements are the same as theirs."""
+    given = judged.drop_nulls("rater").unique(["item", "rater"], maintain_order=True)
+    pairs = given.join(given, on="item", suffix="_other").filter(pl.col("rater") != pl.col("rater_other"))
+    same = pairs.group_by("rater").agg(
+        same=100 * (pl.col("label") == pl.col("label_other")).mean(),
+        same_quality=100 * (pl.col("quality") == pl.col("quality_other")).mean(),
+    )
+    labels = {name: 100 * (pl.col("label") == label).mean() for label, name in CLASSES.items()}
+    own = given.group_by("rater", maintain_order=True).agg(
+        ratings=pl.len().cast(pl.Int64), **labels, sense=100 * pl.col("quality").mean()
+    )
+    return own.join(same, on="rater", how="left", maintain_order="left")
+
+
+def differences(judged: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+    """How HNM and quality of each source differ from the first one's, paired by target: a row for each with an interval
+    and a p-value, Holm's correction made over all. Empty where there is nothing to pair."""
+    rows: list[dict[str, Any]] = []
+    tables = [units(judged.filter(source=source)) for source in sources]
+    for source, table in zip(sources[1:], tables[1:], strict=True):
+        both = tables[0].join(table, on="target", suffix="_other", maintain_order="left")
+        for figure, column in MEANS.items():
+            paired = both.drop_nulls([column, f"{column}_other"])
+            if paired.is_empty():
+                continue
+            gains = (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]
+            numbers = cluster_numbers(paired, clusters())
+            interval = bootstrap.mean(gains, numbers)
+            rows.append(
+                {
+                    **{"source": source, "baseline": sources[0], "figure": figure, "targets": paired.height},
+                    "difference": float(gains.mean()),
+                    "low": interval.low.item(),
+                    "high": interval.high.item(),
+                    "p": float(sign_flip_test(gains, numbers, bootstrap.resamples, bootstrap.seed).item()),
+                }
+            )
+    adjusted = holm([row["p"] for row in rows])
+    rows = [row | {"p": p} for row, p in zip(rows, adjusted, strict=True)]
+    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()
+
+
+def units(ratings: pl.DataFrame) -> pl.DataFrame:
+    """What means are taken over: each target, or statement without one (as `target`), with the percentages of its
+    ratings that are neutral and that find sense in it (null where nobody said)."""
+    return (
+        ratings.group_by(pl.coalesce("target", "item").alias("target"), maintain_order=True)
+        .agg(neutral=100 * (pl.col("label") == 0).mean(), sense=100 * pl.col("quality").mean())
+        .sort("target")
+    )
+
+
+def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:
+    """All of it under keys: {source}/{figure}, {source}/{figure}/{category or relation}, raters/{rater}/{figure} and
+    difference/{source}/{figure}."""
+    found: dict[str, Any] = {}
+    for row in summary.rows(named=True):
+        end = f"/{row['part']}" if row["part"] else ""
+        found |= {f"{row['source']}/{name}{end}": row[name] for name in SUMMARY[3:]}
+    for row in raters.rows(named=True):
+        found |= {f"raters/{row['rater']}/{name}": row[name] for name in raters.columns[1:]}
+    for row in differences.rows(named=True):
+        place = f"difference/{row['source']}/{row['figure']}"
+        found |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high", "p")}}
+    return found
+
+
+def _shares(ratings: pl.DataFrame) -> dict[str, Any]:
+    counts = vote_counts(ratings["item"].to_list(), ratings["label"].to_numpy())
+    most = majority(counts)
+    sense = ratings.drop_nulls("quality")
+    votes = vote_counts(sense["item"].to_list(), sense["quality"].cast(pl.Int8).to_numpy(), classes=(0, 1))
+    shares = 100 * counts.sum(axis=0) / counts.sum()
+    return {
+        "statements": len(counts),
+        "ratings": ratings.height,
+        "targets": ratings["target"].drop_nulls().n_unique() or None,
+        **{name: float(share) for name, share in zip(CLASSES.values(), shares, strict=True)},
+        **{f"majority_{name}": float(100 * (most == label).mean()) for label, name in CLASSES.items()},
+        "kappa": fleiss_kappa(counts),
+        "alpha": krippendorff_alpha(counts),
+        "quality_kappa": fleiss_kappa(votes) if len(votes) else None,
+        "quality_alpha": krippendorff_alpha(votes) if len(votes) else None,
+    }
+
+
+def _means(ratings: pl.DataFrame, bootstrap: Bootstrap) -> dict[str, float | None]:
+    table, found = units(ratings), dict[str, float | None]()
+    for name, column in MEANS.items():
+        known = table.drop_nulls(column)
+        found |= {name: None, f"{name}_low": None, f"{name}_high": None}
+        if known.height:
+            values = known[column].to_numpy()[:, None]
+            interval = bootstrap.mean(values, cluster_numbers(known, clusters()))
+            low, high = interval.low.item(), interval.high.item()
+            found |= {name: float(values.mean())}
+            found |= {} if np.isnan(low) else {f"{name}_low": low, f"{name}_high": high}
+    return found

@@ -1,0 +1,84 @@
+"""Which statements people are asked about: a sample balanced over targets and relations, the same questions to every
+model, under ids that do not tell whose statement it is."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.store import digest_of
+
+KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
+CELL = ["target", "relation", "rank"]  # one question to a model
+
+
+def read_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
+    """The best `top` statements of each target and relation that the runs' models made: source (the run folder's
+    name), category, statement and the columns of CELL. Raises MitigateError for what is no finished run."""
+    names = [Path(folder).resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        raise MitigateError(f"data.runs names a run twice: {', '.join(names)}")
+    pools = []
+    for folder, name in zip(folders, names, strict=True):
+        path = Path(folder) / "statements.parquet"
+        if not path.is_file():
+            raise MitigateError(f"data.runs: {folder} has no statements.parquet; give finished runs of recipe=mitigate")
+        statements = pl.read_parquet(path).filter(
+            pl.col("relation").is_in(relations), pl.col("rank") <= top, pl.col("tail") != ""
+        )
+        if statements.is_empty():
+            raise MitigateError(
+                f"{path} has nothing of the relations {', '.join(relations)}; choose others with humans.relations=[...]"
+            )
+        pools.append(statements.select(pl.lit(name).alias("source"), "category", "statement", *CELL))
+    return pl.concat(pools).with_columns(pl.col("rank").cast(pl.Int64))
+
+
+def read_statements(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
+    """`top` statements of each target at random, in the columns of read_runs; they have no relation."""
+    drawn = statements.unique(["target", "statement"], maintain_order=True).sample(fraction=1, shuffle=True, seed=seed)
+    ranked = drawn.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target")).filter(pl.col("rank") <= top)
+    return ranked.select(
+        pl.lit(source).alias("source"),
+        "category",
+        "statement",
+        "target",
+        pl.lit(None, pl.String).alias("relation"),
+        "rank",
+    )
+
+
+def draw(pool: pl.DataFrame, size: int, seed: int) -> pl.DataFrame:
+    """The key: up to `size` statements of each source, columns KEY, sorted by item.
+
+    All sources answer the same cells (target, relation, rank), so that models are compared paired. What several
+    of them say is one item, asked once. The item's id is a hash with the seed in it, so that the order of ids
+    is shuffled and tells nothing."""
+    sources = pool["source"].n_unique()
+    shared = pool.group_by(CELL).agg(pl.col("source").n_unique()).filter(pl.col("source") == sources).select(CELL)
+    cells = _balanced(shared, size, np.random.default_rng(seed))
+    chosen = pool.join(cells, on=CELL, how="semi", nulls_equal=True)
+    ids = [
+        digest_of(f"{seed}\t{target}\t{statement}")[:10]
+        for target, statement in chosen.select("target", "statement").iter_rows()
+    ]
+    return chosen.with_columns(item=pl.Series(ids)).select(KEY).sort("item", "source")
+
+
+def _balanced(cells: pl.DataFrame, size: int, random: np.random.Generator) -> pl.DataFrame:
+    """The first `size` cells when every target in turn gives one, each time of its next relation: targets and
+    relations are met as evenly as can be, and which rank comes first is chance."""
+    by_target: dict[str, dict[str | None, list[int]]] = {}
+    for target, relation, rank in cells.sort(CELL).iter_rows():
+        by_target.setdefault(target, {}).setdefault(relation, []).append(rank)
+    turns = []
+    for place, target in enumerate(random.permutation(list(by_target)).tolist()):
+        relations = list(by_target[target])
+        for turn in range(len(relations)):
+            relation = relations[(place + turn) % len(relations)]
+            ranks = random.permutation(by_target[target][relation]).tolist()
+            turns += [(again, turn, place, target, relation, rank) for again, rank in enumerate(ranks)]
+    chosen = [turn[3:] for turn in sorted(turns, key=lambda turn: turn[:3])[:size]]
+    return pl.DataFrame(chosen, schema=cells.schema, orient="row")

@@ -1,0 +1,133 @@
+"""What people said of statements, as a page and on the terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate.report.html import environment
+from mitigate.report.legend import number
+
+Column = tuple[str, str, int]  # in the frame, its heading, decimals
+
+SHARES: tuple[Column, ...] = (
+    ("statements", "statements", 0),
+    ("ratings", "ratings", 0),
+    ("prejudice", "prejudice", 1),
+    ("neutral", "neutral", 1),
+    ("favouritism", "favouritism", 1),
+    ("majority_prejudice", "majority prejudice", 1),
+    ("majority_neutral", "majority neutral", 1),
+    ("majority_favouritism", "majority favouritism", 1),
+)
+MEANS: tuple[Column, ...] = (
+    ("HNM", "HNM ↑", 1),
+    ("quality", "quality ↑", 1),
+    ("kappa", "Fleiss’ κ", 4),
+    ("alpha", "Krippendorff’s α", 4),
+    ("quality_kappa", "κ of quality", 4),
+    ("quality_alpha", "α of quality", 4),
+)
+RATERS: tuple[Column, ...] = (
+    ("ratings", "ratings", 0),
+    *(column for column in SHARES if column[0] in ("prejudice", "neutral", "favouritism")),
+    ("sense", "make sense", 1),
+    ("same", "same as others", 1),
+    ("same_quality", "same, quality", 1),
+)
+DIFFERENCES: tuple[Column, ...] = (("difference", "points", 2), ("low", "low", 2), ("high", "high", 2), ("p", "p", 3))
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the page tells; an empty frame's section is left out."""
+
+    name: str
+    command: str
+    demonstration: bool
+    summary: pl.DataFrame  # a row a source, category or relation (source, by, part, ...)
+    raters: pl.DataFrame
+    differences: pl.DataFrame
+    scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
+    notices: Sequence[str] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def write(path: Path, results: Results) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(results))
+
+
+def render(results: Results) -> str:
+    """The page's HTML, always the same for the same results."""
+    return (
+        environment()
+        .get_template("ratings.html.jinja")
+        .render(
+            results=results,
+            sentences=list(findings(results)),
+            sections=_sections(results.summary),
+            shares=SHARES,
+            means=MEANS,
+            raters=RATERS,
+            paper=paper(),
+        )
+    )
+
+
+def findings(results: Results) -> Iterator[str]:
+    """What the numbers say in plain sentences, the headline first."""
+    for row in results.summary.filter(by="all").rows(named=True):
+        agree = "" if row["kappa"] is None else f"; raters agree with a Fleiss’ kappa of {number(row['kappa'], 3)}"
+        yield (
+            f"{row['source']}: {row['neutral']:.1f} % of {row['ratings']:,} ratings find the statement neutral, "
+            f"{row['prejudice']:.1f} % prejudiced and {row['favouritism']:.1f} % favouring{agree}."
+        )
+    for row in results.differences.rows(named=True):
+        change = f"{row['figure']} {row['difference']:+.1f} points".replace("-", "−")
+        bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
+        chance = "" if row["p"] is None else f", p = {row['p']:.3f}"
+        yield f"{row['source']} against {row['baseline']}, {row['targets']} targets: {change}{bounds}{chance}."
+
+
+def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> str:
+    """The figures of each source, category and relation, of each rater, and the differences between sources."""
+    blocks = []
+    for columns in (SHARES, MEANS):
+        shown = [column for column in columns if summary[column[0]].null_count() < summary.height]
+        names = [f"  {row['part']}" if row["part"] else row["source"] for row in summary.rows(named=True)]
+        blocks.append(_table(names, summary, shown))
+    if raters.height:
+        blocks.append(_table(raters["rater"].to_list(), raters, RATERS))
+    if differences.height:
+        names = [f"{row['figure']} of {row['source']}" for row in differences.rows(named=True)]
+        blocks.append(_table(names, differences, DIFFERENCES))
+    return "\n\n".join(blocks)
+
+
+def paper() -> list[dict[str, Any]]:
+    """The harms paper's own figures (Section 2.3, Tables 2, 7, 8 and 12), a row a source or category of one."""
+    with resources.files("mitigate").joinpath("data/paper_ratings.csv").open("rb") as file:
+        return pl.read_csv(file).with_columns(pl.col("category").fill_null("")).rows(named=True)
+
+
+def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[dict[str, Any]]]]:
+    """The anchor of a section: its title and its rows."""
+    titles = {"all": "What people said", "category": "By category", "relation": "By relation"}
+    found = {by: summary.filter(by=by).rows(named=True) for by in titles}
+    return {by: (titles[by], rows) for by, rows in found.items() if rows}
+
+
+def _table(names: Sequence[str], frame: pl.DataFrame, columns: Sequence[Column]) -> str:
+    cells = [[heading, *(number(value, decimals) for value in frame[name])] for name, heading, decimals in columns]
+    widths = [max(map(len, column)) for column in cells]
+    margin = max(map(len, names))
+    lines = zip(["", *names], *cells, strict=True)
+    return "\n".join(
+        f"  {name:<{margin}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+        for name, *row in lines
+    )
