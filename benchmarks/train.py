@@ -1,0 +1,245 @@
+"""Training against the original COMeT's way and the ordinary loop of Hugging Face, on batches of 64 of train100k.
+
+    python benchmarks/train.py [--root DIR] [--steps 16] [--rounds 3]
+
+Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
+median counts. Each lives in a process of its own, whose peak memory and allocator are its alone. Those of one size
+start from the same random weights. Writes its section of RESULTS.md and takes some four minutes on two cores."""
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import transformers
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoModelForCausalLM
+from transformers.utils import logging
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.results import machine, write_section
+from mitigate.load.conceptnet import load
+from mitigate.relations import comet_relations
+from mitigate.train.comet import Examples, Settings, fit
+from models.comet import Comet, Layout
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+BATCH = 64
+SLOTS = 31  # of the original: 10 for the head, 5 for the relation, 16 for the tail and its end
+IGNORED = -100  # the label of what is not to be learnt
+SIZES = {
+    "GPT-1 size": {"vocab_size": 40514},
+    "comet_minilm": {"vocab_size": 30522, "width": 384, "layers": 6, "inner": 1536},
+}
+SMALL = {"width": 24, "layers": 1, "inner": 96}  # instead, to try out the benchmark itself
+
+Train = Callable[[int, int], float]
+"""Trains so many steps, on batches that a number chooses, and gives the seconds they took."""
+
+
+class Work(NamedTuple):
+    """What a contestant is given."""
+
+    config: DecoderConfig
+    examples: Examples
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", help="the folder that has conceptnet100k/ (as data.root); else MITIGATE_DATA")
+    parser.add_argument("--steps", type=int, default=16, help="of mitigate in a turn; the others take fewer")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="tiny models; prints the section and writes nothing")
+    arguments = parser.parse_args()
+    examples = read_examples(arguments.root)
+    contestants = [c for size in SIZES for c in entrants(size, examples, arguments.small)]
+    for number in range(arguments.rounds + 1):
+        for contestant in contestants:
+            contestant.turn(number, arguments.steps)
+            print(f"round {number}: {contestant.size}, {contestant.name}, {contestant.last:.1f} examples/s", flush=True)
+    section = "\n\n".join(
+        [
+            "## Training: batches of 64 of train100k",
+            f"Measured on {machine()}, transformers {transformers.__version__}, by `python benchmarks/train.py`, "
+            f"{arguments.rounds} rounds of {arguments.steps} steps of mitigate.",
+            table(contestants),
+            NOTES,
+        ]
+    )
+    if not arguments.small:
+        write_section("train", section)
+    print(section)
+
+
+def read_examples(root: str | None) -> Examples:
+    triples = load(root).triples.filter(split="train")
+    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+    spoken = [phrases[relation] for relation in triples["relation"]]
+    return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())
+
+
+@dataclass
+class Contestant:
+    """A way to train, in a process that waits between its turns."""
+
+    size: str
+    name: str
+    process: ProcessPoolExecutor
+    share: int = 1  # takes one step where mitigate takes so many
+    speeds: list[float] = field(default_factory=list)  # examples/s, a round each
+    last: float = 0.0
+    peak: float = 0.0  # GiB
+
+    def turn(self, number: int, steps: int) -> None:
+        """The turn of round 0 warms up, and is not counted."""
+        steps = -(-steps // self.share)
+        seconds, self.peak = self.process.submit(_turn, number, steps).result()
+        self.last = steps * BATCH / seconds
+        if number:
+            self.speeds.append(self.last)
+
+    @property
+    def speed(self) -> float:
+        return median(self.speeds)
+
+
+def entrants(size: str, examples: Examples, small: bool) -> list[Contestant]:
+    shape = SIZES[size] | (SMALL if small else {})
+    kind = "gpt2" if size == "GPT-1 size" else "minilm"
+    work = Work(DecoderConfig(kind, **shape), examples)
+    found = [
+        Contestant(size, "Hugging Face loop, bf16", begin(hugging_face, work), share=3),
+        Contestant(size, "mitigate, bf16", begin(ours, work)),
+    ]
+    if kind == "gpt2":
+        original_work = work._replace(config=DecoderConfig("gpt1", **shape))
+        found.insert(0, Contestant(size, "original COMeT's way, fp32", begin(original, original_work), share=8))
+    return found
+
+
+def begin(make: Callable[[Work], Train], work: Work) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _enter, (make, work))
+
+
+def _enter(make: Callable[[Work], Train], work: Work) -> None:
+    global _train
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    torch.manual_seed(0)
+    _train = make(work)
+
+
+def _turn(number: int, steps: int) -> tuple[float, float]:
+    seconds = _train(number, steps)
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def ours(work: Work) -> Train:
+    """As `python -m mitigate` trains: Lightning, packed texts of similar lengths, the head on tails only."""
+    model = comet(work.config)
+
+    def train(number: int, steps: int) -> float:
+        settings = Settings(
+            max_epochs=99, max_steps=steps, batch_size=BATCH, precision="bf16-mixed", seed=number, checkpoint_every=1e9
+        )
+        with tempfile.TemporaryDirectory() as place:
+            return fit(model, work.examples, settings, Path(place), fingerprint="", accelerator="cpu").seconds
+
+    return train
+
+
+def hugging_face(work: Work) -> Train:
+    """What transformers' Trainer does: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
+    model = theirs(work.config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
+    return loop(model, optimizer, texts(work, "packed"), None, torch.bfloat16)
+
+
+def original(work: Work) -> Train:
+    """Fixed slots, logits at all of them, float32, Adam parameter by parameter."""
+    model = theirs(work.config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, foreach=False)
+    return loop(model, optimizer, texts(work, "comet"), SLOTS, None)
+
+
+def comet(config: DecoderConfig, layout: Layout = "packed") -> Comet:
+    return Comet(Decoder(config), Encoding.of_encoder(locate()), layout)
+
+
+def theirs(config: DecoderConfig) -> nn.Module:
+    with tempfile.TemporaryDirectory() as place:
+        Decoder(config).save(Path(place))
+        return AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32).train()
+
+
+def texts(work: Work, layout: Layout) -> list[tuple[list[int], list[int]]]:
+    """Prompt and tail of each example."""
+    words = comet(DecoderConfig(width=12, layers=0, inner=48), layout)  # only its encoding is used
+    prompts = words.prompts(work.examples.heads, work.examples.phrases)
+    return list(zip(prompts, words.tails(work.examples.tails), strict=True))
+
+
+def loop(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    examples: Sequence[tuple[list[int], list[int]]],
+    length: int | None,
+    dtype: torch.dtype | None,
+) -> Train:
+    """Padded to a length, or to the longest of a batch."""
+    pad = Encoding.of_encoder(locate()).pad
+
+    def train(number: int, steps: int) -> float:
+        chosen = np.random.default_rng(number).integers(len(examples), size=(steps, BATCH))
+        started = time.perf_counter()
+        for batch in chosen:
+            pairs = [examples[i] for i in batch]
+            tokens = [torch.tensor([*prompt, *tail]) for prompt, tail in pairs]
+            labels = [torch.tensor([IGNORED] * len(prompt) + tail) for prompt, tail in pairs]
+            if length is not None:  # pad_sequence fills the others up to the first
+                tokens[0] = nn.functional.pad(tokens[0], (0, length - len(tokens[0])), value=pad)
+            inputs = pad_sequence(tokens, batch_first=True, padding_value=pad)
+            answers = pad_sequence(labels, batch_first=True, padding_value=IGNORED)
+            answers = nn.functional.pad(answers, (0, inputs.shape[1] - answers.shape[1]), value=IGNORED)
+            with torch.autocast("cpu", dtype, enabled=dtype is not None):
+                loss = model(input_ids=inputs, attention_mask=(inputs != pad).long(), labels=answers).loss
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+        return time.perf_counter() - started
+
+    return train
+
+
+def table(contestants: list[Contestant]) -> str:
+    lines = ["| | | examples/s, median | of the rounds | mitigate is | peak memory, GiB |", "|---|---|---|---|---|---|"]
+    for contestant in contestants:
+        mine = next(c for c in contestants if c.size == contestant.size and c.name.startswith("mitigate"))
+        ratio = "" if contestant is mine else f"{mine.speed / contestant.speed:.1f} times as fast"
+        rounds = " ".join(f"{speed:.1f}" for speed in contestant.speeds)
+        lines.append(
+            f"| {contestant.size} | {contestant.name} | {contestant.speed:.1f} | {rounds} | {ratio} "
+            f"| {contestant.peak:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+NOTES = ""
+
+if __name__ == "__main__":
+    main()
