@@ -5,7 +5,7 @@
 the same places, and no word of VADER's lexicon."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -55,6 +55,22 @@ def _find(name: str, known: dict[str, Relation]) -> Relation:
     if name not in known:
         raise one_of("relation", name, known)
     return known[name]
+
+
+WORDINGS: dict[str, Callable[[Relation], str]] = {
+    "phrase": lambda relation: relation.phrase,  # as statements are worded
+    "words": lambda relation: relation.comet_words,  # as the original COMeT does it, "has prequisite" included
+    "token": lambda relation: f"<{relation.name}>",  # a word of its own, added to the generator's vocabulary
+}
+
+
+def asked_with(wording: str) -> dict[str, str]:
+    """What a generator is asked with for each of COMeT's 34 relations, by name: {"CapableOf": "is capable of"}.
+
+    Raises MitigateError for an unknown wording."""
+    if wording not in WORDINGS:
+        raise one_of("model.relation", wording, WORDINGS)
+    return {relation.name: WORDINGS[wording](relation) for relation in comet_relations()}
 
 
 def unknown_relations(names: Iterable[str]) -> list[str]:

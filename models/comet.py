@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -26,14 +26,43 @@ the tail at 15), whose gaps are padding that nothing looks at. There, the first 
 the last place of the relation's slot, padding or not."""
 
 
+class Regimen(NamedTuple):
+    """How a COMeT is trained, and so must be asked."""
+
+    layout: Layout = "packed"
+    relation: str = "phrase"  # which wording of relations: known here by its name only
+
+
+def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
+    """How the model of a Hugging Face folder is to be asked: a COMeT as it was trained, which its config.json tells;
+    a language model that is to become one as given.
+
+    Raises ValueError for an unknown layout, and where what is given is not what the COMeT was trained with."""
+    if layout is not None and layout not in get_args(Layout):
+        raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
+    config = json.loads((folder / layouts.CONFIG).read_text(encoding="utf-8"))
+    wanted = {"layout": layout, "relation": relation}
+    trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
+    for name, value in trained.items():
+        if wanted[name] not in (None, value):
+            raise ValueError(
+                f"model.{name}={wanted[name]}, but the COMeT in {folder} was trained with model.{name}={value}; give "
+                f"that, or null"
+            )
+    return Regimen(**{name: value for name, value in wanted.items() if value is not None} | trained)
+
+
 class Comet(nn.Module):
     """A decoder and its encoding: prompts in, tails out."""
 
-    def __init__(self, decoder: Decoder, encoding: Encoding, layout: Layout = "packed") -> None:
+    def __init__(
+        self, decoder: Decoder, encoding: Encoding, layout: Layout = "packed", relation: str = "phrase"
+    ) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoding = encoding
         self.layout = layout
+        self.relation = relation
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """What tails are asked for with: the start token if there is one, the head, the relation's phrase."""
@@ -95,24 +124,26 @@ class Comet(nn.Module):
         self.decoder.grow(self.encoding.vocab_size)
 
     @classmethod
-    def from_encoder(cls, folder: Path, dropout: float = 0.1) -> "Comet":
+    def from_encoder(
+        cls, folder: Path, dropout: float = 0.1, layout: Layout | None = None, relation: str | None = None
+    ) -> "Comet":
         """An untrained COMeT that knows words and phrases from all-MiniLM-L6-v2."""
-        return cls(minilm.causal(folder, dropout), Encoding.of_encoder(folder)).eval()
+        encoding = Encoding.of_encoder(folder)
+        return cls(minilm.causal(folder, dropout), encoding, *regimen(folder, layout, relation)).eval()
 
     @classmethod
-    def load(cls, folder: Path) -> "Comet":
-        """The COMeT of a Hugging Face folder, or the language model of one to be made a COMeT."""
+    def load(cls, folder: Path, layout: Layout | None = None, relation: str | None = None) -> "Comet":
+        """The COMeT of a Hugging Face folder, or the language model of one to be made a COMeT (see regimen)."""
         decoder, encoding = Decoder.load(folder), Encoding.load(folder)
         if encoding.vocab_size > decoder.config.vocab_size:  # an end token was added
             decoder.grow(encoding.vocab_size)
-        config = json.loads((folder / layouts.CONFIG).read_text(encoding="utf-8"))
-        return cls(decoder, encoding, config.get("comet_layout", "packed")).eval()
+        return cls(decoder, encoding, *regimen(folder, layout, relation)).eval()
 
     def save(self, folder: Path) -> None:
         """Writes what AutoModelForCausalLM, AutoTokenizer and `generate` need to work without this code."""
         tokens = {"bos_token_id": self.encoding.start, "eos_token_id": self.encoding.end}
         tokens["pad_token_id"] = self.encoding.pad
-        self.decoder.save(folder, **tokens, comet_layout=self.layout)
+        self.decoder.save(folder, **tokens, comet_layout=self.layout, comet_relation=self.relation)
         self.encoding.save(folder)
         generation = {**tokens, "max_new_tokens": TAIL_TOKENS + 1}
         text = json.dumps({name: value for name, value in generation.items() if value is not None}, indent=2)

@@ -134,14 +134,13 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:
-        """Adds words up to vocab_size; the old rows, and what they give, stay as they are."""
+        """Adds words up to vocab_size, always the same; the old rows, and what they give, stay as they are."""
         if vocab_size < self.config.vocab_size:
             raise ValueError(f"a vocabulary of {self.config.vocab_size} cannot grow to {vocab_size}")
-        new = vocab_size - self.config.vocab_size
-        old = self.words.weight
-        self.words = nn.Embedding(
-            vocab_size, self.config.width, _weight=torch.cat([old, 0.02 * torch.randn_like(old[:1].expand(new, -1))])
-        )
+        old, new = self.words.weight, vocab_size - self.config.vocab_size
+        chance = torch.Generator().manual_seed(vocab_size)
+        added = 0.02 * torch.randn(new, self.config.width, generator=chance).to(old)
+        self.words = nn.Embedding(vocab_size, self.config.width, _weight=torch.cat([old, added]))
         if self.bias is not None:
             self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
         self.config = replace(self.config, vocab_size=vocab_size)

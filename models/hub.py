@@ -5,7 +5,7 @@ from pathlib import Path
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-FILES = ["*.json", "model.safetensors", "vocab.*", "merges.txt"]
+FILES = ["*.json", "model*.safetensors", "vocab.*", "merges.txt", "*.model"]
 
 
 def locate(name: str, revision: str | None = None) -> Path:

@@ -10,12 +10,13 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from models.comet import Comet
+from models import hub
+from models.comet import Comet, Layout
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import TOKENIZER, Encoding
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor tells
-POSITIONS = 31  # slots for head, relation and tail
+POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
 PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at
 
 _BLOCK = {
@@ -29,15 +30,36 @@ _BLOCK = {
 _PARAMETERS = {"attention_norm": ("g", "b"), "mlp_norm": ("g", "b")}  # the other modules have w and b
 
 
-def load(checkpoint: Path, tokenizer_folder: Path, dropout: float = 0.1) -> Comet:
-    """The COMeT of a checkpoint, in its fixed slots, with the tokenizer of a folder of openai-gpt.
+def locate(checkpoint: Path | str, tokenizer: str) -> Path:
+    """The folder of the tokenizer, which is itself that or the hub's model of that name.
 
+    Raises FileNotFoundError when it, or the checkpoint that needs it, is not there."""
+    if not Path(checkpoint).is_file():
+        raise FileNotFoundError(
+            f"there is no checkpoint {checkpoint}; give the path of the original COMeT's "
+            "conceptnet_pretrained_model.pickle (model.init=FILE)"
+        )
+    return hub.locate(tokenizer)
+
+
+def load(
+    checkpoint: Path | str, folder: Path, dropout: float = 0.1, layout: Layout = "comet", relation: str = "words"
+) -> Comet:
+    """The COMeT of a checkpoint, with the tokenizer of a folder of openai-gpt.
+
+    Such a checkpoint was trained in the fixed slots; with relations in words, as a relation's slot of five tokens
+    tells: for relations as tokens the original makes it one token wide, so that there are 27 positions.
     Raises ValueError when the two do not have the same words, or the file is no such checkpoint."""
-    found = _unpickle(checkpoint)
+    found = _unpickle(Path(checkpoint))
     if not isinstance(found, dict) or not {"state_dict", "vocab"} <= found.keys():
         raise ValueError(f"{checkpoint} is not a checkpoint of the original COMeT: it lacks state_dict or vocab")
     stored = {name.removeprefix("module."): tensor for name, tensor in found["state_dict"].items()}
     table = stored["transformer.embed.weight"]
+    if len(table) - len(found["vocab"]) != POSITIONS:
+        raise ValueError(
+            f"{checkpoint} has {len(table) - len(found['vocab'])} positions; those that can be read have {POSITIONS}, "
+            "for heads of 10 tokens, relations of 5 (in words) and tails of 15"
+        )
     config = _config(stored, dropout)
     decoder = Decoder(config)
     tensors = {"words.weight": table[: config.vocab_size], "places.weight": table[config.vocab_size :]}
@@ -45,7 +67,7 @@ def load(checkpoint: Path, tokenizer_folder: Path, dropout: float = 0.1) -> Come
         if name.startswith("blocks."):
             tensors[name] = _of_block(stored, name)
     decoder.load_state_dict(tensors)
-    return Comet(decoder, _encoding(found["vocab"], tokenizer_folder, config.vocab_size), "comet").eval()
+    return Comet(decoder, _encoding(found["vocab"], folder), layout, relation).eval()
 
 
 def _config(stored: dict[str, Tensor], dropout: float) -> DecoderConfig:
@@ -70,15 +92,15 @@ def _of_block(stored: dict[str, Tensor], name: str) -> Tensor:
     return tensor[0].T if tensor.ndim == 3 else tensor
 
 
-def _encoding(vocab: dict[str, int], tokenizer_folder: Path, vocab_size: int) -> Encoding:
-    tokenizer = Tokenizer.from_file(str(tokenizer_folder / TOKENIZER))
+def _encoding(vocab: dict[str, int], folder: Path) -> Encoding:
+    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
     special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
     encoding = Encoding(tokenizer, start=None, end=vocab["<END>"], pad=PAD)
     encoding.add(special)
     differing = [token for token, number in vocab.items() if tokenizer.token_to_id(token) != number]
-    if differing or encoding.vocab_size != vocab_size:
+    if differing or encoding.vocab_size != len(vocab):
         raise ValueError(
-            f"the tokenizer in {tokenizer_folder} has {encoding.vocab_size} words, the checkpoint {vocab_size}, and "
+            f"the tokenizer in {folder} has {encoding.vocab_size} words, the checkpoint {len(vocab)}, and "
             f"{len(differing)} of them differ; give a folder with the tokenizer.json of openai-gpt"
         )
     return encoding

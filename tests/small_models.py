@@ -3,13 +3,19 @@
 import json
 from pathlib import Path
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
     BertTokenizerFast,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
 )
 
 
@@ -21,6 +27,39 @@ def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
     BertForSequenceClassification(config).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def save_llama(folder: Path, texts: list[str]) -> Path:
+    """A small random Llama, whose tokenizer puts <s> before a text and marks a word's beginning by "▁"."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    special = ["<unk>", "<s>", "</s>"]
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, special_tokens=special))
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = LlamaConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **shape)
+    return _save_language_model(folder, LlamaForCausalLM(config), tokenizer, bos_token="<s>", eos_token="</s>")
+
+
+def save_neox(folder: Path, texts: list[str]) -> Path:
+    """A small random GPT-NeoX, whose tokenizer works on bytes and adds nothing to a text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = GPTNeoXConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **shape)
+    return _save_language_model(folder, GPTNeoXForCausalLM(config), tokenizer, eos_token="<|endoftext|>")
+
+
+def _save_language_model(folder: Path, model: PreTrainedModel, tokenizer: Tokenizer, **tokens: str) -> Path:
+    model.save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens).save_pretrained(folder)
     return folder
 
 

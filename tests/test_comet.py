@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.comet import Comet, Layout
+from models.comet import Comet, Layout, regimen
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
 from models.minilm import locate
@@ -57,6 +57,7 @@ def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: to
 def test_a_saved_comet_is_the_same_comet(comet: Comet, tmp_path: Path) -> None:
     comet.save(tmp_path)
     again = Comet.load(tmp_path)
+    assert (again.layout, again.relation) == ("packed", "phrase")
     prompts, tails = comet.prompts(["lawyer"], ["is capable of"]), comet.tails(["win a case"])
     assert torch.equal(again.nll(prompts, tails), comet.nll(prompts, tails))
     assert again.prompts(["nurse"], ["wants"]) == comet.prompts(["nurse"], ["wants"])
@@ -98,12 +99,32 @@ def test_a_relation_can_be_a_token_of_its_own(tmp_path: Path) -> None:
     comet = Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
     before = comet.nll(comet.prompts(["lawyer"], ["wants"]), comet.tails(["rest"]))
     comet.add(["<CapableOf>", "<IsA>"])
+    comet.add(["<CapableOf>"])  # known by now
     (prompt,) = comet.prompts(["lawyer"], ["<CapableOf>"])
     assert prompt[-1] == 30522
     after = comet.nll(comet.prompts(["lawyer"], ["wants"]), comet.tails(["rest"]))
     torch.testing.assert_close(after, before, atol=1e-3, rtol=0)  # two more of 30,522 words share the softmax
     comet.save(tmp_path)
     assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
+
+
+def test_a_comet_knows_how_it_was_trained(comet: Comet, tmp_path: Path) -> None:
+    Comet(comet.decoder, comet.encoding, "comet", "words").save(tmp_path)
+    for asked in ({}, {"layout": "comet"}, {"relation": "words", "layout": None}):
+        assert regimen(tmp_path, **asked) == ("comet", "words")
+    assert Comet.load(tmp_path).relation == "words"
+    with pytest.raises(
+        ValueError, match=r"model.relation=phrase, but the COMeT in .* was trained with model.relation=words"
+    ):
+        Comet.load(tmp_path, relation="phrase")
+    with pytest.raises(ValueError, match="unknown model.layout 'slots'; allowed: packed, comet"):
+        Comet.load(tmp_path, layout="slots")
+
+
+def test_a_language_model_becomes_a_comet_as_one_likes() -> None:
+    assert regimen(locate()) == ("packed", "phrase")
+    comet = Comet.from_encoder(locate(), layout="comet", relation="token")
+    assert (comet.layout, comet.relation) == ("comet", "token")
 
 
 def test_slots_of_the_original_pad_the_prompt(comet: Comet) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.comet import Comet
-from models.original import load
+from models.original import load, locate
 
 WORDS = [".", "win", "a", "case", "capable", "of", "lawyer", "court"]
 SPECIAL = ["<START>", "<END>", "<CapableOf>"]
@@ -62,12 +62,14 @@ def write(folder: Path, prefix: str = "", **more: object) -> Path:
     return folder / "model.pickle"
 
 
-def plain_logits(tokens: list[int], num_words: int) -> Tensor:
-    """The described model, written down once more: all 31 slots, padding masked as keys."""
+def plain_logits(tokens: list[int], num_words: int, num_prompt: int = 31) -> Tensor:
+    """The described model, written down once more: all slots, padding (of the first num_prompt) masked as keys."""
     state = state_dict()
     table, length = state["transformer.embed.weight"], len(tokens)
     hidden = table[torch.tensor(tokens)] + table[num_words : num_words + length]
-    seen = torch.ones(length, length).tril() * (torch.tensor(tokens) != 0)
+    seen = torch.ones(length, length).tril() * (torch.tensor(tokens) != 0).logical_or(
+        torch.arange(length) >= num_prompt
+    )
     for layer in range(LAYERS):
         at = f"transformer.h.{layer}"
 
@@ -108,7 +110,37 @@ def test_texts_of_other_lengths_beside_it_change_nothing(folder: Path) -> None:
 def test_the_layout_is_kept_when_saved(folder: Path) -> None:
     comet = load(write(folder), folder)
     comet.save(folder / "saved")
-    assert Comet.load(folder / "saved").prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
+    saved = Comet.load(folder / "saved")
+    assert (saved.layout, saved.relation) == ("comet", "words")
+    assert saved.prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
+
+
+def test_beams_are_what_the_described_model_finds(folder: Path) -> None:
+    """Each beam's log-probability, from its own 15 to 30 positions computed plainly."""
+    comet = load(write(folder), folder)
+    (prompt,) = comet.prompts(["lawyer of a court"], ["capable of"])
+    (found,) = comet.search([prompt], beams=4, max_length=4)
+    for beam in found:
+        tail = [*beam.tokens, *[9] * beam.ended]
+        logits = plain_logits([*prompt, *tail], num_words=len(WORDS + SPECIAL), num_prompt=15)[14:-1]
+        log_probs = logits.log_softmax(-1).gather(1, torch.tensor(tail)[:, None])
+        assert log_probs.sum().item() == pytest.approx(beam.log_prob, abs=1e-4)
+
+
+def test_other_slots_are_refused(folder: Path) -> None:
+    """As of relations that are tokens: their slot is one wide."""
+    state = state_dict()
+    state["transformer.embed.weight"] = state["transformer.embed.weight"][:-4]
+    with pytest.raises(ValueError, match=r"has 27 positions; those that can be read have 31"):
+        load(write(folder, state_dict=state), folder)
+
+
+def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
+    assert locate(write(folder), str(folder)) == folder
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no checkpoint nowhere.pickle; give the path of the original"
+    ):
+        locate("nowhere.pickle", str(folder))
 
 
 def test_nothing_in_the_file_is_run(folder: Path) -> None:

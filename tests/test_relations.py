@@ -2,7 +2,7 @@ import pytest
 from vaderSentiment.vaderSentiment import NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.relations import comet_relations, relations
+from mitigate.relations import asked_with, comet_relations, relations
 
 
 def test_comets_34_and_twelve_more() -> None:
@@ -33,3 +33,11 @@ def test_neutral_phrase_is_silent_and_stands_as_the_phrase_does(relation) -> Non
     assert [word in NEGATE for word in neutral] == [word in NEGATE for word in phrase]
     if not [word for word in phrase if word in vader.lexicon]:
         assert neutral == phrase
+
+
+def test_what_a_generator_is_asked_with() -> None:
+    found = {wording: asked_with(wording)["HasPrerequisite"] for wording in ("phrase", "words", "token")}
+    assert found == {"phrase": "requires", "words": "has prequisite", "token": "<HasPrerequisite>"}
+    assert [len(set(asked_with(wording).values())) for wording in ("words", "token")] == [34, 34]
+    with pytest.raises(MitigateError, match="unknown model.relation 'verb'; allowed: phrase, words, token"):
+        asked_with("verb")

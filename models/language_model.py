@@ -1,0 +1,114 @@
+"""Any causal language model of Hugging Face's, asked what a COMeT is asked, through `generate`.
+
+It has the methods of models.comet.Comet that asking needs. It is not trained here, so nothing is added to it: a tail
+ends with the tokenizer's own end token, or is cut."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from models.beam import Beam
+from models.comet import TAIL_TOKENS, regimen
+
+TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
+
+
+class LanguageModel(nn.Module):
+    """A model and its tokenizer: prompts in, tails out."""
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, relation: str = "phrase") -> None:
+        super().__init__()
+        self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
+        self.tokenizer = tokenizer
+        self.relation = relation
+        self.end = tokenizer.eos_token_id
+        self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        # Instead of its own, which may sample, forbid words or end elsewhere.
+        model.generation_config = GenerationConfig(eos_token_id=self.end, pad_token_id=self.pad, do_sample=False)
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """What tails are asked for with: the head and the relation's phrase, after what the tokenizer puts before."""
+        texts = [f"{head} {phrase}" for head, phrase in zip(heads, phrases, strict=True)]
+        return self.tokenizer(texts)["input_ids"] if texts else []
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """What is to be said: the tail, cut as a COMeT's, and the end token.
+
+        A tail follows a word. Many tokenizers tell a word's beginning by the space before it, so each is encoded
+        after one."""
+        (word,) = self.tokenizer(["a"], add_special_tokens=False)["input_ids"]
+        texts = self.tokenizer(["a", *(f"a {tail}".rstrip() for tail in tails)], add_special_tokens=False)["input_ids"]
+        return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts[1:]]
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        found = []
+        for start in range(0, len(tails), TEXTS):
+            pairs = list(zip(prompts[start : start + TEXTS], tails[start : start + TEXTS], strict=True))
+            logits = self.model(**self._padded([[*prompt, *tail[:-1]] for prompt, tail in pairs], "right")).logits
+            for row, (prompt, tail) in zip(logits, pairs, strict=True):
+                before = row[len(prompt) - 1 : len(prompt) - 1 + len(tail)].float()
+                found.append(F.cross_entropy(before, torch.tensor(tail, device=row.device), reduction="none"))
+        return torch.cat(found)
+
+    @torch.inference_mode()
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt that `generate` finds, the best first, as models.beam ranks them: by
+        log-probability per token, END counted. rows is the most beams worked on at a time."""
+        batch = max(1, rows // beams)
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        found: list[list[Beam]] = [[] for _ in prompts]
+        for start in range(0, len(order), batch):
+            places = order[start : start + batch]
+            asked = [prompts[i] for i in places]
+            for place, result in zip(places, self._generate(asked, beams, max_length), strict=True):
+                found[place] = result
+        return found
+
+    def _generate(self, prompts: Sequence[Sequence[int]], beams: int, max_length: int) -> list[list[Beam]]:
+        inputs = self._padded(prompts, "left")
+        limits = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": max_length}
+        texts = self.model.generate(**inputs, **limits)
+        said = texts[:, inputs["input_ids"].shape[1] :].tolist()
+        tails = [tokens[: tokens.index(self.end) + 1] if self.end in tokens else tokens for tokens in said]
+        nll = self.nll([prompt for prompt in prompts for _ in range(beams)], tails).double()
+        log_probs = [-tokens.sum().item() for tokens in nll.split([len(tail) for tail in tails])]
+        found = [self._beam(*pair) for pair in zip(tails, log_probs, strict=True)]
+        starts = range(0, len(found), beams)
+        return [sorted(found[start : start + beams], key=lambda beam: -beam.score) for start in starts]
+
+    def _beam(self, tail: list[int], log_prob: float) -> Beam:
+        ended = tail[-1] == self.end
+        return Beam(tuple(tail[:-1] if ended else tail), log_prob, log_prob / len(tail), ended)
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text, in one line."""
+        return " ".join(str(self.tokenizer.decode(list(tail), skip_special_tokens=True)).split())
+
+    def _padded(self, texts: Sequence[Sequence[int]], side: str) -> dict[str, Tensor]:
+        rows = [torch.tensor(text, device=self.model.device) for text in texts]
+        tokens = pad_sequence(rows, batch_first=True, padding_value=self.pad, padding_side=side)
+        mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side=side)
+        return {"input_ids": tokens, "attention_mask": mask}
+
+    @classmethod
+    def load(cls, folder: Path, relation: str | None = None) -> "LanguageModel":
+        """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained.
+
+        Raises ValueError where that cannot be done: no tokenizer's end token, or another layout."""
+        relation = regimen(folder, "packed", relation).relation
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        if tokenizer.eos_token_id is None:
+            raise ValueError(
+                f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
+                "model that has one"
+            )
+        return cls(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32), tokenizer, relation).eval()
