@@ -1,5 +1,5 @@
-"""Quality of a generator without raters: BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019), and
-whether its tails depend on the target at all."""
+"""Quality of a generator without raters: BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019), the share
+of its triples that a trained judge holds to be valid, and whether its tails depend on the target at all."""
 
 import math
 from collections import Counter
@@ -50,6 +50,27 @@ def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | N
         "novelty/T_o": 100 * new_tails.height / folded.height,
         "novelty/U_o": 100 * new_tails["tail"].n_unique() / folded["tail"].n_unique(),
     }
+
+
+def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
+    """The score above which to call a triple valid, so that most of these labelled triples are judged rightly:
+    halfway between two neighbouring scores, the lower pair where several are as good."""
+    order = np.argsort(scores, kind="stable")
+    ascending = scores[order]
+    right = valid.sum() + np.cumsum(np.where(valid[order], -1, 1))[:-1]  # with the threshold behind each but the last
+    right[ascending[:-1] == ascending[1:]] = -1  # nothing lies between equal scores
+    place = int(np.argmax(right))
+    return float((ascending[place] + ascending[place + 1]) / 2)
+
+
+def accuracy(judged: np.ndarray, valid: np.ndarray) -> float:
+    """The percentage of labelled triples that are judged rightly, (n,) bool each."""
+    return float(100 * np.mean(judged == valid))
+
+
+def valid_share(judged: pl.Series) -> float | None:
+    """The percentage of triples that are judged valid; None for none."""
+    return 100 * int(judged.sum()) / len(judged) if len(judged) else None
 
 
 def distinct_tails(probed: pl.DataFrame) -> float | None:

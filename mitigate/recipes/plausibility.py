@@ -1,0 +1,115 @@
+"""The judges of triples, trained from scratch on ConceptNet train100k: load > train > measure > card.
+
+What is called valid is settled on dev1; dev2 and test have no say in anything."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.load import conceptnet
+from mitigate.measure.quality import best_threshold
+from mitigate.recipes import plausibility_card, plausibility_figures
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.store import LabelStore, as_parquet, digest_of, write
+from mitigate.train import batches, checkpoints
+from mitigate.train import plausibility as training
+from mitigate.triples import Scorer
+from models.minilm import locate
+from models.plausibility import bilinear, minilm, pairs
+from models.plausibility.bilinear import Bilinear
+from models.plausibility.minilm import MiniLMPairs
+
+NETWORKS: dict[str, Any] = {"minilm": MiniLMPairs, "bilinear": Bilinear}
+STAGES = (*NETWORKS, "metrics")
+CODE = (training, batches, checkpoints, pairs)
+
+
+def run(config: DictConfig) -> float | None:
+    """Train both networks and measure them; returns the accuracy of minilm on the test triples."""
+    loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
+    for notice in loaded.notices:
+        say(f"  note: {notice}")
+    triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
+    probes = {Path(folder).name: read_probe(Path(folder)) for folder in config.recipe.probes}
+    scorers = [build_scorer(config.score, role) for role in ROLES]
+    sources = [as_parquet(table) for table in (triples, *probes.values())]
+    digest = digest_of(b"".join(sources))
+    name = f"{config.recipe.name}-seed{config.seed}"
+    metrics = perform(config, name, digest, STAGES, lambda job: pipeline(job, triples, probes, scorers))
+    return metrics["minilm/test/accuracy"] if metrics else None
+
+
+def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], scorers: list[Scorer]) -> dict[str, Any]:
+    """The stages in their order; the networks are left in the folders minilm/ and bilinear/ of the run."""
+    learnt = digest_of(as_parquet(triples))
+    trained = {
+        name: job.stage(
+            name,
+            partial(train, job, name, triples),
+            needs=[learnt],
+            settings=[job.config.seed, plain(job.config.recipe[name])],
+            code=[*CODE, minilm if name == "minilm" else bilinear],
+            leaves=[f"{name}/model.safetensors", f"{name}/config.json"],
+        )
+        for name in NETWORKS
+    }
+    facts = {name: result.facts() for name, result in trained.items()}
+
+    def measure(_: str) -> dict[str, Any]:
+        cache = LabelStore(Path(job.config.paths.cache) / "labels")
+        found: dict[str, Any] = {}
+        for name, network in NETWORKS.items():
+            judge = network.load(job.folder / name, locate())
+            figures = plausibility_figures.figures(judge, triples, probes, scorers, cache)
+            found |= {f"{name}/{key}": value for key, value in (facts[name] | figures).items()}
+        return found
+
+    metrics = job.stage(
+        "metrics",
+        measure,
+        needs=[learnt, *(result.digest for result in trained.values())],
+        settings=[[scorer.fingerprint for scorer in scorers], [digest_of(as_parquet(p)) for p in probes.values()]],
+        code=[plausibility_figures],
+    ).facts()
+    if not job.run.dry:
+        job.tracking.summarise(metrics)
+        write(job.folder / "minilm" / "README.md", plausibility_card.render(metrics, job.config.seed))
+        job.tracking.artifact("plausibility", "model", job.folder / "minilm", metrics)
+        say(plausibility_figures.table(metrics, list(NETWORKS)))
+    return metrics
+
+
+def train(job: Job, name: str, triples: pl.DataFrame, fingerprint: str) -> dict[str, Any]:
+    """Train on the training triples, settle on dev1 what is called valid, and save; returns what came of it."""
+    settings = plain(job.config.recipe[name])
+    shape = {key: settings.pop(key) for key in ("rank", "width", "dropout") if key in settings}
+    learnt = triples.filter(split="train")
+    training.seed(job.config.seed)
+    network = NETWORKS[name](locate(), sorted(learnt["relation"].unique()), **shape)
+    fitted = training.fit(
+        network,
+        training.Known(learnt, network.relations),
+        training.Settings(**settings, seed=job.config.seed),
+        job.folder / "checkpoints" / name,
+        fingerprint=fingerprint,
+        log=partial(job.tracking.log, stage=name),
+    )
+    dev = triples.filter(split="dev")
+    scores = plausibility_figures.logits(network, dev)
+    network.shift(-best_threshold(scores, dev["valid"].to_numpy()))
+    network.save(job.folder / name)
+    (job.folder / "checkpoints" / name / "last.ckpt").unlink(missing_ok=True)
+    return fitted._asdict()
+
+
+def read_probe(folder: Path) -> pl.DataFrame:
+    """The probed triples of a run folder. Raises MitigateError when it has none."""
+    path = folder / "probe.parquet"
+    if not path.is_file():
+        raise MitigateError(f"recipe.probes names {folder}, which has no probe.parquet; name folders of finished runs")
+    return pl.read_parquet(path).select(pl.col("target").alias("head"), "relation", "tail")

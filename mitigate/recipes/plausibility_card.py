@@ -1,0 +1,43 @@
+"""The model card of the judge of triples that comes with the project."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+PARTS = {
+    "dev1": "dev1, by which it was settled what is called valid",
+    "dev2": "dev2",
+    "test": "test",
+}
+SHARES = {
+    "true": "true test triples",
+    "shuffled": "the same, their tails shuffled",
+    "shuffled_within_relation": "the same, their tails shuffled within each relation",
+    "turned_round": "the same, head and tail exchanged",
+    "target": "true test triples about one of the 329 targets",
+}
+POLARITIES = ("prejudice", "neutral", "favouritism")
+
+
+def render(metrics: Mapping[str, Any], seed: int) -> str:
+    """The card as Markdown with the hub's front matter."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["percent"] = lambda share: "–" if share is None else f"{share:.1f}"
+    return environment.get_template("plausibility_card.md.jinja").render(
+        metrics=metrics,
+        parts=PARTS,
+        shares=SHARES,
+        polarities=POLARITIES,
+        scorers=sorted(
+            key.split("/")[2] for key in metrics if key.startswith("minilm/valid/") and key.endswith("/neutral")
+        ),
+        seed=seed,
+    )

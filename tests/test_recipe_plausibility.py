@@ -1,0 +1,132 @@
+"""The recipe that trains the judges of triples, on a few made-up lines; and its figures."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from command import apart
+from torch import Tensor
+
+from mitigate.recipes.plausibility_figures import figures, made_wrong
+from mitigate.triples import Labels
+
+
+class SameLetter:
+    """Holds a triple valid whose head and tail begin alike."""
+
+    relations = ("IsA", "HasA")
+
+    def encode(self, phrases: Sequence[str]) -> list[list[int]]:
+        return [[ord(phrase[0])] for phrase in phrases]
+
+    def __call__(self, heads: Sequence[list[int]], tails: Sequence[list[int]]) -> Tensor:
+        alike = [1.0 if head == tail else -1.0 for head, tail in zip(heads, tails, strict=True)]
+        return torch.tensor(alike)[:, None].repeat(1, 2)
+
+
+class GoodWords:
+    """+1 for a text with "good" in it, else 0."""
+
+    name, fingerprint = "sentiment", "good"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        label = np.array(["good" in text for text in texts], dtype=np.int8)
+        return Labels(label, label.astype(np.float32))
+
+
+class Forgetful:
+    """A cache that remembers nothing."""
+
+    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
+        size = len(texts)
+        return np.zeros(size, bool), Labels(np.zeros(size, np.int8), np.zeros(size, np.float32))
+
+    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
+        pass
+
+
+def triples(split: str, rows: list[tuple[str, str, str, bool]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["head", "relation", "tail", "valid"], orient="row").with_columns(
+        split=pl.lit(split)
+    )
+
+
+def test_figures_by_hand():
+    test = [
+        ("ant", "IsA", "animal", True),
+        ("cat", "IsA", "pet", True),
+        ("good", "IsA", "gift", True),
+        ("dog", "IsA", "door", False),
+        ("bee", "IsA", "cup", False),
+    ]
+    labelled = pl.concat([triples(split, test) for split in ("dev", "dev2", "test")])
+    probe = pl.DataFrame({"head": ["nurse", "nurse"], "relation": ["IsA", "Unknown"], "tail": ["name", "name"]})
+    found = figures(SameLetter(), labelled, {"run": probe}, [GoodWords()], Forgetful())
+    assert found["test/triples"] == 5
+    assert found["test/accuracy"] == 60  # ant, good and bee
+    assert found["test/true_judged_valid"] == found["valid/true"] == pytest.approx(200 / 3)
+    assert found["test/false_judged_valid"] == 50
+    assert (found["triples/sentiment/neutral"], found["valid/sentiment/neutral"]) == (2, 50)
+    assert (found["triples/sentiment/favouritism"], found["valid/sentiment/favouritism"]) == (1, 100)
+    assert (found["triples/sentiment/prejudice"], found["valid/sentiment/prejudice"]) == (0, None)
+    assert (found["triples/target"], found["valid/target"]) == (0, None)
+    assert found["valid/probe/run"] == 100  # a relation that it does not know is not asked about
+
+
+def test_what_is_made_wrong_keeps_its_parts():
+    true = triples("test", [(f"h{i}", "IsA" if i < 6 else "HasA", f"t{i}", True) for i in range(12)])
+    made = made_wrong(true)
+    for name in ("shuffled", "shuffled_within_relation"):
+        assert made[name]["head"].to_list() == true["head"].to_list()
+        assert sorted(made[name]["tail"]) == sorted(true["tail"])
+        assert made[name]["tail"].to_list() != true["tail"].to_list()
+    within = made["shuffled_within_relation"].filter(relation="IsA")["tail"]
+    assert sorted(within) == [f"t{i}" for i in range(6)]
+    assert made["turned_round"].select("head", "tail").row(0) == ("t0", "h0")
+
+
+def write_data(root: Path) -> Path:
+    """A few lines in the files of the real data."""
+    folder = root / "conceptnet100k"
+    folder.mkdir()
+    said = [f"IsA\tcat {i}\tpet\nUsedFor\tpen {i}\twrite\n" for i in range(20)]
+    (folder / "train100k.txt").write_text("".join(said))
+    for name in ("dev1", "dev2", "test"):
+        (folder / f"{name}.txt").write_text(
+            "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
+        )
+    return root
+
+
+def test_the_recipe_leaves_two_judges_a_card_and_their_figures(tmp_path: Path):
+    probed = tmp_path / "earlier"
+    probed.mkdir()
+    pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(probed / "probe.parquet")
+    settings = ["minilm.rank=2", "minilm.epochs=1", "bilinear.width=8", "bilinear.epochs=2", f"probes=[{probed}]"]
+    command = [
+        "recipe=plausibility",
+        f"data.root={write_data(tmp_path)}",
+        *(f"recipe.{setting}" for setting in settings),
+        f"paths.outputs={tmp_path / 'runs'}",
+        "tracking.mode=none",
+    ]
+    done = apart(*command)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert {"minilm/test/accuracy", "bilinear/valid/shuffled", "minilm/valid/regard/neutral"} <= set(metrics)
+    assert "minilm/valid/probe/earlier" in metrics
+    card = (folder / "minilm" / "README.md").read_text(encoding="utf-8")
+    assert f"| test | {metrics['minilm/test/accuracy']:.1f} |" in card
+    assert (folder / "manifest.json").is_file()
+    assert "complete: nothing is left to do" in apart(*command).stdout
+
+
+def test_a_folder_without_a_probe_is_named(tmp_path: Path):
+    done = apart("recipe=plausibility", f"data.root={write_data(tmp_path)}", f"recipe.probes=[{tmp_path}]")
+    assert done.returncode == 2
+    assert "has no probe.parquet; name folders of finished runs" in done.stderr
