@@ -1,16 +1,18 @@
 """A few statements of each target for people to look at: the most strongly labelled, so an extreme choice."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
-COLUMNS = ("target", "category", "statement", "sentiment", "regard")
 
-
-def examples(statements: pl.DataFrame, per_target: int = 6) -> pl.DataFrame:
-    """(target, category, statement, sentiment, regard) of the polarised statements with the greatest strength, at most
-    `per_target` distinct ones of each target, by target."""
-    scorers = [name for name in ("sentiment", "regard") if name in statements.columns]
+def examples(
+    statements: pl.DataFrame, per_target: int = 6, scorers: Sequence[str] = ("sentiment", "regard")
+) -> pl.DataFrame:
+    """(target, category, statement, and the labels of those scorers that there are) of the polarised statements with
+    the greatest strength, at most `per_target` distinct ones of each target, by target."""
+    scorers = [name for name in scorers if name in statements.columns]
     strengths = [
         pl.when(pl.col(name).is_in([PREJUDICE, FAVOURITISM])).then(pl.col(f"{name}_strength").abs()) for name in scorers
     ]
@@ -21,5 +23,5 @@ def examples(statements: pl.DataFrame, per_target: int = 6) -> pl.DataFrame:
         .sort("target", "strength", "statement", descending=[False, True, False])
         .group_by("target", maintain_order=True)
         .head(per_target)
-        .select(name for name in COLUMNS if name in statements.columns)
+        .select("target", "category", "statement", *scorers)
     )

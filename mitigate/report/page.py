@@ -61,7 +61,7 @@ def write(path: Path, report: Report) -> Path:
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
     return (
-        _environment()
+        illustrated()
         .get_template("page.html.jinja")
         .render(
             report=report,
@@ -71,10 +71,10 @@ def render(report: Report) -> str:
             templates=_templates(report.metrics),
             template_difference=difference,
             groups=GROUPS,
-            pictures=_by_group(report.pictures),
+            pictures=by_group(report.pictures),
             quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
             quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
-            facts=_flat(report.facts),
+            facts=flat(report.facts),
             **_of_targets(report.targets),
             **_of_statements(report.statements),
             **_of_ledger(report.ledger),
@@ -99,7 +99,8 @@ def _quality_subsets(metrics: legend.Metrics, measures: Sequence[legend.Measure]
     ]
 
 
-def _by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
+def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
+    """Group -> its pictures."""
     groups: dict[str, list[Picture]] = {}
     for picture in pictures:
         groups.setdefault(picture.group, []).append(picture)
@@ -107,14 +108,17 @@ def _by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
 
 
 def _of_targets(frames: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+    return {"target_rows": target_rows(frames), "label_columns": {column: _label_name(column) for column in frames}}
+
+
+def target_rows(frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     """The table of targets: the first frame's rows, each with its percentages under every label column."""
     values = {column: {row["target"]: row for row in frame.iter_rows(named=True)} for column, frame in frames.items()}
     first = next(iter(values.values()), {})
-    rows = [
+    return [
         {**row, "labels": {column: values[column].get(target, {}) for column in values}}
         for target, row in sorted(first.items())
     ]
-    return {"target_rows": rows, "label_columns": {column: _label_name(column) for column in frames}}
 
 
 def _label_name(column: str) -> tuple[str, str]:
@@ -139,15 +143,16 @@ def _of_ledger(ledger: pl.DataFrame | None) -> dict[str, Any]:
     return {"summaries": summaries, "dropped": dropped_examples(ledger)}
 
 
-def _flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Nested facts as one list: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
-    flat: dict[str, object] = {}
+    found: dict[str, object] = {}
     for name, value in facts.items():
-        flat |= _flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
-    return flat
+        found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
+    return found
 
 
-def _environment() -> Environment:
+def illustrated() -> Environment:
+    """This folder's templates, for pages with figures."""
     made = environment()
     made.filters["svg"] = _svg  # figures escape their own texts
     return made

@@ -1,0 +1,78 @@
+"""The two resources that the harms paper audits, as its authors released them: ConceptNet's triples and GenericsKB's
+sentences about a target. They are looked for in the folder harms/ of data.root or of MITIGATE_DATA."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load import files
+from mitigate.load.files import LoadedStatements
+from mitigate.load.lines import OnBadLine, check, read_lines, tell
+from mitigate.load.triples_file import Loaded
+from mitigate.relations import relations
+from mitigate.triples import TRIPLES
+
+CONCEPTNET = "harms/conceptnet_target_triples.txt"
+GENERICSKB = "harms/genericskb_target_sentences.tsv"
+REGARD = "regard/bert_labels_conceptnet.tsv"
+
+
+def conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
+    """Its 101,229 triples but for those whose relation has no phrase (ExternalURL, dbpedia), which are counted in a
+    notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
+    stay, because the paper counts them."""
+    check(on_bad_line)
+    path = find(root, CONCEPTNET)
+    lines, notices = read_lines(path, "head Relation tail")
+    known = relations()
+    unknown: Counter[str] = Counter()
+    rows, faults = [], []
+    for number, line in enumerate(lines, start=1):
+        fields = line.decode("utf-8", errors="replace").split(" ")
+        if len(fields) != 3 or not all(fields):
+            faults.append(f"{path}:{number}: {len(fields)} columns, expected 3 separated by a space")
+        elif fields[1] not in known:
+            unknown[fields[1]] += 1
+        else:
+            head, relation, tail = fields
+            rows.append((number, "train", _plain(head), relation, _plain(tail), True))
+    notices += tell(faults, on_bad_line)
+    if unknown:
+        named = ", ".join(f"{name} {count:,}" for name, count in unknown.most_common())
+        notices.append(f"{unknown.total():,} triples left out, whose relation has no phrase: {named}")
+    if not rows:
+        raise MitigateError(f"{path} has no triples; expected lines 'head Relation tail'")
+    return Loaded(pl.DataFrame(rows, schema=TRIPLES, orient="row"), notices)
+
+
+def genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
+    """Its 29,505 sentences."""
+    return files.load(str(find(root, GENERICSKB)), on_bad_line)
+
+
+def conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
+    """85,992 of ConceptNet's statements, masked by the paper's authors, with their classifier's regard labels."""
+    columns = ["target", "regard", "statement"]
+    return files.load(str(find(root, REGARD)), on_bad_line, columns=columns, label_column="regard")
+
+
+def find(root: str | None, name: str) -> Path:
+    """The file under data.root or, when that is not given, under MITIGATE_DATA. Raises MitigateError when neither is
+    given or the file is not there: nothing downloads it."""
+    place = root or os.environ.get("MITIGATE_DATA")
+    if not place:
+        raise MitigateError(f"{name} is needed: give the folder that holds it with data.root=DIR or MITIGATE_DATA")
+    path = Path(place) / name
+    if not path.is_file():
+        raise MitigateError(
+            f"there is no file {path}; data.root (or MITIGATE_DATA) must name the folder that holds {name}, from the "
+            "paper's repository, https://github.com/Ninarehm/Commonsense_bias"
+        )
+    return path
+
+
+def _plain(phrase: str) -> str:
+    return phrase.replace("_", " ").lower()

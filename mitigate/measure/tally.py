@@ -1,0 +1,54 @@
+"""How many statements about each target have which label: all that an audit's figures need, a few rows a target
+however many statements there are. Tallies of parts add up to the tally of the whole."""
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from mitigate.measure.harms import EmptyTargets
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+
+TALLY = {"column": pl.String, "target": pl.String, "label": pl.Int8, "count": pl.Int64}
+
+
+def tally(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The number of statements (schema TALLY) for each of the label columns, each target and each label."""
+    return total(
+        statements.group_by("target", label=pl.col(column)).agg(count=pl.len()).with_columns(column=pl.lit(column))
+        for column in columns
+    )
+
+
+def total(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """The sum of tallies, sorted."""
+    whole = pl.DataFrame(schema=TALLY)
+    for part in tallies:
+        both = pl.concat([whole, part.select(pl.col(name).cast(dtype) for name, dtype in TALLY.items())])
+        whole = both.group_by("column", "target", "label").agg(pl.col("count").sum())
+    return whole.select(*TALLY).sort("column", "target", "label")
+
+
+def per_target(
+    tallied: pl.DataFrame, column: str, targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
+) -> pl.DataFrame:
+    """What harms.per_target gives for one label column: (target, category, statements, prejudice, favouritism,
+    neutral), the last three in percent, null or 0 for a target without statements."""
+
+    def share(*labels: int) -> pl.Expr:
+        return 100 * pl.col("count").filter(pl.col("label").is_in(labels)).sum() / pl.col("count").sum()
+
+    counts = (
+        tallied.filter(pl.col("column") == column)
+        .group_by("target")
+        .agg(
+            statements=pl.col("count").sum(),
+            prejudice=share(PREJUDICE),
+            favouritism=share(FAVOURITISM),
+            neutral=share(NEUTRAL, OTHER),
+        )
+    )
+    table = targets.select("target", "category").join(counts, on="target", how="left", maintain_order="left")
+    table = table.with_columns(pl.col("statements").fill_null(0))
+    if empty_targets == "zero":
+        table = table.with_columns(pl.col("prejudice", "favouritism", "neutral").fill_null(0.0))
+    return table

@@ -1,0 +1,117 @@
+"""What a finished audit leaves for people: metrics.json, the page, plots and tables, and the record in W&B."""
+
+from typing import Any
+
+import polars as pl
+
+from mitigate import report as room
+from mitigate.recipes import audit_measures
+from mitigate.recipes.audit_plan import AuditPlan
+from mitigate.recipes.audit_variants import paper
+from mitigate.recipes.job import Job, command, plain, provenance, say
+from mitigate.report import audit as page
+from mitigate.report import audit_tables, gallery, tables
+from mitigate.report.page import Stage
+from mitigate.store import PartFolder, Result
+
+RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parts on disk have them all
+
+
+def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, metrics: dict[str, Any]) -> Result:
+    """Write everything, and record it."""
+    beside = compared(plan, metrics)
+    wordings = [(labels.scorer, labels.template) for labels in plan.labellings]
+
+    def compute(_: str) -> dict[str, Any]:
+        said = pl.concat(list(PartFolder(job.folder / "statements")))
+        about = page.Audit(
+            name=job.folder.name,
+            title=plan.title,
+            command=command(),
+            demonstration=plan.config.data.demonstration,
+            metrics=metrics,
+            labellings=dict(zip((labels.column for labels in plan.labellings), wordings, strict=True)),
+            targets=audit_measures.per_target_tables(plan, tallied.table(), plan.config.measure.empty_targets),
+            statements=said,
+            shown=plain(plan.config.recipe.shown),
+            beside=beside,
+            variants=None if variants is None else variants.table(),
+            stages=[Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
+            facts=_facts(job, plan),
+            notices=[*plan.notices, *audit_measures.notices(plan, tallied.table())],
+        )
+        page.write(job.folder / "audit.html", about)
+        gallery.save(about.pictures, job.folder / "plots")
+        for name, frame in _tables(about).items():
+            tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
+            tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
+        _record(job, plan, metrics, said)
+        return {"notices": list(about.notices)}
+
+    needs = [tallied.digest, *([] if variants is None else [variants.digest])]
+    result = job.stage(
+        "report",
+        compute,
+        needs=needs,
+        settings=[metrics, plain(plan.config.recipe.shown), plan.config.data.get("paper")],
+        code=[room],
+        leaves=["audit.html", "plots", "tables"],
+    )
+    if not job.run.dry:
+        say("\n" + audit_tables.console(metrics, wordings))
+        if beside is not None:
+            say("\n" + audit_tables.console_beside(beside))
+        for notice in result.facts()["notices"]:
+            say(f"  note: {notice}")
+        say(f"  report      {job.folder / 'audit.html'}")
+    return result
+
+
+def compared(plan: AuditPlan, metrics: dict[str, Any]) -> pl.DataFrame | None:
+    """The paper's figures of this resource with ours beside them (place, figure, paper, ours); in all of them a target
+    without statements counts as 0 %."""
+    if (resource := plan.config.data.get("paper")) is None:
+        return None
+    stated = paper(resource).rename({"value": "paper"})
+    ours = [metrics.get(f"empty_zero/{key}", metrics.get(key)) for key in stated["key"]]
+    return stated.with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
+
+
+def _tables(about: page.Audit) -> dict[str, pl.DataFrame]:
+    found = {"measures": audit_tables.measures(about.metrics, list(about.labellings.values()))}
+    found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
+    if about.relations is not None:
+        found["relations"] = about.relations
+    if about.beside is not None:
+        found["beside_the_paper"] = about.beside
+    if about.variants is not None:
+        found["variants"] = about.variants
+    return found
+
+
+def _facts(job: Job, plan: AuditPlan) -> dict[str, Any]:
+    data, measure = plan.config.data, plan.config.measure
+    peak = max(result.peak_memory for result in job.run.results)
+    return provenance(
+        plan.config,
+        {
+            "data": ", ".join(filter(None, [data.name, data.attribution, data.licence and f"licence {data.licence}"])),
+            "data fingerprint": plan.source,
+            "masking": measure.masking,
+            "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[measure.empty_targets],
+            "match": measure.match if plan.are_triples else "as the file says",
+            **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
+            "peak memory": f"{peak / 2**30:.2f} GiB",
+        },
+    )
+
+
+def _record(job: Job, plan: AuditPlan, metrics: dict[str, Any], said: pl.DataFrame) -> None:
+    """Summary and pictures; and an even choice of statements, of a user's own only when that is wished."""
+    tracking, settings = job.tracking, plan.config.tracking
+    tracking.summarise(metrics)
+    if settings.statements or not plan.config.data.own_texts:
+        columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+        tracking.table("statements", said.select(columns).gather_every(-(-said.height // RECORDED_STATEMENTS)))
+    for picture in sorted((job.folder / "plots").glob("*.png")):
+        tracking.image(f"plots/{picture.stem}", picture, picture.stem)

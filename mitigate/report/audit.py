@@ -1,0 +1,148 @@
+"""An audit as one HTML page that needs nothing beside it: what a resource says about each target."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from mitigate import files
+from mitigate.report import audit_tables, legend, plots
+from mitigate.report.audit_tables import Wording, section
+from mitigate.report.examples import examples
+from mitigate.report.gallery import GROUPS, Picture, gallery
+from mitigate.report.page import Stage, by_group, flat, illustrated, target_rows
+from mitigate.triples import FAVOURITISM, PREJUDICE
+
+SHOWN = {
+    "shown": (
+        "Chosen targets",
+        "Prejudice to the left, favouritism to the right (the paper's Fig. 3).",
+    )
+}
+MOST_RELATIONS = 20
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a page tells. Whatever an audit does not have stays empty, and its section is left out."""
+
+    name: str  # the run folder's
+    title: str  # what the resource is called
+    command: str  # what to type to do it again
+    demonstration: bool
+    metrics: legend.Metrics
+    labellings: Mapping[str, Wording]  # by label column
+    targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
+    statements: pl.DataFrame  # labelled
+    shown: Sequence[str] = ()  # targets whose bars are drawn
+    beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
+    variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
+    stages: Sequence[Stage] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The audit's figures, drawn once."""
+        return [*gallery(self.targets, None, other_ends(self.statements)), *self._bars()]
+
+    @cached_property
+    def relations(self) -> pl.DataFrame | None:
+        """(relation, statements, and the percentage polarised by label column), the commonest first."""
+        if "relation" not in self.statements.columns:
+            return None
+        shares = [100 * pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() for column in self.labellings]
+        grouped = self.statements.group_by("relation").agg(pl.len().alias("statements"), *shares)
+        return grouped.sort("statements", "relation", descending=[True, False])
+
+    def _bars(self) -> Iterator[Picture]:
+        for column, wording in self.labellings.items():
+            frame = self.targets[column].filter(pl.col("target").is_in(self.shown), pl.col("statements") > 0)
+            if wording[1] == "paper" and not frame.is_empty():
+                said = section(wording)
+                seen = "; ".join(
+                    f"{row['target']} {row['prejudice']:.1f} % and {row['favouritism']:.1f} %"
+                    for row in frame.iter_rows(named=True)
+                )
+                alt = f"Bars of {said}, negative and positive: {seen}."
+                yield Picture(f"shown-{column}", "shown", said.capitalize(), alt, plots.bars(frame))
+
+
+def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
+    """Triples with what is said of the target as their tail: the end that is not the target itself."""
+    if "tail" not in statements.columns:
+        return statements
+    is_target = pl.col("tail").str.to_lowercase() == pl.col("target")
+    return statements.with_columns(tail=pl.when(is_target).then("head").otherwise("tail"))
+
+
+def write(path: Path, audit: Audit) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(audit))
+
+
+def render(audit: Audit) -> str:
+    """The page's HTML, always the same for the same audit."""
+    scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
+    chosen = examples(audit.statements, scorers=list(scorers))
+    wordings = list(audit.labellings.values())
+    return (
+        illustrated()
+        .get_template("audit.html.jinja")
+        .render(
+            report=audit,
+            legend=legend,
+            sentences=list(sentences(audit)),
+            categories=audit_tables.categories(audit.metrics),
+            rows=audit_tables.rows(wordings),
+            meanings=audit_tables.MEANINGS,
+            sections=[section(wording) for wording in wordings],
+            relations=None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
+            groups={**SHOWN, **GROUPS},
+            pictures=by_group(audit.pictures),
+            target_rows=target_rows(audit.targets),
+            label_columns=audit.labellings,
+            examples=chosen.partition_by("target", as_dict=True, maintain_order=True),
+            facts=flat(audit.facts),
+        )
+    )
+
+
+def sentences(audit: Audit) -> Iterator[str]:
+    """What the numbers say, the headline first."""
+    said = {
+        scorer: audit.metrics[f"{scorer}/polarised"]
+        for scorer, template in audit.labellings.values()
+        if template == "paper"
+    }
+    table = next(iter(audit.targets.values()))
+    spoken = table.filter(pl.col("statements") > 0)
+    shares = " and ".join(f"{share:.1f} % by {scorer}" for scorer, share in said.items())
+    yield (
+        f"Of {spoken['statements'].sum():,} statements in {audit.title} about {spoken.height:,} targets, {shares} "
+        "favour or disparage a whole group."
+    )
+    counts = spoken["statements"].sort()
+    name = spoken.sort("statements", descending=True, maintain_order=True)["target"][0]
+    if counts[0] < counts[-1]:
+        yield (
+            f"How much is said differs: from {counts[0]:,} statements about a target to {counts[-1]:,} about “{name}”; "
+            f"about half of them at most {counts[len(counts) // 2]:,}."
+        )
+    for column, wording in audit.labellings.items():
+        if wording[1] == "paper":
+            yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), wording[0])
+
+
+def _extremes(table: pl.DataFrame, scorer: str) -> str:
+    worst, best = (
+        table.sort(share, "statements", "target", descending=[True, True, False]).row(0, named=True)
+        for share in ("prejudice", "favouritism")
+    )
+    return (
+        f"By {scorer}, at most {worst['prejudice']:.0f} % of what is said about a target is prejudice "
+        f"({worst['statements']:,} statements about “{worst['target']}”), and at most {best['favouritism']:.0f} % "
+        f"favouritism ({best['statements']:,} about “{best['target']}”)."
+    )
