@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOOR = {"triples", "relations", "targets", "errors", "files"}
+FLOOR = {"triples", "relations", "targets", "errors", "files", "processes"}
 STAGES = {"load", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {

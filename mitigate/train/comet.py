@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 from tqdm import tqdm
 
@@ -22,6 +23,7 @@ from mitigate.errors import MitigateError
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
 from mitigate.train.memory import keep_freed_memory
+from mitigate.train.sharding import FullySharded
 from models.comet import Comet
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
@@ -103,6 +105,10 @@ class CometModule(pl.LightningModule):
         lengths = np.array([len(prompt) + len(tail) for prompt, tail in zip(self.prompts, self.tails, strict=True)])
         self.batches = Batches(lengths, settings.batch_size, settings.seed)
 
+    def configure_model(self) -> None:
+        if isinstance(self.trainer.strategy, FullySharded):
+            self.trainer.strategy.shard(self.comet.decoder)
+
     def train_dataloader(self) -> "Steps":
         return Steps(self)
 
@@ -168,6 +174,7 @@ class Progress(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         hidden = None if trainer.is_global_zero else True  # None: hidden unless stderr is a terminal
         self.bar = tqdm(total=self.module.steps, initial=trainer.global_step, desc="train", unit="step", disable=hidden)
+        self.strategy = trainer.strategy
         self.since = time.monotonic()
 
     def on_train_batch_end(
@@ -178,8 +185,7 @@ class Progress(pl.Callback):
         step = trainer.global_step
         if step % LOG_EVERY == 0 or step == self.module.steps:
             self._count_time()
-            mean = torch.stack(list(self.losses)).mean()
-            self.loss = float(trainer.strategy.reduce(mean, reduce_op="mean"))  # over the shares of all processes
+            self.loss = float(self._losses().mean())
             self.bar.set_postfix_str(f"loss {self.loss:.3f}", refresh=False)
             if self.tell and trainer.is_global_zero:
                 lr = trainer.optimizers[0].param_groups[0]["lr"]
@@ -194,12 +200,15 @@ class Progress(pl.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         self._count_time()
-        return {"losses": list(self.losses), "loss": self.loss, "seconds": self.seconds}
+        return {"losses": list(self._losses()), "loss": self.loss, "seconds": self.seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.losses.extend(state_dict["losses"])
         self.loss = state_dict["loss"]
         self.seconds = state_dict["seconds"]
+
+    def _losses(self) -> Tensor:  # (steps,), over the shares of all processes
+        return self.strategy.reduce(torch.stack(list(self.losses)), reduce_op="mean")
 
     def _count_time(self) -> None:
         now = time.monotonic()
@@ -229,8 +238,10 @@ class DevPerplexity(pl.Callback):
             self.found = found
         elif found < self.found:
             self.found = found
+            weights = trainer.strategy.lightning_module_state_dict()  # gathered from all processes
             if trainer.is_global_zero:
-                trainer.strategy.checkpoint_io.save_checkpoint(self.module.comet.state_dict(), self.best)
+                trainer.strategy.checkpoint_io.save_checkpoint(weights, self.best)
+            trainer.strategy.barrier()  # all will read it
 
     def state_dict(self) -> dict[str, Any]:
         return {"found": self.found}
@@ -253,7 +264,8 @@ def fit(
     """Trains comet in place, going on from folder/last.ckpt if this same training left one there.
 
     fingerprint names the training: whatever changes its result (model, data, settings) must change it. log gets
-    numbers and the step they belong to. trainer is passed on to Lightning: accelerator, devices, strategy.
+    numbers and the step they belong to. trainer is passed on to Lightning: accelerator, devices, strategy. Of several
+    devices this is the part of one process (launch.py starts them); only the first one's comet is then the trained one.
 
     Raises MitigateError when there is nothing to learn from, or the checkpoint is of another training."""
     if not len(examples.tails):
@@ -276,7 +288,7 @@ def fit(
             **{"accelerator": "auto", "devices": 1, **trainer},
             max_steps=module.steps,
             precision=precision,
-            plugins=[checkpoints],
+            plugins=[checkpoints, LightningEnvironment()],  # even within a job of SLURM, which has another in mind
             callbacks=[callback for callback in (progress, watch, saving) if callback],
             default_root_dir=folder,
             logger=False,
@@ -288,7 +300,7 @@ def fit(
     comet.eval()
     if settings.keep == "best":
         state = checkpoints.load_checkpoint(best)
-        comet.load_state_dict({name: state[name] for name in comet.state_dict()})
+        comet.load_state_dict({name: state[f"comet.{name}"] for name in comet.state_dict()}, assign=True)
     return Fitted(
         steps=module.steps,
         seconds=progress.seconds,
@@ -298,7 +310,7 @@ def fit(
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()  # not inference_mode: sharded weights gathered here are those of the next step too
 def perplexity(comet: Comet, examples: Examples, batch_size: int = 256) -> float:
     """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens counted."""
     was_training = comet.training

@@ -1,0 +1,100 @@
+"""Work shared out to processes of this machine, none of which outlives the one that started it."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from tqdm import tqdm
+
+from mitigate.errors import MitigateError
+
+Say = Callable[[Any], None]
+
+
+class _Failure:
+    """The last thing a process says that came to grief."""
+
+    def __init__(self, error: Exception) -> None:
+        told = isinstance(error, MitigateError)  # which needs no traceback
+        self.error = error if told else RuntimeError(f"in another process:\n{traceback.format_exc()}")
+
+
+def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """Runs work(*share, say) in a process of its own for each share, and yields what they say, as it comes.
+
+    The first failure ends all of them and is raised here: a MitigateError as it is, any other error with its
+    traceback, and a process that was killed as a MitigateError. They also end with Ctrl-C, with the generator, and
+    with this process however it ends. Processes are spawned: forked ones could use neither CUDA nor torch's threads."""
+    context = multiprocessing.get_context("spawn")
+    started: dict[Connection, BaseProcess] = {}
+    try:
+        for share in shares:
+            here, there = context.Pipe(duplex=False)
+            process: BaseProcess = context.Process(target=_run, args=(work, share, there), daemon=True)
+            with _deaf_to_ctrl_c():
+                process.start()
+            there.close()
+            started[here] = process
+        yield from _listen(dict(started))
+    finally:
+        for process in started.values():
+            process.kill()
+            process.join()
+
+
+def _listen(talking: dict[Connection, BaseProcess]) -> Iterator[Any]:
+    """What is said until all have fallen silent."""
+    while talking:
+        for connection in wait(list(talking)):
+            assert isinstance(connection, Connection)
+            try:
+                message = connection.recv()
+            except EOFError:
+                _check_end(talking.pop(connection))
+                continue
+            if isinstance(message, _Failure):
+                raise message.error
+            yield message
+
+
+def _check_end(process: BaseProcess) -> None:
+    process.join()
+    if code := process.exitcode:
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        raise MitigateError(
+            f"one of the processes was {how}, perhaps for want of memory: give it fewer processes or smaller batches. "
+            "What is finished is kept, and the same command goes on from there."
+        )
+
+
+def _run(work: Callable[..., None], share: tuple[Any, ...], connection: Connection) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    tqdm.set_lock(threading.RLock())  # its own is made for several processes, and one that is killed leaves it behind
+    try:
+        work(*share, connection.send)
+    except Exception as error:
+        connection.send(_Failure(error))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """A process started here never hears Ctrl-C, which a terminal sends to all: the one that started it ends it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,110 @@
+"""Shares in processes of their own: what they say, how they fail, and that none is left over."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.processes import Say, share_out
+
+ROOT = Path(__file__).parents[1]
+
+
+def double(number: int, say: Say) -> None:
+    say(("pid", os.getpid()))
+    say(("twice", 2 * number))
+
+
+def fail(number: int, say: Say) -> None:
+    if number == 1:
+        raise MitigateError("one is one too many")
+    say("sleeping")
+    time.sleep(60)
+
+
+def stumble(say: Say) -> None:
+    raise ZeroDivisionError("by hand")
+
+
+def die(say: Say) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_each_share_has_a_process() -> None:
+    said = list(share_out(double, [(1,), (2,)]))
+    assert sorted(number for what, number in said if what == "twice") == [2, 4]
+    pids = {pid for what, pid in said if what == "pid"}
+    assert len(pids | {os.getpid()}) == 3
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_fault_of_one_ends_all_and_is_told_as_it_is() -> None:
+    started = time.monotonic()
+    with pytest.raises(MitigateError, match=re.escape("one is one too many")):
+        list(share_out(fail, [(0,), (1,)]))
+    assert time.monotonic() - started < 50
+
+
+def test_other_errors_come_with_their_traceback() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)in stumble.*ZeroDivisionError: by hand"):
+        list(share_out(stumble, [()]))
+
+
+def test_a_killed_process_is_noticed() -> None:
+    with pytest.raises(MitigateError, match="killed by SIGKILL, perhaps for want of memory"):
+        list(share_out(die, [()]))
+
+
+CODE = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_processes import report_and_wait, share_out
+for pid in share_out(report_and_wait, [()]):
+    print(pid, flush=True)
+"""
+
+
+def report_and_wait(say: Say) -> None:
+    say(os.getpid())
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_none_outlives_its_parent(how: signal.Signals) -> None:
+    code = CODE.format(tests=str(ROOT / "tests"))
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that the signal goes to parent and child, as from a terminal
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stderr is not None
+        child = int(parent.stdout.readline())
+        if how == signal.SIGINT:
+            os.killpg(parent.pid, how)
+            said = parent.stderr.read()
+            assert said.count("KeyboardInterrupt") == 1  # the child has nothing to say
+        else:
+            parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 10
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not alive(child)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
