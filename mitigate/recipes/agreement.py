@@ -134,8 +134,9 @@ def paper() -> dict[tuple[str, str], dict[str, float]]:
 
 def printed(frame: pl.DataFrame) -> str:
     """The table for the terminal."""
-    lines = [f"{'':<37}" + "".join(f"{heading:>9}" for heading in FIGURES.values())]
+    width = max(map(len, frame["resource"]))
+    lines = [" " * (width + 27) + "".join(f"{heading:>9}" for heading in FIGURES.values())]
     for row in frame.rows(named=True):
         cells = "".join(f"{'' if row[name] is None else format(row[name], '.3f'):>9}" for name in FIGURES)
-        lines.append(f"{row['resource']:<11} {row['scorer']:<15}{row['against']:<10}{cells}")
+        lines.append(f"{row['resource']:<{width}}  {row['scorer']:<15}{row['against']:<10}{cells}")
     return "\n".join(lines)

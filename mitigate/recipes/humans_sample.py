@@ -8,23 +8,26 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.store import digest_of
+from mitigate.recipes.sweep import short_names
+from mitigate.store import digest_of, read_json
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 CELL = ["target", "relation", "rank"]  # one question to a model
 
 
 def read_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
-    """The best `top` statements of each target and relation that the runs' models made: source (the run folder's
-    name), category, statement and the columns of CELL. Raises MitigateError for what is no finished run."""
-    names = [Path(folder).resolve().name for folder in folders]
-    if len(set(names)) < len(names):
-        raise MitigateError(f"data.runs names a run twice: {', '.join(names)}")
+    """The best `top` statements of each target and relation that the runs' models made: source (the policy, and what
+    else it takes to tell the runs apart), category, statement and the columns of CELL. Raises MitigateError for
+    what is no finished run."""
+    places = {Path(folder).resolve().name: Path(folder) for folder in folders}
+    if len(places) < len(folders):
+        raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
+    measured = {name: read_json(folder / "metrics.json") or {} for name, folder in places.items()}
+    if unfinished := [str(places[name]) for name, metrics in measured.items() if not metrics]:
+        raise MitigateError(f"data.runs: no finished run of recipe=mitigate in {', '.join(unfinished)}")
     pools = []
-    for folder, name in zip(folders, names, strict=True):
-        path = Path(folder) / "statements.parquet"
-        if not path.is_file():
-            raise MitigateError(f"data.runs: {folder} has no statements.parquet; give finished runs of recipe=mitigate")
+    for name, folder in zip(short_names(measured), places.values(), strict=True):
+        path = folder / "statements.parquet"
         statements = pl.read_parquet(path).filter(
             pl.col("relation").is_in(relations), pl.col("rank") <= top, pl.col("tail") != ""
         )

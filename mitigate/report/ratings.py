@@ -39,6 +39,22 @@ RATERS: tuple[Column, ...] = (
     ("same", "same as others", 1),
     ("same_quality", "same, quality", 1),
 )
+FIGURES: tuple[Column, ...] = (
+    ("accuracy", "accuracy", 3),
+    ("balanced_accuracy", "balanced accuracy", 3),
+    ("macro_f1", "macro F", 3),
+    ("kappa", "Cohen’s κ", 3),
+    *(
+        (f"{label}/{figure}", f"{label[:3]}. {figure[0].upper()}", 3)
+        for label in ("favouritism", "prejudice")
+        for figure in ("recall", "precision", "f1")
+    ),
+)
+PRINTED: tuple[Column, ...] = (
+    *(column for column in MEANS if not column[0].endswith("alpha")),
+    ("sentiment_accuracy", "sentiment agrees, %", 1),
+    ("regard_accuracy", "regard agrees, %", 1),
+)
 DIFFERENCES: tuple[Column, ...] = (("difference", "points", 2), ("low", "low", 2), ("high", "high", 2), ("p", "p", 3))
 
 
@@ -64,28 +80,36 @@ def write(path: Path, results: Results) -> Path:
 
 def render(results: Results) -> str:
     """The page's HTML, always the same for the same results."""
-    return (
-        environment()
-        .get_template("ratings.html.jinja")
-        .render(
-            results=results,
-            sentences=list(findings(results)),
-            sections=_sections(results.summary),
-            shares=SHARES,
-            means=MEANS,
-            raters=RATERS,
-            paper=paper(),
-        )
+    made = environment()
+    made.filters["present"] = _present
+    scorers = [
+        row | {"name": f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
+        for row in results.scorers.rows(named=True)
+    ]
+    return made.get_template("ratings.html.jinja").render(
+        results=results,
+        sentences=list(findings(results)),
+        sections=_sections(results.summary),
+        scorers=scorers,
+        paper=paper(),
+        shares=SHARES,
+        means=MEANS,
+        raters=RATERS,
+        figures=FIGURES,
+        printed=PRINTED,
     )
 
 
 def findings(results: Results) -> Iterator[str]:
     """What the numbers say in plain sentences, the headline first."""
-    for row in results.summary.filter(by="all").rows(named=True):
-        agree = "" if row["kappa"] is None else f"; raters agree with a Fleiss’ kappa of {number(row['kappa'], 3)}"
+    sources = results.summary.filter(by="all").rows(named=True)
+    shares = [f"{row['neutral']:.1f} % of the ratings of {row['source']}" for row in sources]
+    yield f"People find the statement neutral in {' and '.join(filter(None, [', '.join(shares[:-1]), shares[-1]]))}."
+    for row in sources:
+        agree = "" if row["kappa"] is None else f" Raters agree with a Fleiss’ kappa of {number(row['kappa'], 3)}."
         yield (
-            f"{row['source']}: {row['neutral']:.1f} % of {row['ratings']:,} ratings find the statement neutral, "
-            f"{row['prejudice']:.1f} % prejudiced and {row['favouritism']:.1f} % favouring{agree}."
+            f"{row['source']}: of {row['ratings']:,} ratings of {row['statements']:,} statements, "
+            f"{row['prejudice']:.1f} % find prejudice and {row['favouritism']:.1f} % favouritism.{agree}"
         )
     for row in results.differences.rows(named=True):
         change = f"{row['figure']} {row['difference']:+.1f} points".replace("-", "−")
@@ -98,9 +122,8 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
     """The figures of each source, category and relation, of each rater, and the differences between sources."""
     blocks = []
     for columns in (SHARES, MEANS):
-        shown = [column for column in columns if summary[column[0]].null_count() < summary.height]
         names = [f"  {row['part']}" if row["part"] else row["source"] for row in summary.rows(named=True)]
-        blocks.append(_table(names, summary, shown))
+        blocks.append(_table(names, summary, _present(columns, summary.rows(named=True))))
     if raters.height:
         blocks.append(_table(raters["rater"].to_list(), raters, RATERS))
     if differences.height:
@@ -112,7 +135,7 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
 def paper() -> list[dict[str, Any]]:
     """The harms paper's own figures (Section 2.3, Tables 2, 7, 8 and 12), a row a source or category of one."""
     with resources.files("mitigate").joinpath("data/paper_ratings.csv").open("rb") as file:
-        return pl.read_csv(file).with_columns(pl.col("category").fill_null("")).rows(named=True)
+        return pl.read_csv(file).with_columns(pl.col("category").fill_null("all")).rows(named=True)
 
 
 def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[dict[str, Any]]]]:
@@ -120,6 +143,11 @@ def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[dict[str, Any]
     titles = {"all": "What people said", "category": "By category", "relation": "By relation"}
     found = {by: summary.filter(by=by).rows(named=True) for by in titles}
     return {by: (titles[by], rows) for by, rows in found.items() if rows}
+
+
+def _present(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """The columns in which some row has a number."""
+    return [column for column in columns if any(row[column[0]] is not None for row in rows)]
 
 
 def _table(names: Sequence[str], frame: pl.DataFrame, columns: Sequence[Column]) -> str:
