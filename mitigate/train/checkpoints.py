@@ -1,6 +1,5 @@
 """Checkpoints that are whole or not there, and that only the run that wrote them goes on from."""
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import torch
 from pytorch_lightning.plugins.io import CheckpointIO
 
 from mitigate.errors import MitigateError
+from mitigate.files import replacing
 
 
 class CheckpointFile(CheckpointIO):
@@ -19,21 +19,8 @@ class CheckpointFile(CheckpointIO):
         self.fingerprint = fingerprint
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        path = Path(path)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                torch.save({**checkpoint, "fingerprint": self.fingerprint}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise MitigateError(
-                f"cannot write the checkpoint {path} ({error.strerror}); make room or choose another place with "
-                "paths.outputs=DIR. The same command goes on from the checkpoint before it."
-            ) from error
+        with replacing(Path(path)) as file:
+            torch.save({**checkpoint, "fingerprint": self.fingerprint}, file)
 
     def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
