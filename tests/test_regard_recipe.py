@@ -46,7 +46,7 @@ def write_data(root: Path) -> Path:
 
 
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path):
-    settings = ["minilm.rank=2", "minilm.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"]
+    settings = ["teacher.epochs=1", "minilm.rank=2", "minilm.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"]
     done = apart(
         "recipe=regard",
         f"data.root={write_data(tmp_path)}",
@@ -57,7 +57,7 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
     metrics = json.loads((folder / "metrics.json").read_text())
-    assert {"minilm/test/macro_f1", "ngram/ConceptNet/majority/prejudice/f1"} <= set(metrics)
+    assert {"teacher/test/macro_f1", "minilm/test/macro_f1", "ngram/ConceptNet/majority/prejudice/f1"} <= set(metrics)
     for name in ("minilm", "ngram"):
         assert (folder / name / "model.safetensors").is_file()
         card = (folder / name / "README.md").read_text(encoding="utf-8")

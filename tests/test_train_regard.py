@@ -8,10 +8,21 @@ import pytest
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.train.regard import NEGATIVE, NEUTRAL, OTHER, POSITIVE, Batches, best_offsets, columns_of, fit_minilm
+from mitigate.train.regard import (
+    NEGATIVE,
+    NEUTRAL,
+    OTHER,
+    POSITIVE,
+    Batches,
+    best_offsets,
+    certain,
+    columns_of,
+    fit_minilm,
+)
 from mitigate.train.regard_data import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
 from models.minilm import locate
+from models.regard.minilm import MiniLMClassifier
 
 
 def write_labels(folder: Path, rows: list[tuple[str, int, str]]) -> Path:
@@ -51,10 +62,11 @@ def test_missing_files_are_named_together(tmp_path):
         read_labelled(tmp_path)
 
 
-def test_batches_hold_every_polar_text_and_a_share_of_the_neutral_ones():
+def test_batches_hold_every_text_that_is_not_plainly_neutral_and_a_share_of_the_others():
     rows = [[number] * (1 + number % 3) for number in range(20)]
-    columns = np.array([NEGATIVE, POSITIVE] + [NEUTRAL] * 18)
-    batches = Batches(rows, columns, size=4, neutral_share=0.5, seed=0)
+    wanted = certain(np.array([NEGATIVE] + [NEUTRAL] * 19))
+    wanted[1] = [0.0, 0.8, 0.2, 0.0]
+    batches = Batches(rows, wanted, size=4, neutral_share=0.5, seed=0)
     epochs = [[tokens[:, 0].tolist() for tokens, _, _ in batches] for _ in range(2)]
     for epoch in epochs:
         seen = [number for batch in epoch for number in batch]
@@ -62,7 +74,7 @@ def test_batches_hold_every_polar_text_and_a_share_of_the_neutral_ones():
         assert {0, 1} <= set(seen)
         assert len(epoch) == len(batches) == 3
     assert epochs[0] != epochs[1]
-    again = [tokens[:, 0].tolist() for tokens, _, _ in Batches(rows, columns, size=4, neutral_share=0.5, seed=0)]
+    again = [tokens[:, 0].tolist() for tokens, _, _ in Batches(rows, wanted, size=4, neutral_share=0.5, seed=0)]
     assert again == epochs[0]
 
 
@@ -89,14 +101,22 @@ def labelled() -> pl.DataFrame:
 
 
 def test_minilm_learns_and_a_seed_repeats_it(labelled):
-    settings = {"rank": 4, "learning_rate": 0.003, "epochs": 6, "batch_size": 8, "neutral_share": 1.0}
+    settings = {"learning_rate": 0.003, "epochs": 6, "batch_size": 8, "neutral_share": 1.0}
+    learnt, wanted = labelled["text"].to_list(), certain(columns_of(labelled))
     losses: list[float] = []
-    classifier = fit_minilm(labelled, locate(), seed=3, log=lambda values, _: losses.append(values["loss"]), **settings)
+
+    def fitted() -> MiniLMClassifier:
+        torch.manual_seed(0)
+        classifier = MiniLMClassifier(locate(), rank=4)
+        return fit_minilm(
+            classifier, learnt, wanted, seed=3, log=lambda values, _: losses.append(values["loss"]), **settings
+        )
+
+    classifier = fitted()
     texts = ["this person is a thief of 99", "this person is a table of 98", "this person is a hero of 97"]
     assert classifier.probabilities(texts).argmax(1).tolist() == [NEGATIVE, NEUTRAL, POSITIVE]
-    assert len(losses) == 1  # 24 steps, told of every twentieth
-    again = fit_minilm(labelled, locate(), seed=3, **settings)
-    assert torch.equal(classifier.head.weight, again.head.weight)
+    assert len(losses) == 1  # 27 steps, told of every twentieth
+    assert torch.equal(classifier.head.weight, fitted().head.weight)
 
 
 def test_ngrams_learn_from_labels_and_from_what_they_are_taught(labelled):

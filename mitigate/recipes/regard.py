@@ -1,6 +1,8 @@
 """The regard classifiers that come with the project, trained from scratch: load > train > measure > card.
 
-The n-grams are taught by the other classifier on statements of train100k that nobody has labelled."""
+First the encoder is trained whole, as a teacher. What comes with the project learns from the labels and from what
+the teacher says, also of statements of train100k that nobody has labelled: the teacher's change, cut down to a low
+rank; and the n-grams."""
 
 import os
 from dataclasses import dataclass
@@ -10,15 +12,17 @@ from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
+from safetensors.torch import load_file, save
 
 from mitigate.errors import MitigateError
+from mitigate.files import write
 from mitigate.load.crowd import read_crowd
 from mitigate.load.triples_file import read_triples
 from mitigate.recipes import regard_card, regard_figures
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.relations import comet_relations, relations
 from mitigate.score.regard import native_dtype
-from mitigate.store import Result, as_parquet, digest_of, write
+from mitigate.store import Result, as_parquet, digest_of
 from mitigate.targets import targets
 from mitigate.train import regard as training
 from mitigate.train import regard_data
@@ -44,7 +48,9 @@ NOTHING = (
     "word",
     "name",
 )
-STAGES = ("minilm", "taught", "ngram", "metrics")
+STAGES = ("teacher", "taught", "minilm", "ngram", "metrics")
+TEACHER = "teacher.safetensors"
+TRUST = 0.5  # how much of what minilm learns of a labelled text is what the teacher says of it
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class Texts:
     labelled: pl.DataFrame  # text, label, part
     crowd: pl.DataFrame  # resource, sentence, votes, masked
     unlabelled: list[str]
+
+    @property
+    def learnt(self) -> pl.DataFrame:
+        """Those of labelled that both classifiers of sentences learn from."""
+        return self.labelled.filter(pl.col("part").is_in(["train", "valid"]))
 
     def digest(self) -> str:
         """The hash of their content."""
@@ -74,25 +85,37 @@ def run(config: DictConfig) -> float | None:
 def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
     """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
     settings = plain(job.config.recipe)
+    seed = job.config.seed
     first = job.stage(
-        "minilm",
-        lambda _: train_minilm(job, texts, settings["minilm"]),
+        "teacher",
+        lambda _: train_teacher(job, texts, settings["teacher"]),
         needs=[texts.digest()],
-        settings=[job.config.seed, settings["minilm"]],
+        settings=[seed, settings["teacher"]],
         code=[training, minilm],
-        leaves=["minilm/model.safetensors", "minilm/config.json"],
+        leaves=[TEACHER],
     )
     taught = job.stage("taught", lambda _: teach(job, texts), needs=[first.digest], code=[minilm])
     second = job.stage(
+        "minilm",
+        lambda _: train_minilm(job, texts, taught, settings["minilm"]),
+        needs=[taught.digest],
+        settings=[seed, settings["minilm"], TRUST],
+        code=[training, minilm],
+        leaves=["minilm/model.safetensors", "minilm/config.json"],
+    )
+    third = job.stage(
         "ngram",
         lambda _: train_ngram(job, texts, taught, settings["ngram"]),
         needs=[taught.digest],
-        settings=[job.config.seed, settings["ngram"]],
+        settings=[seed, settings["ngram"]],
         code=[ngram_training, ngram],
         leaves=["ngram/model.safetensors"],
     )
     metrics = job.stage(
-        "metrics", lambda _: measure(job, texts), needs=[first.digest, second.digest], code=[regard_figures]
+        "metrics",
+        lambda _: measure(job, texts),
+        needs=[first.digest, second.digest, third.digest],
+        code=[regard_figures],
     )
     if not job.run.dry:
         job.tracking.summarise(metrics.facts())
@@ -102,23 +125,51 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
     return metrics.facts()
 
 
-def train_minilm(job: Job, texts: Texts, settings: dict[str, Any]) -> dict[str, Any]:
-    """Train and save; returns the sizes."""
+def train_teacher(job: Job, texts: Texts, settings: dict[str, Any]) -> dict[str, Any]:
+    """Train the whole encoder on the labelled texts; returns the size."""
+    learnt = texts.learnt
+    teacher = training.fit_minilm(
+        MiniLMClassifier(locate(), None),
+        learnt["text"].to_list(),
+        training.certain(training.columns_of(learnt)),
+        seed=job.config.seed,
+        log=partial(job.tracking.log, stage="teacher"),
+        **settings,
+    )
+    write(job.folder / TEACHER, save(teacher.state_dict()))
+    return {"parameters": sum(value.numel() for value in teacher.trained().values())}
+
+
+def the_teacher(job: Job) -> MiniLMClassifier:
+    """The teacher as it was trained, in full precision."""
+    teacher = MiniLMClassifier(locate(), None)
+    teacher.load_state_dict(load_file(job.folder / TEACHER))
+    return teacher.eval()
+
+
+def teach(job: Job, texts: Texts) -> pl.DataFrame:
+    """What the teacher says of all texts to learn from, the labelled ones first."""
+    every = texts.learnt["text"].to_list() + texts.unlabelled
+    return pl.DataFrame({"text": every, "probabilities": the_teacher(job).to(native_dtype()).probabilities(every)})
+
+
+def train_minilm(job: Job, texts: Texts, taught: Result, settings: dict[str, Any]) -> dict[str, Any]:
+    """Train what has a low rank of the teacher's change, and save it; returns the size."""
+    told = taught.table()
+    wanted = told["probabilities"].to_numpy().copy()
+    labels = training.certain(training.columns_of(texts.learnt))
+    wanted[: len(labels)] = TRUST * wanted[: len(labels)] + (1 - TRUST) * labels
+    classifier = MiniLMClassifier(locate(), settings.pop("rank"))
+    classifier.take(the_teacher(job))
     log = partial(job.tracking.log, stage="minilm")
-    classifier = training.fit_minilm(texts.labelled, locate(), seed=job.config.seed, log=log, **settings)
+    training.fit_minilm(classifier, told["text"].to_list(), wanted, seed=job.config.seed, log=log, **settings)
     classifier.save(job.folder / "minilm")
     return {"parameters": sum(value.numel() for value in classifier.trained().values())}
 
 
-def teach(job: Job, texts: Texts) -> pl.DataFrame:
-    """The unlabelled texts with what minilm says of them."""
-    teacher = MiniLMClassifier.load(job.folder / "minilm", locate(), native_dtype())
-    return pl.DataFrame({"text": texts.unlabelled, "probabilities": teacher.probabilities(texts.unlabelled)})
-
-
 def train_ngram(job: Job, texts: Texts, taught: Result, settings: dict[str, Any]) -> dict[str, Any]:
     """Train and save; returns the sizes."""
-    told = taught.table()
+    told = taught.table()[texts.learnt.height :]
     log = partial(job.tracking.log, stage="ngram")
     classifier = ngram_training.fit_ngram(
         texts.labelled,
@@ -135,6 +186,7 @@ def train_ngram(job: Job, texts: Texts, taught: Result, settings: dict[str, Any]
 def measure(job: Job, texts: Texts) -> dict[str, float | None]:
     """The figures of both, saved and read again, in the precision that scorers use."""
     saved: dict[str, regard_figures.Classifier] = {
+        "teacher": the_teacher(job).to(native_dtype()),
         "minilm": MiniLMClassifier.load(job.folder / "minilm", locate(), native_dtype()),
         "ngram": NgramClassifier.load(job.folder / "ngram"),
     }

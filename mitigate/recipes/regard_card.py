@@ -40,5 +40,6 @@ def render(name: str, metrics: Mapping[str, float], seed: int) -> str:
         learnt=LEARNT[name],
         parts=PARTS,
         of=lambda part, key: metrics[f"{name}/{part}/{key}"],
+        teacher=lambda key: metrics[f"teacher/test/{key}"],
         seed=seed,
     )

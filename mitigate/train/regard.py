@@ -3,7 +3,6 @@ for training, too."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -26,35 +25,28 @@ NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
 LOG_EVERY = 20  # steps
 WARMUP = 0.06  # share of all steps
+PLAINLY = 0.9  # so probable is neutral in a text that is not missed in an epoch
 POOL = 50  # batches sorted by length together: little padding, and still much chance
 
 
 def fit_minilm(
-    labelled: pl.DataFrame,
-    encoder_folder: Path,
+    classifier: MiniLMClassifier,
+    texts: Sequence[str],
+    wanted: np.ndarray,
     *,
     seed: int,
-    rank: int = 48,
-    learning_rate: float = 5e-4,
-    epochs: int = 4,
-    batch_size: int = 128,
+    learning_rate: float,
+    epochs: int,
+    batch_size: int = 64,
     neutral_share: float = 0.5,
     log: Log = lambda values, step: None,
 ) -> MiniLMClassifier:
-    """Train on the texts of the parts train and valid.
+    """Train towards the probabilities wanted (n, 4) of each text.
 
-    neutral_share of the neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them the
-    logits need no offsets: the best by part valid, when it was kept apart, moved macro-F1 by less than .01."""
+    neutral_share of the plainly neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them
+    the logits need no offsets: the best by part valid, when it was kept apart, moved macro-F1 by less than .01."""
     lightning.seed_everything(seed, verbose=False)
-    classifier = MiniLMClassifier(encoder_folder, rank)
-    train = labelled.filter(pl.col("part").is_in(["train", "valid"]))
-    batches = Batches(
-        classifier.encode(train["text"].to_list()),
-        columns_of(train),
-        batch_size,
-        neutral_share=neutral_share,
-        seed=seed,
-    )
+    batches = Batches(classifier.encode(texts), wanted, batch_size, neutral_share=neutral_share, seed=seed)
     fit(MiniLMTraining(classifier, learning_rate, epochs * len(batches)), batches, epochs, log)
     return classifier.eval()
 
@@ -69,7 +61,7 @@ class MiniLMTraining(lightning.LightningModule):
         self.steps = steps
 
     def training_step(self, batch: Batch, _: int) -> Tensor:
-        tokens, mask, wanted = batch
+        tokens, mask, wanted = batch  # probabilities
         return F.cross_entropy(self.classifier(tokens, mask).float(), wanted)
 
     def configure_optimizers(self) -> Any:
@@ -83,15 +75,17 @@ class MiniLMTraining(lightning.LightningModule):
 
 
 class Batches:
-    """Token ids with their columns, in batches of like lengths and in another order each time it is gone through."""
+    """Token ids with the probabilities wanted, in batches of like lengths and in another order each time it is gone
+    through."""
 
     def __init__(
-        self, rows: Sequence[list[int]], columns: np.ndarray, size: int, *, neutral_share: float, seed: int
+        self, rows: Sequence[list[int]], wanted: np.ndarray, size: int, *, neutral_share: float, seed: int
     ) -> None:
         self.rows = rows
-        self.columns = columns
+        self.wanted = torch.tensor(wanted, dtype=torch.float32)
         self.size = size
-        self.polar, self.neutral = np.flatnonzero(columns != NEUTRAL), np.flatnonzero(columns == NEUTRAL)
+        plain = wanted[:, NEUTRAL] >= PLAINLY
+        self.polar, self.neutral = np.flatnonzero(~plain), np.flatnonzero(plain)
         self.num_neutral = round(neutral_share * len(self.neutral))
         self.chance = np.random.default_rng(seed)
 
@@ -106,7 +100,7 @@ class Batches:
         batches = [alike[start : start + self.size] for start in range(0, len(alike), self.size)]
         for number in self.chance.permutation(len(batches)):
             tokens, mask = pad([self.rows[index] for index in batches[number]], padding=0)
-            yield tokens, mask, torch.tensor(self.columns[batches[number]])
+            yield tokens, mask, self.wanted[batches[number]]
 
 
 class Told(lightning.Callback):
@@ -138,6 +132,11 @@ def fit(
             callbacks=[Told(log)],
         )
         trainer.fit(module, batches)
+
+
+def certain(columns: np.ndarray) -> np.ndarray:
+    """Columns (n,) as probabilities (n, 4)."""
+    return np.eye(len(LABELS), dtype=np.float32)[columns]
 
 
 def columns_of(labelled: pl.DataFrame) -> np.ndarray:

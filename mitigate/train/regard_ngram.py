@@ -10,7 +10,7 @@ import pytorch_lightning as lightning
 import torch
 from torch import Tensor, nn
 
-from mitigate.train.regard import Log, best_offsets, columns_of, fit
+from mitigate.train.regard import Log, best_offsets, certain, columns_of, fit
 from models.regard import LABELS
 from models.regard.ngram import NgramClassifier, ngrams, per_text
 
@@ -34,7 +34,7 @@ def fit_ngram(
     part valid. decay is the weight of the sum of squares."""
     lightning.seed_everything(seed, verbose=False)
     train, valid = (labelled.filter(part=part) for part in ("train", "valid"))
-    wanted = np.concatenate([np.eye(len(LABELS), dtype=np.float32)[columns_of(train)], probabilities])
+    wanted = np.concatenate([certain(columns_of(train)), probabilities])
     batches = NgramBatches([*train["text"], *taught], wanted, buckets, batch_size, seed)
     module = NgramTraining(buckets, wanted.mean(0), learning_rate, decay, epochs * len(batches))
     fit(module, batches, epochs, log, precision="32-true")

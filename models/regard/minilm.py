@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,11 +36,21 @@ class LowRank(nn.Module):
     def forward(self, weight: Tensor) -> Tensor:
         return weight + self.up @ self.down
 
+    @torch.no_grad()
+    def become(self, change: Tensor) -> None:
+        """The nearest to a change (out, in) that has this rank."""
+        left, sizes, right = torch.linalg.svd(change, full_matrices=False)
+        rank = self.up.shape[1]
+        roots = sizes[:rank].sqrt()
+        self.up[:, : len(roots)] = left[:, :rank] * roots
+        self.down[: len(roots)] = roots[:, None] * right[:rank]
+
 
 class MiniLMClassifier(nn.Module):
-    """Texts to probabilities of LABELS. `rank` is the width of the change to each of the encoder's weights."""
+    """Texts to probabilities of LABELS. `rank` is the width of the change to each of the encoder's weights; None
+    for weights that change freely, which are for teaching and not for saving."""
 
-    def __init__(self, encoder_folder: Path, rank: int) -> None:
+    def __init__(self, encoder_folder: Path, rank: int | None) -> None:
         super().__init__()
         self.rank = rank
         self.encoder_sha256 = hashlib.sha256((encoder_folder / WEIGHTS).read_bytes()).hexdigest()
@@ -48,9 +59,9 @@ class MiniLMClassifier(nn.Module):
         self.tokenizer.enable_truncation(LONGEST)
         self.encoder = _read_encoder(encoder_folder)
         for name, parameter in self.encoder.named_parameters():
-            parameter.requires_grad = "encoder.layer" in name and parameter.ndim == 1
-        for layer in list(self.encoder.encoder.layer.modules()):
-            if isinstance(layer, nn.Linear):
+            parameter.requires_grad = "encoder.layer" in name and (parameter.ndim == 1 or rank is None)
+        if rank is not None:
+            for layer in self._linear():
                 parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank))
         self.head = nn.Linear(self.encoder.config.hidden_size, len(LABELS))
 
@@ -75,6 +86,21 @@ class MiniLMClassifier(nn.Module):
             logits = self(*pad([rows[index] for index in indices], padding=0))
             result[indices] = logits.float().softmax(-1).numpy()
         return result
+
+    @torch.no_grad()
+    def take(self, free: "MiniLMClassifier") -> None:
+        """Starts from a classifier whose weights changed freely: from as much of their change as has this rank."""
+        for layer, other in zip(self._linear(), free._linear(), strict=True):
+            parametrized: Any = layer.parametrizations
+            change = parametrized.weight[0]
+            change.become(other.weight - parametrized.weight.original)
+        theirs = dict(free.named_parameters())
+        for name, value in self.named_parameters():
+            if name in theirs and value.requires_grad:
+                value.copy_(theirs[name])
+
+    def _linear(self) -> list[nn.Linear]:
+        return [layer for layer in self.encoder.encoder.layer.modules() if isinstance(layer, nn.Linear)]
 
     def trained(self) -> dict[str, Tensor]:
         """What differs from the encoder: the tensors a folder holds."""
