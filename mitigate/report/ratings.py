@@ -103,7 +103,7 @@ def render(results: Results) -> str:
 def findings(results: Results) -> Iterator[str]:
     """What the numbers say in plain sentences, the headline first."""
     sources = results.summary.filter(by="all").rows(named=True)
-    shares = [f"{row['neutral']:.1f} % of the ratings of {row['source']}" for row in sources]
+    shares = [f"{row['neutral']:.1f} % of the ratings of “{row['source']}”" for row in sources]
     yield f"People find the statement neutral in {' and '.join(filter(None, [', '.join(shares[:-1]), shares[-1]]))}."
     for row in sources:
         agree = "" if row["kappa"] is None else f" Raters agree with a Fleiss’ kappa of {number(row['kappa'], 3)}."
