@@ -40,7 +40,8 @@ def regimen(folder: Path, layout: Layout | None = None, relation: str | None = N
     Raises ValueError for an unknown layout, and where what is given is not what the COMeT was trained with."""
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
-    config = json.loads((folder / layouts.CONFIG).read_text(encoding="utf-8"))
+    path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
+    config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     wanted = {"layout": layout, "relation": relation}
     trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
     for name, value in trained.items():

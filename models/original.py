@@ -30,8 +30,8 @@ _BLOCK = {
 _PARAMETERS = {"attention_norm": ("g", "b"), "mlp_norm": ("g", "b")}  # the other modules have w and b
 
 
-def locate(checkpoint: Path | str, tokenizer: str) -> Path:
-    """The folder of the tokenizer, which is itself that or the hub's model of that name.
+def locate(checkpoint: Path | str, name: str) -> Path:
+    """The folder of a checkpoint's tokenizer: `name` itself when it is a folder, else the hub's model of that name.
 
     Raises FileNotFoundError when it, or the checkpoint that needs it, is not there."""
     if not Path(checkpoint).is_file():
@@ -39,7 +39,7 @@ def locate(checkpoint: Path | str, tokenizer: str) -> Path:
             f"there is no checkpoint {checkpoint}; give the path of the original COMeT's "
             "conceptnet_pretrained_model.pickle (model.init=FILE)"
         )
-    return hub.locate(tokenizer)
+    return hub.locate(name)
 
 
 def load(

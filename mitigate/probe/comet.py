@@ -1,25 +1,29 @@
-"""Ask a COMeT for the best tails of every target and relation (harms paper, Section 4.1).
+"""Ask a generator for the best tails of every target and relation (harms paper, Section 4.1).
 
 The grid of prompts is worked through in parts of fixed size, so that memory stays bounded and a killed probe goes
-on at the first part that is missing, with the same result."""
+on with the parts that are missing, in as many processes as it is then given, with the same result."""
 
 import copy
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import polars as pl
+import torch
 from tqdm.auto import tqdm
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.triples import PROBED, Parts
-from models.beam import Beam
-from models.comet import Comet
+from mitigate.probe.generator import Generator
+from mitigate.probe.grid import Grid, answer
+from mitigate.processes import Say, share_out
+from mitigate.triples import Parts
 
 Precision = Literal["fp32", "bf16"]
-PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
 
 
 def probe(
-    comet: Comet,
+    generator: Generator,
     targets: pl.DataFrame,
     relations: list[tuple[str, str]],
     *,
@@ -28,49 +32,64 @@ def probe(
     top: int = 10,
     max_length: int = 15,
     precision: Precision = "fp32",
-    rows: int = 680,
+    devices: Sequence[str] = ("cpu",),
 ) -> None:
     """Leaves in `parts` the rows of PROBED, in the order of targets, then relations, then rank.
 
     targets has the columns (target, category); a relation is its name and the phrase it is asked with. Of `beams`
     beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is faster where the processor
-    has it, and approximate. rows is the most beams worked on at a time; it sets memory and speed only.
+    has it, and approximate. Of several devices each has a process of its own, which must be able to write `parts`.
     Raises MitigateError for settings that do not fit together."""
     if not 1 <= top <= beams:
         raise MitigateError(f"probe.top={top} must be at least 1 and at most probe.beams={beams}")
     if precision not in ("fp32", "bf16"):
         raise one_of("probe.precision", precision, ("fp32", "bf16"))
     if precision == "bf16":
-        comet = copy.deepcopy(comet).bfloat16()
-    size = targets.height * len(relations)
-    with tqdm(total=size, desc="probe", unit=" prompts", disable=None, leave=False) as bar:
-        for number, start in enumerate(range(0, size, PART)):
-            places = range(start, min(start + PART, size))
-            if number not in parts:
-                asked = _asked(targets, relations, places)
-                prompts = comet.prompts(asked["target"].to_list(), asked["phrase"].to_list())
-                found = comet.search(prompts, beams=beams, max_length=max_length, rows=rows)
-                parts.save(number, _answers(comet, asked, [result[:top] for result in found]))
-            bar.update(len(places))
+        generator = copy.deepcopy(generator).bfloat16()
+    grid = Grid(targets, relations, beams, top, max_length)
+    missing = [part for part in grid.parts if part not in parts]
+    there = grid.size - sum(len(grid.places(part)) for part in missing)
+    if len(devices) == 1:
+        answered = answer(generator, grid, missing, parts, devices[0])
+    else:
+        answered = _answer_in_processes(generator, grid, missing, parts, devices)
+    with tqdm(total=grid.size, initial=there, desc="probe", unit=" prompts", disable=None, leave=False) as bar:
+        for part in answered:
+            bar.update(len(grid.places(part)))
 
 
-def _asked(targets: pl.DataFrame, relations: list[tuple[str, str]], places: range) -> pl.DataFrame:
-    """The prompts at some places of the grid: target, category, relation, phrase."""
-    about = targets.select("target", "category")[[place // len(relations) for place in places]]
-    names, phrases = zip(*(relations[place % len(relations)] for place in places), strict=True)
-    return about.with_columns(relation=pl.Series(names), phrase=pl.Series(phrases))
+def find_devices(device: str, processes: int) -> list[str]:
+    """The device of each process: the CPU for all, or GPUs, by turns if there are more processes than these. "auto"
+    is the GPU where there is one. Raises MitigateError for others, and for fewer than one process."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise one_of("probe.device", device, ("auto", "cpu", "cuda"))
+    if processes < 1:
+        raise MitigateError(f"probe.processes={processes} must be at least 1")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise MitigateError("probe.device=cuda, but torch finds no GPU here; say probe.device=cpu or auto")
+    if device == "cpu" or not torch.cuda.is_available():
+        return ["cpu"] * processes
+    return [f"cuda:{process % torch.cuda.device_count()}" for process in range(processes)]
 
 
-def _answers(comet: Comet, asked: pl.DataFrame, found: list[list[Beam]]) -> pl.DataFrame:
-    """The prompts' beams as rows of PROBED."""
-    beams = [beam for result in found for beam in result]
-    rows = asked[[place for place, result in enumerate(found) for _ in result]]
-    return rows.select(
-        "target",
-        "category",
-        "relation",
-        pl.Series("tail", [comet.decode(beam.tokens) for beam in beams]),
-        pl.Series("rank", [rank for result in found for rank in range(1, len(result) + 1)]),
-        pl.Series("log_prob", [beam.log_prob for beam in beams]),
-        pl.Series("score", [beam.score for beam in beams]),
-    ).cast(pl.Schema(PROBED))
+def _answer_in_processes(
+    generator: Generator, grid: Grid, missing: Sequence[int], parts: Parts, devices: Sequence[str]
+) -> Iterator[int]:
+    """The same in several processes. They map one file with the weights, which so are in memory once."""
+    threads = max(1, torch.get_num_threads() // len(devices))
+    with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
+        weights = Path(place, "generator.pt")
+        torch.save(generator, weights)
+        shares = [missing[process :: len(devices)] for process in range(len(devices))]
+        pairs = zip(shares, devices, strict=True)
+        yield from share_out(
+            _work, [(weights, grid, share, parts, device, threads) for share, device in pairs if share]
+        )
+
+
+def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, say: Say) -> None:
+    """What one process does."""
+    torch.set_num_threads(threads)
+    generator = torch.load(weights, mmap=True, weights_only=False)  # a file of our own
+    for part in answer(generator, grid, share, parts, device):
+        say(part)

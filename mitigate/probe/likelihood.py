@@ -1,4 +1,4 @@
-"""How likely a COMeT finds the tails that others gave, and what it would have said in their place.
+"""How likely a generator finds the tails that others gave, and what it would have said in their place.
 
 Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
@@ -9,22 +9,22 @@ import polars as pl
 import torch
 from tqdm.auto import tqdm
 
-from models.comet import Comet
+from mitigate.probe.generator import Generator
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 
 
 @torch.inference_mode()
-def likelihood(comet: Comet, triples: pl.DataFrame, phrases: Mapping[str, str]) -> pl.DataFrame:
+def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str]) -> pl.DataFrame:
     """The triples (head, relation, tail, and whatever else) with `nll`, minus the log-likelihood in nats of the
     tail and its end token given head and phrase; `tokens`, how many these are, the end counted; and `characters`
     of the tail. A tail longer than a COMeT reads is judged by its first 15 tokens."""
-    prompts = comet.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
-    tails = comet.tails(triples["tail"].to_list())
+    prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
+    tails = generator.tails(triples["tail"].to_list())
     totals: list[float] = []
     for start in tqdm(range(0, len(tails), BATCH), desc="likelihood", disable=None, leave=False):
         batch = tails[start : start + BATCH]
-        nll = comet.nll(prompts[start : start + BATCH], batch).double()
+        nll = generator.nll(prompts[start : start + BATCH], batch).double()
         totals += [tokens.sum().item() for tokens in nll.split([len(tail) for tail in batch])]
     return triples.with_columns(
         nll=pl.Series(totals, dtype=pl.Float64),
@@ -45,11 +45,13 @@ def bits_per_char(scored: pl.DataFrame) -> float | None:
     return float(scored["nll"].sum()) / math.log(2) / characters if characters else None
 
 
-def completions(comet: Comet, triples: pl.DataFrame, phrases: Mapping[str, str], *, beams: int = 1) -> pl.DataFrame:
+def completions(
+    generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str], *, beams: int = 1
+) -> pl.DataFrame:
     """What the generator says first for each distinct head and relation of the triples: (head, relation,
     generated), the best of so many beams."""
     asked = triples.select("head", "relation").unique(maintain_order=True)
-    prompts = comet.prompts(asked["head"].to_list(), [phrases[relation] for relation in asked["relation"]])
-    found = comet.search(prompts, beams=beams)
-    tails = [comet.decode(result[0].tokens) for result in found]
+    prompts = generator.prompts(asked["head"].to_list(), [phrases[relation] for relation in asked["relation"]])
+    found = generator.search(prompts, beams=beams)
+    tails = [generator.decode(result[0].tokens) for result in found]
     return asked.with_columns(generated=pl.Series(tails, dtype=pl.String))

@@ -1,6 +1,7 @@
 """The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.probe import comet as probing
 from mitigate.probe import likelihood as judging
+from mitigate.probe.generator import Generator
 from mitigate.recipes import measures, reporting
-from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.plan import Plan, downloads, make_plan, say_labels
-from mitigate.relations import comet_relations
 from mitigate.score import labels as labelling
 from mitigate.store import PartFolder, Result, as_parquet, digest_of
-from mitigate.train import batches, checkpoints
+from mitigate.train import batches, checkpoints, launch, memory
 from mitigate.train import comet as training
 from mitigate.verbalise import verbalise
 from models import beam, comet, decoder, encoding, layouts, minilm, packing, top_tokens, tree
@@ -100,20 +101,25 @@ def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame) 
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> Result:
-    """The generator, retrained on what the ledger keeps; in the run folder as model/."""
+    """The generator, retrained on what the ledger keeps; in the run folder as model/. With train=false, as it is."""
+    if not plan.config.train:
+        facts = {"trained": False, "weights": plan.start.weights}
+        return job.stage("train", lambda _: facts, settings=plan.start.identity, code=(plan.start.code,))
     trainer = plain(plan.config.trainer)
     where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy")}
 
     def compute(fingerprint: str) -> dict[str, Any]:
         rows = ledger.table().filter(pl.col("weight") > 0, "valid")
-        generator: Comet = build(plan.config.model.init, folder=plan.start)
-        fitted = training.fit(
+        generator: Comet = plan.start.load()
+        if plan.start.regimen.relation == "token":
+            generator.add(list(plan.start.asked.values()))
+        fitted = launch.fit(
             generator,
-            _examples(rows.filter(split="train")),
+            _examples(rows.filter(split="train"), plan.start.asked),
             training.Settings(**trainer, seed=plan.config.seed),
             job.folder / "checkpoints",
             fingerprint=fingerprint,
-            dev=_examples(rows.filter(split="dev")),
+            dev=_examples(rows.filter(split="dev"), plan.start.asked),
             log=lambda values, step: job.tracking.log(values, step, "train"),
             **where,
         )
@@ -121,25 +127,22 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
         shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)  # a short training leaves none
         return fitted._asdict()
 
-    start = {
-        "init": plain(plan.config.model.init),
-        "weights": digest_of((plan.start / "model.safetensors").read_bytes()),
-    }
-    settings = {**trainer, "checkpoint_every": None, "model": start, "seed": plan.config.seed}
+    settings = {**trainer, "checkpoint_every": None, "model": plan.start.identity, "seed": plan.config.seed}
     leaves = [f"model/{name}" for name in MODEL_FILES]
-    code = (training, batches, checkpoints, *NETWORK)
-    return job.stage("train", compute, needs=[ledger.digest], settings=settings, code=code, leaves=leaves)
+    code = (training, batches, checkpoints, memory, plan.start.code, *NETWORK)
+    needs = [ledger.digest, str(plan.start.asked)]
+    return job.stage("train", compute, needs=needs, settings=settings, code=code, leaves=leaves)
 
 
 def probe(job: Job, plan: Plan, generator: Result) -> Result:
     """What the generator says of every target, for every relation."""
     settings = plain(plan.config.probe)
     search = {name: settings[name] for name in ("beams", "top", "max_length", "precision")}
-    phrases = [(relation.name, relation.phrase) for relation in plan.relations]
+    phrases = [(relation.name, plan.start.asked[relation.name]) for relation in plan.relations]
 
     def compute(fingerprint: str) -> pl.DataFrame:
         parts = PartFolder(job.folder / "parts" / fingerprint[:16])
-        probing.probe(Comet.load(job.folder / "model"), plan.targets, phrases, parts=parts, **search)
+        probing.probe(_generator(job, plan), plan.targets, phrases, parts=parts, **search)
         probed = pl.concat(list(parts))
         shutil.rmtree(job.folder / "parts")
         return probed
@@ -149,31 +152,35 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
         compute,
         needs=[generator.digest, digest_of(as_parquet(plan.targets)), str(phrases)],
         settings=search,
-        code=(probing, *SEARCH, *NETWORK),
+        code=(probing, plan.start.code, *SEARCH, *NETWORK),
     )
 
 
 def judge(job: Job, plan: Plan, generator: Result, labelled: Result) -> Result:
     """How likely the generator finds the held-out valid triples, and what it would have said in their tail's place."""
-    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+    phrases = plan.start.asked
 
     def compute(_: str) -> pl.DataFrame:
         held_out = labelled.table().filter("valid", split="test")
-        model = Comet.load(job.folder / "model")
+        model = _generator(job, plan)
         scored = judging.likelihood(model, held_out, phrases)
         said = judging.completions(model, held_out, phrases)
         return scored.join(said, on=["head", "relation"], how="left", maintain_order="left")
 
-    code = (judging, *SEARCH, *NETWORK)
+    code = (judging, plan.start.code, *SEARCH, *NETWORK)
     return job.stage("likelihood", compute, needs=[generator.digest, labelled.digest, str(phrases)], code=code)
 
 
-def _examples(ledger: pl.DataFrame) -> training.Examples:
-    """Rows of a ledger as what to learn from."""
-    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+def _generator(job: Job, plan: Plan) -> Generator:
+    """The one that is probed: trained here, or the one at hand."""
+    return Comet.load(job.folder / "model") if plan.config.train else plan.start.load()
+
+
+def _examples(ledger: pl.DataFrame, asked: Mapping[str, str]) -> training.Examples:
+    """Rows of a ledger as what to learn from, relations worded as they will be asked."""
     return training.Examples(
         heads=ledger["head"].to_list(),
-        phrases=[phrases[relation] for relation in ledger["relation"]],
+        phrases=[asked[relation] for relation in ledger["relation"]],
         tails=ledger["tail"].to_list(),
         weights=ledger["weight"].to_numpy(),
     )

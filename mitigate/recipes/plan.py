@@ -13,9 +13,11 @@ from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.recipes.start import Start, find_start
 from mitigate.relations import Relation, comet_relations
 from mitigate.store import LabelStore, as_parquet, digest_of
 from mitigate.targets import choose_targets
+from mitigate.train import launch
 from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
 
@@ -31,7 +33,7 @@ class Plan:
     relations: list[Relation]
     scorers: list[Scorer]
     cache: LabelStore
-    start: Path  # the folder of the model that training starts from
+    start: Start  # the model that is trained, or probed as it is
     source: str  # the hash of the corpus and the targets
 
     @property
@@ -45,9 +47,10 @@ def make_plan(config: DictConfig) -> Plan:
     policy = build(config.policy)
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
+    launch.count_devices(config.trainer.accelerator, plain(config.trainer.devices))
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
-    start = build(config.model.folder)
+    start = find_start(config, policy)
     scorers = [build_scorer(config.score, role) for role in ROLES]
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")

@@ -35,14 +35,15 @@ def report(
             ledger=rows,
             stages=[page.Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan, generator),
-            notices=[*plan.corpus.notices, *measures.notices(metrics, probed, plan.targets)],
+            notices=[*_as_it_is(plan), *plan.corpus.notices, *measures.notices(metrics, probed, plan.targets)],
         )
         page.write(job.folder / "report.html", about)
         gallery.save(about.pictures, job.folder / "plots")
         for name, frame in _tables(about, rows).items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
-        card.write(job.folder / "model", _card(plan, job, metrics, rows, about.notices))
+        if plan.config.train:
+            card.write(job.folder / "model", _card(plan, job, metrics, rows, about.notices))
         _record(job, plan, metrics, probed)
         return {"notices": list(about.notices)}
 
@@ -60,6 +61,11 @@ def report(
             say(f"  note: {notice}")
         say(f"  report      {job.folder / 'report.html'}")
     return result
+
+
+def _as_it_is(plan: Plan) -> list[str]:
+    """What is to be said of a model that was not trained here."""
+    return [] if plan.config.train else ["The model was probed as it is: neither corpus nor policy had a part in it."]
 
 
 def _facts(job: Job, plan: Plan, generator: Result) -> dict[str, Any]:
@@ -111,5 +117,5 @@ def _record(job: Job, plan: Plan, metrics: dict[str, Any], statements: pl.DataFr
     origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
     if settings.statements or not data.own_texts:
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if settings.model:
+    if settings.model and plan.config.train:
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", origin | {"metrics": metrics})

@@ -1,0 +1,42 @@
+"""What the probe knows of a generator."""
+
+from collections.abc import Sequence
+from typing import Protocol, Self
+
+from torch import Tensor
+
+from models.beam import Beam
+
+
+class Generator(Protocol):
+    """Says tails: a COMeT, or any language model that is asked as one. Both are modules of torch."""
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The tokens it is asked with."""
+        ...
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens of tails, with their end."""
+        ...
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        ...
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first."""
+        ...
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+        ...
+
+    def bfloat16(self) -> Self:
+        """Itself, from now on in bfloat16."""
+        ...
+
+    def to(self, device: str) -> Self:
+        """Itself, from now on at work on a device."""
+        ...
