@@ -1,14 +1,15 @@
 """The probe's grid: order, parts, resuming; the beams themselves are held in test_beam.py."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.probe import comet as probing
-from mitigate.probe.comet import probe
+from mitigate.probe import grid
+from mitigate.probe.comet import find_devices, probe
 from mitigate.store import PartFolder
 from mitigate.triples import PROBED
 from models.beam import beam_search
@@ -57,7 +58,7 @@ def comet() -> Comet:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "PART", 4)
+    monkeypatch.setattr(grid, "PART", 4)
 
 
 def test_rows_stand_in_the_order_of_the_grid(comet: Comet) -> None:
@@ -99,6 +100,46 @@ def test_parts_of_a_run_folder(comet: Comet, tmp_path) -> None:
     parts = PartFolder(tmp_path / "parts")
     probe(comet, TARGETS, RELATIONS, parts=parts, beams=2, top=1, max_length=2)
     assert pl.concat(list(parts)).schema == pl.Schema(PROBED)
+
+
+@pytest.fixture
+def many() -> dict[str, object]:
+    """Two parts of the usual size, which processes of their own know."""
+    targets = TARGETS[[0, 1, 2] * 8]
+    return {"targets": targets, "relations": RELATIONS * 8, "beams": 2, "top": 2, "max_length": 2}
+
+
+def test_two_processes_answer_as_one(comet: Comet, many: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what two leave undone, one completes."""
+    monkeypatch.undo()
+    alone, shared = PartFolder(tmp_path / "alone"), PartFolder(tmp_path / "shared")
+    probe(comet, parts=alone, **many)
+    probe(comet, parts=shared, devices=["cpu", "cpu"], **many)
+    files = sorted(path.name for path in (tmp_path / "alone").iterdir())
+    assert len(files) == 2
+    for name in files:
+        assert (tmp_path / "shared" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+    (tmp_path / "shared" / files[0]).unlink()
+    probe(comet, parts=shared, **many)
+    assert pl.concat(list(shared)).equals(pl.concat(list(alone)))
+
+
+class FullDisk(PartFolder):
+    def save(self, number: int, frame: pl.DataFrame) -> None:
+        raise MitigateError("the disk is full")
+
+
+def test_a_fault_in_a_process_is_told_here(comet: Comet, many: dict, tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match="the disk is full"):
+        probe(comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
+
+
+def test_devices_are_found_or_named() -> None:
+    assert find_devices("cpu", 3) == ["cpu"] * 3
+    with pytest.raises(MitigateError, match="unknown probe.device 'tpu'; allowed: auto, cpu, cuda"):
+        find_devices("tpu", 1)
+    with pytest.raises(MitigateError, match="probe.processes=0 must be at least 1"):
+        find_devices("cpu", 0)
 
 
 def test_bf16_leaves_the_generator_as_it_was(comet: Comet) -> None:

@@ -1,52 +1,71 @@
-import os
-import subprocess
-import sys
+"""Training in several processes: the numbers of one, a checkpoint to go on from, and one process that writes."""
+
+import json
+import re
 from pathlib import Path
 
+import pytest
 import torch
-
-TESTS = Path(__file__).parent
-CODE = """
-import os, sys
-from pathlib import Path
-import torch
-from mitigate.train.comet import Settings, fit
-sys.path.insert(0, {tests!r})
+from command import SMALL, apart
 from test_train_comet import EXAMPLES, small_comet
-comet = small_comet()
-for module in comet.modules():
-    module.p = 0.0  # no dropout: two processes draw other random numbers than one
-comet.decoder.config.__dict__["dropout"] = 0.0
-settings = Settings(max_steps=15, max_epochs=9, batch_size=8, lr=1e-2, precision="32-true")
-count = int(os.environ.get("WORLD_SIZE", "1"))
-how = {{"accelerator": "cpu", "devices": count, "strategy": "ddp" if count > 1 else "auto"}}
-fitted = fit(comet, EXAMPLES, settings, Path.cwd(), fingerprint="one", **how)
-if os.environ.get("RANK", "0") == "0":
-    torch.save((fitted.train_loss, comet.state_dict()), f"{{count}}.pt")
-"""
+
+from mitigate.errors import MitigateError
+from mitigate.train import comet as training
+from mitigate.train import launch
+from mitigate.train.comet import Settings
+from models.comet import Comet
+
+SETTINGS = Settings(max_steps=15, max_epochs=9, batch_size=8, lr=1e-2, precision="32-true", checkpoint_every=1e-9)
 
 
-def run(folder: Path, *launcher: str) -> None:
-    code = folder / "train.py"
-    code.write_text(CODE.format(tests=str(TESTS)))
-    surroundings = {**os.environ, "PYTHONPATH": str(TESTS.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, *launcher, str(code)],
-        cwd=folder,
-        env=surroundings,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+class StoppedError(Exception):
+    pass
+
+
+def calm_comet() -> Comet:
+    """Without dropout: two processes draw other random numbers than one."""
+    comet = small_comet()
+    for module in comet.modules():
+        module.p = 0.0  # type: ignore[assignment]
+    comet.decoder.config.__dict__["dropout"] = 0.0
+    return comet
 
 
 def test_two_processes_train_as_one(tmp_path: Path) -> None:
-    """Each takes half of every batch; only the order of additions differs."""
-    run(tmp_path)
-    run(tmp_path, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
-    one_loss, one = torch.load(tmp_path / "1.pt")
-    two_loss, two = torch.load(tmp_path / "2.pt")
-    torch.testing.assert_close(two_loss, one_loss, atol=1e-4, rtol=0)
-    torch.testing.assert_close(two, one, atol=1e-3, rtol=0)
-    assert (one["decoder.words.weight"] - two["decoder.words.weight"]).abs().max() < 1e-5
+    """Each takes half of every batch; only the order of additions differs. Stopped in the middle of ddp, fsdp goes on
+    from the checkpoint, which is that of the step before."""
+    how = {"fingerprint": "one", "dev": EXAMPLES, "accelerator": "cpu"}
+    one = calm_comet()
+    expected = training.fit(one, EXAMPLES, SETTINGS, tmp_path / "one", **how)
+    how |= {"folder": tmp_path / "two", "devices": 2}
+
+    def stop(values: dict[str, float], step: int) -> None:
+        if step == 8:  # where the third epoch ends
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        launch.fit(calm_comet(), EXAMPLES, SETTINGS, strategy="ddp", log=stop, **how)
+    stopped_at = torch.load(tmp_path / "two" / "last.ckpt", weights_only=True)["global_step"]
+    assert 7 <= stopped_at < 15
+    told: list[int] = []
+    two = calm_comet()
+    fitted = launch.fit(two, EXAMPLES, SETTINGS, strategy="fsdp", log=lambda _, step: told.append(step), **how)
+    assert stopped_at < told[0] < told[-1] == 15
+    assert fitted.train_loss == pytest.approx(expected.train_loss, abs=1e-4)
+    assert fitted.dev_perplexity == pytest.approx(expected.dev_perplexity, rel=1e-4)
+    torch.testing.assert_close(two.state_dict(), one.state_dict(), atol=1e-3, rtol=0)
+    assert (two.decoder.words.weight - one.decoder.words.weight).abs().max() < 1e-5
+
+
+def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
+    done = apart("trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu", f"paths.outputs={tmp_path}", *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("run folder") == 1
+    (folder,) = tmp_path.iterdir()
+    assert len(list((folder / "wandb").glob("offline-run-*"))) == 1
+    assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
+
+
+def test_devices_that_are_not_there_are_named() -> None:
+    with pytest.raises(MitigateError, match=re.escape("trainer.accelerator=cpu with trainer.devices=[0, 1]: ")):
+        launch.count_devices("cpu", [0, 1])

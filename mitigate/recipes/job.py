@@ -26,7 +26,8 @@ SURROUNDINGS = {
     "recipe": ("run",),
     "data": ("root", "path", "runs", "output", "load", "missing"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
-    "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
+    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
+    "probe": ("processes", "device"),
 }
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 
