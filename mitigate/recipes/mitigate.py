@@ -13,6 +13,7 @@ from mitigate import relations as relation_room
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.probe import comet as probing
+from mitigate.probe import grid
 from mitigate.probe import likelihood as judging
 from mitigate.probe.generator import Generator
 from mitigate.recipes import measures, reporting
@@ -142,7 +143,8 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
 
     def compute(fingerprint: str) -> pl.DataFrame:
         parts = PartFolder(job.folder / "parts" / fingerprint[:16])
-        probing.probe(_generator(job, plan), plan.targets, phrases, parts=parts, **search)
+        devices = probing.find_devices(settings["device"], settings["processes"])
+        probing.probe(_generator(job, plan), plan.targets, phrases, parts=parts, devices=devices, **search)
         probed = pl.concat(list(parts))
         shutil.rmtree(job.folder / "parts")
         return probed
@@ -152,7 +154,7 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
         compute,
         needs=[generator.digest, digest_of(as_parquet(plan.targets)), str(phrases)],
         settings=search,
-        code=(probing, plan.start.code, *SEARCH, *NETWORK),
+        code=(probing, grid, plan.start.code, *SEARCH, *NETWORK),
     )
 
 

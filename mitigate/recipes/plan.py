@@ -11,6 +11,7 @@ from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
+from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.recipes.start import Start, find_start
@@ -48,6 +49,7 @@ def make_plan(config: DictConfig) -> Plan:
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
     launch.count_devices(config.trainer.accelerator, plain(config.trainer.devices))
+    find_devices(config.probe.device, config.probe.processes)
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy)

@@ -35,7 +35,8 @@ class FullySharded(ModelParallelStrategy):
     def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         optimizer = getattr(optimizer, "_optimizer", optimizer)  # Lightning wraps it
         options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-        whole: Any = get_optimizer_state_dict(self._module, optimizer, options=options)["state"]  # {} but in the first
+        found: Any = get_optimizer_state_dict(self._module, optimizer, options=options)
+        whole = found.get("state", {})  # {} but in the first process
         numbered = {number: whole[name] for number, name in enumerate(self._names(optimizer)) if name in whole}
         return {"state": numbered, "param_groups": optimizer.state_dict()["param_groups"]}
 
