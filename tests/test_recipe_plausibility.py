@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from command import apart
-from torch import Tensor
 
 from mitigate.recipes.plausibility_figures import figures, made_wrong
 from mitigate.triples import Labels
@@ -20,12 +18,8 @@ class SameLetter:
 
     relations = ("IsA", "HasA")
 
-    def encode(self, phrases: Sequence[str]) -> list[list[int]]:
-        return [[ord(phrase[0])] for phrase in phrases]
-
-    def __call__(self, heads: Sequence[list[int]], tails: Sequence[list[int]]) -> Tensor:
-        alike = [1.0 if head == tail else -1.0 for head, tail in zip(heads, tails, strict=True)]
-        return torch.tensor(alike)[:, None].repeat(1, 2)
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
+        return np.array([1.0 if head[0] == tail[0] else -1.0 for head, tail in zip(heads, tails, strict=True)])
 
 
 class GoodWords:
@@ -106,7 +100,7 @@ def test_the_recipe_leaves_two_judges_a_card_and_their_figures(tmp_path: Path):
     probed = tmp_path / "earlier"
     probed.mkdir()
     pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(probed / "probe.parquet")
-    settings = ["minilm.rank=2", "minilm.epochs=1", "bilinear.width=8", "bilinear.epochs=2", f"probes=[{probed}]"]
+    settings = ["minilm.rank=2", "minilm.epochs=1", "words.width=8", "words.epochs=2", f"probes=[{probed}]"]
     command = [
         "recipe=plausibility",
         f"data.root={write_data(tmp_path)}",
@@ -118,7 +112,7 @@ def test_the_recipe_leaves_two_judges_a_card_and_their_figures(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
     metrics = json.loads((folder / "metrics.json").read_text())
-    assert {"minilm/test/accuracy", "bilinear/valid/shuffled", "minilm/valid/regard/neutral"} <= set(metrics)
+    assert {"minilm/test/accuracy", "words/valid/shuffled", "minilm/valid/regard/neutral"} <= set(metrics)
     assert "minilm/valid/probe/earlier" in metrics
     card = (folder / "minilm" / "README.md").read_text(encoding="utf-8")
     assert f"| test | {metrics['minilm/test/accuracy']:.1f} |" in card

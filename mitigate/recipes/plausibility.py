@@ -20,13 +20,12 @@ from mitigate.train import batches, checkpoints
 from mitigate.train import plausibility as training
 from mitigate.triples import Scorer
 from models.minilm import locate
-from models.plausibility import bilinear, minilm, pairs
+from models.plausibility import bilinear, phrases, pieces
 from models.plausibility.bilinear import Bilinear
-from models.plausibility.minilm import MiniLMPairs
 
-NETWORKS: dict[str, Any] = {"minilm": MiniLMPairs, "bilinear": Bilinear}
+NETWORKS = ("minilm", "words")
 STAGES = (*NETWORKS, "metrics")
-CODE = (training, batches, checkpoints, pairs)
+CODE = (training, batches, checkpoints, bilinear, phrases, pieces)
 
 
 def run(config: DictConfig) -> float | None:
@@ -45,7 +44,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], scorers: list[Scorer]) -> dict[str, Any]:
-    """The stages in their order; the networks are left in the folders minilm/ and bilinear/ of the run."""
+    """The stages in their order; the networks are left in the folders minilm/ and words/ of the run."""
     learnt = digest_of(as_parquet(triples))
     trained = {
         name: job.stage(
@@ -53,7 +52,7 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
             partial(train, job, name, triples),
             needs=[learnt],
             settings=[job.config.seed, plain(job.config.recipe[name])],
-            code=[*CODE, minilm if name == "minilm" else bilinear],
+            code=CODE,
             leaves=[f"{name}/model.safetensors", f"{name}/config.json"],
         )
         for name in NETWORKS
@@ -63,8 +62,8 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
     def measure(_: str) -> dict[str, Any]:
         cache = LabelStore(Path(job.config.paths.cache) / "labels")
         found: dict[str, Any] = {}
-        for name, network in NETWORKS.items():
-            judge = network.load(job.folder / name, locate())
+        for name in NETWORKS:
+            judge = Bilinear.load(job.folder / name, locate())
             figures = plausibility_figures.figures(judge, triples, probes, scorers, cache)
             found |= {f"{name}/{key}": value for key, value in (facts[name] | figures).items()}
         return found
@@ -80,7 +79,7 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
         job.tracking.summarise(metrics)
         write(job.folder / "minilm" / "README.md", plausibility_card.render(metrics, job.config.seed))
         job.tracking.artifact("plausibility", "model", job.folder / "minilm", metrics)
-        say(plausibility_figures.table(metrics, list(NETWORKS)))
+        say(plausibility_figures.table(metrics, NETWORKS))
     return metrics
 
 
@@ -90,7 +89,7 @@ def train(job: Job, name: str, triples: pl.DataFrame, fingerprint: str) -> dict[
     shape = {key: settings.pop(key) for key in ("rank", "width", "dropout") if key in settings}
     learnt = triples.filter(split="train")
     training.seed(job.config.seed)
-    network = NETWORKS[name](locate(), sorted(learnt["relation"].unique()), **shape)
+    network = Bilinear(locate(), sorted(learnt["relation"].unique()), name, **shape)
     fitted = training.fit(
         network,
         training.Known(learnt, network.relations),
@@ -100,7 +99,7 @@ def train(job: Job, name: str, triples: pl.DataFrame, fingerprint: str) -> dict[
         log=partial(job.tracking.log, stage=name),
     )
     dev = triples.filter(split="dev")
-    scores = plausibility_figures.logits(network, dev)
+    scores = network.logits(*plausibility_figures.parts(dev))
     network.shift(-best_threshold(scores, dev["valid"].to_numpy()))
     network.save(job.folder / name)
     (job.folder / "checkpoints" / name / "last.ckpt").unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 ones better."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -11,14 +11,21 @@ from mitigate.measure.quality import accuracy, valid_share
 from mitigate.score.labels import with_labels
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
-from models.plausibility.pairs import PairNetwork, judge
 
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # how the figures call the splits
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
 
 
+class Judge(Protocol):
+    """What is measured."""
+
+    relations: tuple[str, ...]
+
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
+
+
 def figures(
-    network: PairNetwork,
+    network: Judge,
     triples: pl.DataFrame,
     probes: Mapping[str, pl.DataFrame],
     scorers: Sequence[Scorer],
@@ -59,7 +66,7 @@ def made_wrong(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def by_polarity(
-    network: PairNetwork, true: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
+    network: Judge, true: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
 ) -> dict[str, float | int | None]:
     """The share of true triples judged valid, by how each scorer labels them with the relation's phrase neutralised:
     alike, if the judge does not simply prefer neutral statements; and of those about a target."""
@@ -77,14 +84,14 @@ def by_polarity(
     return shares | {f"triples/{name}": part.height for name, part in parts.items()}
 
 
-def judgements(network: PairNetwork, triples: pl.DataFrame) -> pl.Series:
+def judgements(network: Judge, triples: pl.DataFrame) -> pl.Series:
     """Whether each triple is judged valid."""
-    return pl.Series(logits(network, triples) > 0)
+    return pl.Series(network.logits(*parts(triples)) > 0)
 
 
-def logits(network: PairNetwork, triples: pl.DataFrame) -> np.ndarray:
-    """The network's logits of triples (head, relation, tail), (n,)."""
-    return judge(network, *(triples[column].to_list() for column in ("head", "relation", "tail")))
+def parts(triples: pl.DataFrame) -> list[list[str]]:
+    """Heads, relations and tails."""
+    return [triples[column].to_list() for column in ("head", "relation", "tail")]
 
 
 def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -1,8 +1,9 @@
-"""Teaches a network of models.plausibility which relations hold between two phrases: true triples against the same
-with their head, their relation or their tail put in by chance, as in the labelled triples of Li et al. (2016).
+"""Teaches a network of models.plausibility which triples hold: true ones against the same with another head, relation
+or tail, a third each, as in the labelled triples of Li et al. (2016).
 
-What is put in is drawn as often as it occurs in training, which is how the false triples of dev and test were made:
-a third of them differs in each part. A corruption that is itself a training triple does not count."""
+Other heads and tails are those of all other triples in the batch, so that a phrase is read once and seen in many wrong
+places, and each as often as it occurs in training. Other relations are all of them, each by its share in training. What
+is itself a training triple never counts as wrong."""
 
 import math
 import time
@@ -22,7 +23,7 @@ from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
 from mitigate.train.comet import interruptible, native_precision, quiet
 from mitigate.train.memory import keep_freed_memory
-from models.plausibility.pairs import in_batches
+from models.plausibility.bilinear import Bilinear
 
 Log = Callable[[dict[str, float], int], None]
 LOG_EVERY = 20  # steps
@@ -33,7 +34,7 @@ class Settings:
     """How to train."""
 
     epochs: int
-    batch_size: int  # of true triples; with corruptions three times as many pairs are read
+    batch_size: int
     learning_rate: float  # reached after the warmup, then falling to 0 along a line
     weight_decay: float = 0.01  # of matrices
     warmup: float = 0.06  # of all steps
@@ -62,29 +63,29 @@ class Known:
         self.relations = np.array([column[relation] for relation in triples["relation"]])
         self.tails = np.array([number[tail] for tail in triples["tail"]])
         self.share = np.bincount(self.relations, minlength=len(column)) / len(self.relations)  # (relations,)
-        self._held: dict[tuple[int, int], list[int]] = {}
-        for head, relation, tail in zip(self.heads, self.relations, self.tails, strict=True):
-            self._held.setdefault((head, tail), []).append(relation)
+        self._keys = np.unique(self._key(self.heads, self.relations, self.tails))
 
-    def holds(self, heads: np.ndarray, tails: np.ndarray) -> np.ndarray:
-        """Which relations are known to hold between heads and tails, (n, relations) bool."""
-        found = np.zeros((len(heads), len(self.share)), dtype=bool)
-        for i, pair in enumerate(zip(heads, tails, strict=True)):
-            found[i, self._held.get(pair, [])] = True
-        return found
+    def holds(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
+        """Which triples are known to hold, bool, of the shape that the three have together."""
+        keys = self._key(heads, relations, tails)
+        places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+        return self._keys[places] == keys
+
+    def _key(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
+        return (heads * len(self.share) + relations) * len(self.phrases) + tails
 
 
 class PlausibilityTraining(lightning.LightningModule):
     """The loss of a batch, and the optimizer."""
 
-    def __init__(self, network: Any, known: Known, settings: Settings) -> None:
+    def __init__(self, network: Bilinear, known: Known, settings: Settings) -> None:
         super().__init__()
         self.network = network
         self.known = known
         self.settings = settings
-        self.pieces = network.encode(known.phrases)
-        lengths = np.array([len(pieces) for pieces in self.pieces])
-        self.batches = Batches(lengths[known.heads] + lengths[known.tails], settings.batch_size, settings.seed)
+        self.pieces = network.phrases.encode(known.phrases)
+        # Of no length: phrases of a batch that are all long, or all short, would be each other's only wrong answers.
+        self.batches = Batches(np.zeros(len(known.heads)), settings.batch_size, settings.seed)
         self.steps = math.ceil(settings.epochs * len(known.heads) / settings.batch_size)
 
     def train_dataloader(self) -> "Steps":
@@ -98,18 +99,25 @@ class PlausibilityTraining(lightning.LightningModule):
         torch.manual_seed(int(np.random.SeedSequence([self.settings.seed, step]).generate_state(1)[0]))
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
-        """The mean over the batch of -log p(true) - (sum over the three corruptions of log(1 - p)) / 3.
-
-        The corrupted relation is not drawn: the network answers for all, so each counts by its share."""
-        known, chance = self.known, np.random.default_rng([self.settings.seed, 2, self.global_step])
+        """The mean over the batch of -log p(true) - (sum over head, relation, tail of log(1 - p(other))) / 3."""
+        known = self.known
         heads, relations, tails = known.heads[batch], known.relations[batch], known.tails[batch]
-        drawn = chance.integers(len(known.heads), size=(2, len(batch)))
-        first = np.concatenate([heads, known.heads[drawn[0]], heads])
-        second = np.concatenate([tails, tails, known.tails[drawn[1]]])
-        logits = in_batches(self.network, [self.pieces[i] for i in first], [self.pieces[i] for i in second]).float()
-        wrong = torch.tensor(false_weights(known.holds(first, second), relations, known.share)).to(logits)
-        right = logits[torch.arange(len(batch)), torch.tensor(relations)]
-        return (softplus(-right).sum() + (wrong * softplus(logits)).sum() / 3) / len(batch)
+        read, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
+        vectors = self.network.vectors([self.pieces[phrase] for phrase in read])
+        first, second = vectors[torch.tensor(places)].chunk(2)  # (batch, width) each
+        matrices = self.network.matrices
+        own = matrices[torch.tensor(relations)]  # (batch, width, width)
+        by_tail = torch.einsum("ni,nij->nj", first, own) @ second.T  # (batch, batch): row's head, column's tail
+        by_head = torch.einsum("nij,nj->ni", own, second) @ first.T  # row's tail, column's head
+        by_relation = torch.einsum("ni,rij,nj->nr", first, matrices, second)
+        column = np.arange(len(matrices))
+        others = (
+            (by_tail, ~known.holds(heads[:, None], relations[:, None], tails), np.ones(len(batch))),
+            (by_head, ~known.holds(heads, relations[:, None], tails[:, None]), np.ones(len(batch))),
+            (by_relation, ~known.holds(heads[:, None], column, tails[:, None]), known.share),
+        )
+        wrong = sum(mean_by(softplus(logits.float()), false * share) for logits, false, share in others)
+        return (softplus(-by_tail.diagonal().float()) + wrong / 3).mean()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
@@ -128,16 +136,10 @@ def seed(number: int) -> None:
     lightning.seed_everything(number, verbose=False)
 
 
-def false_weights(holds: np.ndarray, relations: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """How much each relation counts as false, (3n, relations) float32, between the pairs of n true triples (by their
-    share in training), those with another head and those with another tail (the triple's own relation: 1). What is
-    known to hold counts nothing."""
-    size = len(relations)
-    weights = np.zeros(holds.shape, dtype=np.float32)
-    weights[:size] = share
-    weights[np.arange(size, 3 * size), np.tile(relations, 2)] = 1
-    weights[holds] = 0
-    return weights
+def mean_by(values: Tensor, weights: np.ndarray) -> Tensor:
+    """The weighted mean of each row, (n,); 0 for a row without weight."""
+    scaled = weights / np.maximum(weights.sum(1, keepdims=True), 1e-12)
+    return (values * torch.tensor(scaled).to(values)).sum(1)
 
 
 class Steps:
@@ -179,7 +181,7 @@ class Progress(lightning.Callback):
 
 
 def fit(
-    network: Any,
+    network: Bilinear,
     known: Known,
     settings: Settings,
     folder: Path,

@@ -1,5 +1,4 @@
-"""Networks that judge triples: of a head and a tail, two phrases, which relations hold between them.
+"""Networks that judge triples: a phrase becomes a vector, and a relation is a matrix between two phrases.
 
-Each has `relations`, the names of what it judges; `encode(phrases)`, each phrase's word pieces; and, called with the
-pieces of n heads and of n tails, gives (n, relations) logits. All relations at once, because that costs nothing beside
-reading the pair, and because the phrase of a relation does not tell it from all others: "requires" words two."""
+A phrase encoder has `encode(phrases)`, each phrase's word pieces, and, called with the pieces of n phrases, gives
+(n, width). There are two: the mean of words' vectors, as in Bilinear AVG of Li et al. (2016), and all-MiniLM-L6-v2."""

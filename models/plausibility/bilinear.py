@@ -1,70 +1,96 @@
-"""Bilinear AVG of Li et al. (2016), "Commonsense Knowledge Base Completion": a phrase is the mean of its words'
-vectors through a tanh layer, and a relation is a matrix between two phrases.
+"""A relation as a matrix between the vectors of two phrases: the bilinear model of Li et al. (2016), "Commonsense
+Knowledge Base Completion"."""
 
-Words are MiniLM's word pieces, and their vectors start as MiniLM's, where the paper's started from vectors trained on
-the sentences of Open Mind Common Sense."""
-
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
-from models.plausibility.pairs import Pieces, encode, read_tokenizer
+from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
+from models.plausibility.pieces import Pieces
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-WORDS = "embeddings.word_embeddings.weight"
-SPREAD = 0.3  # standard deviation of the numbers of words' vectors: MiniLM's own, .05, leave tanh without a curve
+ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}
 
 
 class Bilinear(nn.Module):
-    """Logits of `relations` between phrases whose vectors have `width` numbers; `dropout` is of words' vectors."""
+    """Logits of relations between phrases, read as ENCODERS[phrases] of such a shape (width, and dropout or rank)."""
 
-    def __init__(self, encoder_folder: Path, relations: Sequence[str], width: int, dropout: float = 0.0) -> None:
+    def __init__(self, encoder_folder: Path, relations: Sequence[str], phrases: str, width: int, **shape: Any) -> None:
         super().__init__()
+        self.facts = {
+            "relations": list(relations),
+            "phrases": phrases,
+            "width": width,
+            **shape,
+            "encoder_sha256": hashlib.sha256((encoder_folder / WEIGHTS).read_bytes()).hexdigest(),
+        }
         self.relations = tuple(relations)
-        self.tokenizer = read_tokenizer(encoder_folder)
-        with safe_open(encoder_folder / WEIGHTS, "pt") as file:
-            vectors = file.get_tensor(WORDS)
-        self.words = nn.EmbeddingBag.from_pretrained(SPREAD * vectors / vectors.std(), freeze=False, mode="mean")
-        self.dropout = nn.Dropout(dropout)
-        self.phrase = nn.Linear(vectors.shape[1], width)
-        # A phrase's vector has a 1 behind it, so that a matrix can also like or dislike heads and tails as such.
+        self.phrases = ENCODERS[phrases](encoder_folder, width, **shape)
+        # A phrase's vector has a 1 behind it, so that a relation can also like heads or tails as such.
         self.matrices = nn.Parameter(torch.randn(len(relations), width + 1, width + 1) / width)
 
-    def forward(self, heads: Sequence[Pieces], tails: Sequence[Pieces]) -> Tensor:
-        """Logits (n, relations)."""
-        return torch.einsum("ni,rij,nj->nr", self.vectors(heads), self.matrices, self.vectors(tails))
-
     def vectors(self, phrases: Sequence[Pieces]) -> Tensor:
-        """Of n phrases, (n, width + 1)."""
-        lengths = torch.tensor([len(pieces) for pieces in phrases])
-        together = torch.tensor([piece for pieces in phrases for piece in pieces])
-        means = self.words(together, lengths.cumsum(0) - lengths)
-        return nn.functional.pad(torch.tanh(self.phrase(self.dropout(means))), (0, 1), value=1.0)
+        """Of n phrases as word pieces, (n, width + 1) float32."""
+        return nn.functional.pad(self.phrases(phrases).float(), (0, 1), value=1.0)
 
-    def encode(self, phrases: Sequence[str]) -> list[list[int]]:
-        """Each phrase's word pieces."""
-        return encode(self.tokenizer, phrases)
+    @torch.inference_mode()
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
+        """Of n triples, (n,) float32: above 0 is valid. Each distinct phrase is read once.
+
+        Raises ValueError for a relation that was not in training."""
+        if unknown := sorted(set(relations) - set(self.relations)):
+            raise ValueError(f"relations {', '.join(unknown)} are not judged; known are {', '.join(self.relations)}")
+        found = np.zeros(len(relations), dtype=np.float32)
+        if not len(relations):
+            return found
+        distinct = list(dict.fromkeys([*heads, *tails]))
+        place = {phrase: i for i, phrase in enumerate(distinct)}
+        vectors = self.vectors(self.phrases.encode(distinct))
+        first, second = (vectors[[place[phrase] for phrase in phrases]] for phrases in (heads, tails))
+        named = np.array(relations)
+        for relation, matrix in zip(self.relations, self.matrices.float(), strict=True):
+            rows = np.flatnonzero(named == relation)
+            found[rows] = (first[rows] @ matrix * second[rows]).sum(1).numpy()
+        return found
 
     @torch.no_grad()
     def shift(self, by: float) -> None:
         """Adds so much to all logits."""
         self.matrices[:, -1, -1] += by
 
+    def trained(self) -> dict[str, Tensor]:
+        """What differs from the encoder: the tensors a folder holds."""
+        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
+
     def save(self, folder: Path) -> None:
-        """Writes all weights in half precision and what loading needs to know."""
+        """Writes the trained tensors in half precision and what loading needs to know."""
         folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: value.half() for name, value in self.state_dict().items()}, folder / WEIGHTS)
-        facts = {"relations": self.relations, "width": self.phrase.out_features}
-        (folder / CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
+        save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
+        (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")
 
     @classmethod
-    def load(cls, folder: Path, encoder_folder: Path) -> "Bilinear":
-        """The network of a folder; the encoder's tokenizer is needed still."""
-        network = cls(encoder_folder, **json.loads((folder / CONFIG).read_text()))
-        network.load_state_dict(load_file(folder / WEIGHTS))
+    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
+        """The network of a folder, its change merged into the encoder.
+
+        Raises ValueError when the folder was trained on another encoder."""
+        facts = json.loads((folder / CONFIG).read_text())
+        trained_on = facts.pop("encoder_sha256")
+        network = cls(encoder_folder, **facts)
+        if trained_on != network.facts["encoder_sha256"]:
+            raise ValueError(
+                f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"
+            )
+        network.load_state_dict(load_file(folder / WEIGHTS), strict=False)
+        for layer in list(network.modules()):
+            if parametrize.is_parametrized(layer):
+                parametrize.remove_parametrizations(layer, "weight")
+        network.phrases.to(dtype)
         return network.eval()

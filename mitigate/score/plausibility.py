@@ -1,0 +1,50 @@
+"""Plausibility: how likely a triple is to be valid, by the network that `recipe=plausibility` trains on ConceptNet.
+
+A triple is judged as it is, unmasked. What a network has learnt is what ConceptNet's contributors took for granted
+about the world, and about people: valid is not true, and not fair."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from mitigate.score.labels import label_column
+from mitigate.score.regard import fingerprint, native_dtype
+from mitigate.triples import LabelCache, Labels
+from models.minilm import locate
+from models.plausibility import bilinear, phrases, pieces
+from models.plausibility.bilinear import Bilinear
+from models.regard import batching
+
+SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/minilm")))
+SEPARATOR = "\t"  # between the parts of a triple that is kept in the cache as a text
+
+
+class MiniLMPlausibility:
+    """folder holds the trained change (None: the one that comes with the project), encoder_folder the encoder."""
+
+    name = "plausibility"
+
+    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
+        folder = SHIPPED if folder is None else Path(folder)
+        encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
+        dtype = native_dtype()
+        self._network = Bilinear.load(folder, encoder_folder, dtype)
+        facts = [str(dtype), self._network.facts["encoder_sha256"]]
+        self.fingerprint = fingerprint(folder, facts, code=(bilinear, phrases, pieces, batching))
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        """Of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being valid."""
+        heads, relations, tails = zip(*(text.split(SEPARATOR) for text in texts), strict=True) if texts else ((),) * 3
+        probability = 1 / (1 + np.exp(-self._network.logits(heads, relations, tails)))
+        return Labels((probability > 0.5).astype(np.int8), probability.astype(np.float32))
+
+
+def with_plausibility(triples: pl.DataFrame, scorer: MiniLMPlausibility, cache: LabelCache) -> pl.DataFrame:
+    """The triples (head, relation, tail, and whatever else) with `judged_valid` and `plausibility`, the probability
+    of being valid. Each distinct triple is judged once."""
+    texts = triples.select(pl.concat_str("head", "relation", "tail", separator=SEPARATOR))
+    said = label_column(texts.to_series(), scorer, cache)
+    return triples.with_columns(judged_valid=pl.Series(said.label == 1), plausibility=pl.Series(said.strength))

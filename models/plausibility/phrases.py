@@ -1,0 +1,75 @@
+"""Two ways to make a phrase a vector: the mean of its words, as in Li et al. (2016), and all-MiniLM-L6-v2 with a
+trained low-rank change."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+from transformers import BertConfig, BertModel
+
+from models.plausibility.pieces import PieceReader, Pieces
+from models.regard.batching import pad, token_batches
+from models.regard.minilm import LowRank
+
+WEIGHTS, WORDS = "model.safetensors", "embeddings.word_embeddings.weight"
+SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
+
+
+class MeanOfWords(nn.Module):
+    """The mean of the vectors of a phrase's words through a tanh layer of `width`; `dropout` is of the means.
+
+    Words are MiniLM's word pieces and their vectors start as MiniLM's, where the paper's started from vectors trained
+    on the sentences of Open Mind Common Sense."""
+
+    def __init__(self, encoder_folder: Path, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.encode = PieceReader(encoder_folder)
+        vectors = load_file(encoder_folder / WEIGHTS)[WORDS]
+        self.words = nn.EmbeddingBag.from_pretrained(SPREAD * vectors / vectors.std(), freeze=False, mode="mean")
+        self.dropout = nn.Dropout(dropout)
+        self.project = nn.Linear(vectors.shape[1], width)
+
+    def forward(self, phrases: Sequence[Pieces]) -> Tensor:
+        """Of n phrases, (n, width)."""
+        lengths = torch.tensor([len(pieces) for pieces in phrases])
+        together = torch.tensor([piece for pieces in phrases for piece in pieces])
+        means = self.words(together, lengths.cumsum(0) - lengths)
+        return torch.tanh(self.project(self.dropout(means)))
+
+
+class MiniLMPhrases(nn.Module):
+    """The mean of the encoder's token states through a tanh layer of `width`; `rank` is the width of the change to
+    each of the encoder's weights."""
+
+    def __init__(self, encoder_folder: Path, width: int, rank: int) -> None:
+        super().__init__()
+        self.encode = PieceReader(encoder_folder)
+        self.encoder = BertModel(BertConfig.from_pretrained(encoder_folder), add_pooling_layer=False)
+        stored = load_file(encoder_folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
+        self.encoder.load_state_dict({name: stored[name] for name in self.encoder.state_dict()})
+        self.encoder.set_attn_implementation("eager")  # faster than the fused kernel at so few tokens
+        for name, parameter in self.encoder.named_parameters():
+            parameter.requires_grad = "encoder.layer" in name and parameter.ndim == 1
+        for layer in list(self.encoder.encoder.layer.modules()):
+            if isinstance(layer, nn.Linear):
+                parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank))
+        self.project = nn.Linear(self.encoder.config.hidden_size, width)
+
+    def forward(self, phrases: Sequence[Pieces]) -> Tensor:
+        """Of n phrases, (n, width); those of like length are read together."""
+        batches = list(token_batches([len(pieces) for pieces in phrases]))
+        with parametrize.cached():  # the change is added once for all batches
+            means = torch.cat([self._means([phrases[i] for i in batch]) for batch in batches])
+        order = torch.cat([torch.tensor(batch) for batch in batches])
+        return torch.tanh(self.project(means[torch.argsort(order)]))
+
+    def _means(self, phrases: Sequence[Pieces]) -> Tensor:
+        tokens, mask = pad([[self.encode.start, *pieces, self.encode.end] for pieces in phrases], padding=0)
+        states = self.encoder(input_ids=tokens, attention_mask=mask).last_hidden_state
+        if mask is None:
+            return states.mean(1)
+        shares = (mask / mask.sum(1, keepdim=True)).to(states.dtype)
+        return (states * shares[:, :, None]).sum(1)
