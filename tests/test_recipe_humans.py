@@ -219,7 +219,7 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
 
 def test_what_is_asked_for_must_fit_together(humans, runs: list[str]) -> None:
     for overrides, told in (
-        ((), "recipe=humans: name what to read"),
+        ((), "recipe=humans asks people or reads what they said. Ask: data.runs"),
         (("humans.answers=[a.csv]",), "give both humans.answers=[FILE.csv,...] and humans.survey=DIR"),
         (("humans.sentences=a.txt",), "give both humans.sentences=FILE and humans.bias_labels=FILE"),
         ((f"data.runs=[{runs[0]}]", "humans.sentences=a.txt"), "either ask (data.runs or data.path) or read"),

@@ -28,8 +28,9 @@ from mitigate.verbalise import mask_column
 
 STAGES = ("judged", "labels", "summary", "raters", "differences", "humans", "report")
 WAYS = (
-    "recipe=humans: name what to read (humans.survey=DIR humans.answers=[FILE.csv,...]; humans.sentences=FILE "
-    "humans.bias_labels=FILE; or data.root=DIR for the harms paper's crowd) or whom to ask about (data.runs=[DIR,...])"
+    "recipe=humans asks people or reads what they said. Ask: data.runs=[DIR,...], or data=statements data.path=FILE. "
+    "Read: humans.survey=DIR humans.answers=[FILE.csv,...], or humans.sentences=FILE humans.bias_labels=FILE, or "
+    "data.root=DIR for the harms paper's crowd."
 )
 
 

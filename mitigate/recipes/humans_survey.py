@@ -51,7 +51,7 @@ def run(config: DictConfig) -> None:
         )
         job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
         if not job.run.dry:
-            say_survey(job.folder, survey.facts(), key.table())
+            say_survey(job.folder, survey.facts(), key.table(), config.humans)
         return survey.facts()
 
     source = digest_of(as_parquet(pool))
@@ -95,10 +95,11 @@ def write_survey(folder: Path, key: pl.DataFrame, told: Mapping[str, Any]) -> di
     return {"name": name, "items": asked.height, "raters": told["raters"], "hours": round(hours, 1)}
 
 
-def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame) -> None:
+def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: DictConfig) -> None:
     """What was made and what to do with it, on the terminal."""
-    for source, count in key.group_by("source", maintain_order=True).len().sort("source").rows():
-        say(f"  {count:>7,} statements of {source}")
+    for source, count in key.group_by("source").len().sort("source").rows():
+        fewer = f", no more with humans.top={settings.top}" if count < settings.size else ""
+        say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {facts['items']:>7,} to judge, each once: what several say is asked once")
     say(f"  {facts['raters']} raters each: about {facts['hours']:,.0f} hours of paid work at {SECONDS} s a statement")
     say(f"  hand out    {folder / 'survey'}: survey.html for a browser, statements.csv for a platform")
