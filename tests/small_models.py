@@ -1,8 +1,10 @@
 """Small random models, saved as those of the Hugging Face hub are."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     BertConfig,
@@ -63,7 +65,7 @@ def _save_language_model(folder: Path, model: PreTrainedModel, tokenizer: Tokeni
     return folder
 
 
-def save_gpt1(folder: Path, texts: list[str]) -> Path:
+def save_gpt1(folder: Path, texts: list[str], width: int = 32) -> Path:
     """A small random GPT-1 with a tokenizer of its own, in the files that openai-gpt has on the hub."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -73,9 +75,31 @@ def save_gpt1(folder: Path, texts: list[str]) -> Path:
         vocab_size=400, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
-    shape = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    shape = {"n_embd": width, "n_layer": 2, "n_head": 4, "n_positions": 64}
     OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": "<unk>"}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
     return folder
+
+
+def save_original(file: Path, gpt1: Path, relations: Sequence[str]) -> Path:
+    """A checkpoint of the original COMeT: a small GPT-1 under the original's names, with <START>, <END>, relations as
+    words, and 31 positions."""
+    theirs = OpenAIGPTLMHeadModel.from_pretrained(gpt1).transformer.state_dict()
+    vocab = Tokenizer.from_file(str(gpt1 / "tokenizer.json")).get_vocab()
+    special = ["<START>", "<END>", *(f"<{relation}>" for relation in relations)]
+    words, places = theirs.pop("tokens_embed.weight"), theirs.pop("positions_embed.weight")
+    table = torch.cat([words, torch.randn(len(special), words.shape[1]) * 0.02, places[:31]])
+    state = {"module.transformer.embed.weight": table}
+    for name, tensor in theirs.items():
+        module, parameter = name.rsplit(".", 1)
+        if "ln_" in module:
+            state[f"module.transformer.{module}.{'g' if parameter == 'weight' else 'b'}"] = tensor
+        elif parameter == "weight":
+            state[f"module.transformer.{module}.w"] = tensor[None]  # a convolution, (1, in, out)
+        else:
+            state[f"module.transformer.{module}.b"] = tensor
+    vocab |= {token: len(vocab) + number for number, token in enumerate(special)}
+    torch.save({"epoch": 1, "state_dict": state, "opt": {}, "vocab": vocab}, file)
+    return file
