@@ -20,11 +20,13 @@ def valid_metrics(
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
-            judged.filter(condition).group_by("target", maintain_order=True).agg(100 * pl.col("judged_valid").mean())
+            judged.filter(condition)
+            .group_by("target", maintain_order=True)
+            .agg(share=100 * pl.col("judged_valid").mean())
         )
         bounds: list[float] = [math.nan] * 3
         if table.height:
-            values = table["judged_valid"].to_numpy()[:, None]
+            values = table["share"].to_numpy()[:, None]
             interval = bootstrap.mean(values, cluster_numbers(table, clusters))
             bounds = [float(values.mean()), interval.low.item(), interval.high.item()]
         for side, value in zip(("", "_low", "_high"), bounds, strict=True):

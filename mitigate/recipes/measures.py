@@ -5,14 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure import bootstrap, harms, quality, uncertainty
+from mitigate.measure import bootstrap, harms, quality, uncertainty, validity
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.likelihood import bits_per_char, perplexity
 from mitigate.recipes.plan import Plan
 from mitigate.targets import clusters
 from mitigate.triples import NEUTRAL, OTHER, TEMPLATES, label_columns
 
-CODE = (harms, quality, uncertainty, bootstrap)
+CODE = (harms, quality, validity, uncertainty, bootstrap)
 SCORERS = ("sentiment", "regard")
 PREFIX = {"paper": "", "neutral": "neutral_template/"}
 MANY_SHARED_TAILS = 50.0  # percent; beyond it a generator says much the same of everybody
@@ -37,6 +37,8 @@ def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likeliho
         without = per_target_tables(frequent, plan.targets, settings.empty_targets)
         metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without).items()}
     metrics |= _quality(likelihood)
+    if "judged_valid" in statements.columns:
+        metrics |= validity.valid_metrics(statements, _probed_parts(statements), clusters(), intervals)
     metrics |= _filter(ledger)
     metrics |= harms.counts(tables["sentiment"])
     metrics["distinct_tails"] = quality.distinct_tails(statements)
@@ -97,6 +99,15 @@ def subsets() -> dict[str, pl.Expr]:
         pl.col(label_columns(scorer, "neutral")[0]).is_in([NEUTRAL, OTHER]) for scorer in SCORERS
     )
     return {"all": pl.lit(True), "neutral": neutral, "polar": ~neutral, "target": pl.col("target").is_not_null()}
+
+
+def _probed_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
+    """The probed statements that each share of valid ones is on: all, neutral, polar, of a category, of a relation."""
+    parts = {name: condition for name, condition in subsets().items() if name != "target"}  # all are about one
+    categories = statements["category"].unique(maintain_order=True)
+    relations = statements["relation"].unique(maintain_order=True)
+    parts |= {category: pl.col("category") == category for category in categories}
+    return parts | {f"relation/{relation}": pl.col("relation") == relation for relation in relations}
 
 
 def _quality(likelihood: pl.DataFrame) -> dict[str, Any]:

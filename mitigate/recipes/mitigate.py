@@ -20,6 +20,7 @@ from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.plan import Plan, downloads, make_plan, say_labels
 from mitigate.score import labels as labelling
+from mitigate.score import plausibility as plausibility_scoring
 from mitigate.store import PartFolder, Result, as_parquet, digest_of
 from mitigate.train import batches, checkpoints, launch, memory
 from mitigate.train import comet as training
@@ -27,7 +28,7 @@ from mitigate.verbalise import verbalise
 from models import beam, comet, decoder, encoding, layouts, minilm, packing, top_tokens, tree
 from models.comet import Comet
 
-STAGES = ("score", "ledger", "train", "probe", "statements", "likelihood", "metrics", "report")
+STAGES = ("score", "ledger", "train", "probe", "statements", "validity", "likelihood", "metrics", "report")
 NETWORK = (comet, decoder, encoding, layouts, minilm, packing)
 SEARCH = (beam, top_tokens, tree)
 MODEL_FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
@@ -55,7 +56,8 @@ def run(config: DictConfig) -> float | None:
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
-    metrics = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan))
+    stages = [stage for stage in STAGES if stage != "validity" or plan.plausibility]
+    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan))
     return metrics.get(config.optimized_metric) if metrics else None
 
 
@@ -72,6 +74,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     generator = train(job, plan, ledger)
     probed = probe(job, plan, generator)
     statements = score(job, plan, "statements", probed.digest, probed.table().with_columns(head="target"))
+    statements = validity(job, plan, statements)
     likelihood = judge(job, plan, generator, labelled)
     metrics = job.stage(
         "metrics",
@@ -101,13 +104,27 @@ def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame) 
     return job.stage(stage, compute, needs=[source], settings=settings, code=WORDING)
 
 
+def validity(job: Job, plan: Plan, statements: Result) -> Result:
+    """The probed statements with whether each is judged valid; as they are, if nobody judges."""
+    scorer = plan.plausibility
+    if scorer is None:
+        return statements
+    return job.stage(
+        "validity",
+        lambda _: plausibility_scoring.with_plausibility(statements.table(), scorer, plan.cache),
+        needs=[statements.digest],
+        settings=scorer.fingerprint,
+        code=(plausibility_scoring, labelling),
+    )
+
+
 def train(job: Job, plan: Plan, ledger: Result) -> Result:
     """The generator, retrained on what the ledger keeps; in the run folder as model/. With train=false, as it is."""
     if not plan.config.train:
         facts = {"trained": False, "weights": plan.start.weights}
         return job.stage("train", lambda _: facts, settings=plan.start.identity, code=(plan.start.code,))
     trainer = plain(plan.config.trainer)
-    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy")}
+    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
 
     def compute(fingerprint: str) -> dict[str, Any]:
         rows = ledger.table().filter(pl.col("weight") > 0, "valid")

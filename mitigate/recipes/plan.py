@@ -33,6 +33,7 @@ class Plan:
     targets: pl.DataFrame  # (target, category)
     relations: list[Relation]
     scorers: list[Scorer]
+    plausibility: Scorer | None  # judges what is probed; None: nobody does
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     source: str  # the hash of the corpus and the targets
@@ -54,9 +55,10 @@ def make_plan(config: DictConfig) -> Plan:
     targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy)
     scorers = [build_scorer(config.score, role) for role in ROLES]
+    plausibility = build(config.score.plausibility) if config.score.plausibility else None
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
-    return Plan(config, policy, corpus, targets, relations, scorers, cache, start, source)
+    return Plan(config, policy, corpus, targets, relations, scorers, plausibility, cache, start, source)
 
 
 def downloads(config: DictConfig) -> list[str]:

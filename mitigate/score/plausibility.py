@@ -12,7 +12,7 @@ import polars as pl
 
 from mitigate.score.labels import label_column
 from mitigate.score.regard import fingerprint, native_dtype
-from mitigate.triples import LabelCache, Labels
+from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
 from models.plausibility import bilinear, phrases, pieces
 from models.plausibility.bilinear import Bilinear
@@ -42,7 +42,7 @@ class MiniLMPlausibility:
         return Labels((probability > 0.5).astype(np.int8), probability.astype(np.float32))
 
 
-def with_plausibility(triples: pl.DataFrame, scorer: MiniLMPlausibility, cache: LabelCache) -> pl.DataFrame:
+def with_plausibility(triples: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:
     """The triples (head, relation, tail, and whatever else) with `judged_valid` and `plausibility`, the probability
     of being valid. Each distinct triple is judged once."""
     texts = triples.select(pl.concat_str("head", "relation", "tail", separator=SEPARATOR))

@@ -1,0 +1,63 @@
+"""Plausibility as a scorer of triples: judgements, the cache, and the one that comes with the project."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from mitigate.score.plausibility import MiniLMPlausibility, with_plausibility
+from mitigate.store import LabelStore
+from mitigate.triples import Labels
+from models.minilm import locate
+from models.plausibility.bilinear import Bilinear
+
+
+class ShortTails:
+    """Holds a triple valid when its tail has fewer than five letters; counts what it is asked."""
+
+    name, fingerprint = "plausibility", "f" * 64
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        self.asked += texts
+        sizes = np.array([len(text.split("\t")[2]) for text in texts])
+        return Labels((sizes < 5).astype(np.int8), (1 / (1 + sizes)).astype(np.float32))
+
+
+def test_each_distinct_triple_is_judged_once_and_remembered(tmp_path):
+    triples = pl.DataFrame(
+        {
+            "head": ["a", "a", "a"],
+            "relation": ["IsA", "IsA", "HasA"],
+            "tail": ["bird", "bird", "feather"],
+            "rank": [1, 2, 3],
+        }
+    )
+    scorer, cache = ShortTails(), LabelStore(tmp_path)
+    for _ in range(2):
+        found = with_plausibility(triples, scorer, cache)
+        assert found["judged_valid"].to_list() == [True, True, False]
+        assert found["plausibility"].to_list() == pytest.approx([1 / 5, 1 / 5, 1 / 8])
+        assert found["rank"].to_list() == [1, 2, 3]
+    assert sorted(scorer.asked) == ["a\tHasA\tfeather", "a\tIsA\tbird"]
+
+
+def test_a_network_of_ones_own_gives_its_probabilities(tmp_path):
+    torch.manual_seed(0)
+    network = Bilinear(locate(), ("IsA", "HasA"), "minilm", width=4, rank=2).eval()
+    network.save(tmp_path / "mine")
+    scorer = MiniLMPlausibility(tmp_path / "mine")
+    texts = ["bird\tHasA\tfeather", "bird\tIsA\tstone"]
+    logits = network.logits(["bird", "bird"], ["HasA", "IsA"], ["feather", "stone"])
+    found = scorer(texts)
+    assert found.strength == pytest.approx(1 / (1 + np.exp(-logits)), abs=0.02)
+    assert found.label.tolist() == (logits > 0).astype(int).tolist()
+    assert scorer([]).label.tolist() == []
+    assert scorer.fingerprint == MiniLMPlausibility(tmp_path / "mine").fingerprint
+    network.shift(1)
+    network.save(tmp_path / "mine")
+    assert scorer.fingerprint != MiniLMPlausibility(tmp_path / "mine").fingerprint

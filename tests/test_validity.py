@@ -1,0 +1,30 @@
+"""The share of probed triples that are judged valid."""
+
+import polars as pl
+import pytest
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.validity import valid_metrics
+
+JUDGED = pl.DataFrame(
+    {
+        "target": ["nurse", "nurse", "nurse", "nurse", "lawyer", "lawyer"],
+        "relation": ["IsA", "IsA", "HasA", "HasA", "IsA", "HasA"],
+        "judged_valid": [True, True, True, False, True, False],
+    }
+)
+PARTS = {"all": pl.lit(True), "relation/HasA": pl.col("relation") == "HasA", "one": pl.col("target") == "nurse"}
+
+
+def test_shares_are_means_over_targets():
+    found = valid_metrics(JUDGED, {**PARTS, "none": pl.lit(False)}, {}, Bootstrap(resamples=500))
+    assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
+    assert found["quality/valid/relation/HasA"] == pytest.approx((50 + 0) / 2)
+    assert found["quality/valid/all_low"] < 62.5 < found["quality/valid/all_high"]
+    assert found["quality/valid/one"] == 75
+    assert (found["quality/valid/one_low"], found["quality/valid/none"]) == (None, None)  # one word, and none
+
+
+def test_inflections_are_one_word():
+    found = valid_metrics(JUDGED, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
+    assert found["quality/valid/all_low"] is None
