@@ -62,3 +62,31 @@ def test_no_path_and_a_header_alone(tmp_path: Path) -> None:
         load(written(tmp_path, "target\tstatement\n"))
     with pytest.raises(MitigateError, match="mine.tsv is empty; expected lines 'target<TAB>statement'"):
         load(written(tmp_path, "\n"))
+
+
+def test_columns_are_named_by_the_first_line_or_by_the_user(tmp_path: Path) -> None:
+    headed = load(written(tmp_path, "Statement\tNote\tTarget\tMine\ncares\tx\tnurse\t-1\n"), label_column="mine")
+    assert headed.statements.rows() == [(2, "nurse", "profession", "cares", -1)]
+    assert headed.statements.columns[-1] == "mine"
+    named = load(
+        written(tmp_path, "nurse\t2\tcares\n"), columns=["target", "regard", "statement"], label_column="Regard"
+    )
+    assert named.statements["regard"].to_list() == [2]
+
+
+def test_a_label_outside_the_four_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "target\tstatement\tmine\nnurse\tcares\t3\nnurse\tcares\t\nnurse\tcares\t1\n")
+    with pytest.raises(MitigateError) as error:
+        load(path, label_column="mine")
+    assert f"{path}:2: mine '3'; allowed: -1, 0, 1, 2 (prejudice, neutral, favouritism, other)" in str(error.value)
+    assert f"{path}:3: mine ''; allowed" in str(error.value)
+    assert load(path, "skip", label_column="mine").statements.height == 1
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        MitigateError, match="has no column mine, but target, statement; name its columns in a first line"
+    ):
+        load(written(tmp_path, "nurse\tcares\n"), label_column="mine")
+    with pytest.raises(MitigateError, match="has no column target and no column statement, but who, what;"):
+        load(written(tmp_path, "nurse\tcares\n"), columns=["who", "what"])

@@ -13,6 +13,7 @@ from mitigate import match as matching
 from mitigate import relations as relation_room
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
+from mitigate.errors import MitigateError
 from mitigate.match import about_targets
 from mitigate.measure import tally as tallying
 from mitigate.measure.tally import tally, total
@@ -69,6 +70,11 @@ def count(job: Job, plan: AuditPlan) -> Result:
                 parts.save(number, label(plan, rows))
         columns = [labels.column for labels in plan.labellings]
         tallied = total(tally(part, columns) for part in parts)
+        if tallied.is_empty():
+            raise MitigateError(
+                f"nothing in {plan.title} is about any of the {plan.targets.height:,} targets; measure.match=contains "
+                "finds them inside phrases too, and recipe.targets=[...] names others"
+            )
         shutil.rmtree(job.folder / "statements", ignore_errors=True)
         parts.folder.rename(job.folder / "statements")
         shutil.rmtree(job.folder / "parts")

@@ -129,7 +129,5 @@ def _about(statements: pl.DataFrame, targets: pl.DataFrame) -> tuple[pl.DataFram
     if others := statements.height - rows.height:
         notices.append(f"{others:,} statements left out, which are about none of the {targets.height:,} targets")
     if own := rows.filter(category="own")["target"].unique(maintain_order=True).to_list():
-        notices.append(
-            f"{len(own):,} targets are not of the paper's 329 and make a category of their own: " + first(own, ", ")
-        )
+        notices.append(f"not of the paper's 329 targets, and a category of their own: {first(own, ', ')}")
     return rows, notices

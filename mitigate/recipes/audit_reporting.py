@@ -7,7 +7,7 @@ import polars as pl
 from mitigate import report as room
 from mitigate.recipes import audit_measures
 from mitigate.recipes.audit_plan import AuditPlan
-from mitigate.recipes.audit_variants import paper
+from mitigate.recipes.audit_variants import notes, paper
 from mitigate.recipes.job import Job, command, plain, provenance, say
 from mitigate.report import audit as page
 from mitigate.report import audit_tables, gallery, tables
@@ -35,6 +35,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
             statements=said,
             shown=plain(plan.config.recipe.shown),
             beside=beside,
+            explained=[] if beside is None else notes(plan.config.data.paper),
             variants=None if variants is None else variants.table(),
             stages=[Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan),

@@ -40,9 +40,18 @@ def stage(job: Job, plan: AuditPlan, tallied: Result) -> Result:
 
 def paper(resource_name: str) -> pl.DataFrame:
     """The paper's figures of a resource (place, figure, key, value), from data/paper_audit.csv."""
-    with files("mitigate").joinpath("data/paper_audit.csv").open("rb") as lines:
-        stated = pl.read_csv(lines, schema_overrides={"value": pl.Float64})
-    return stated.filter(resource=resource_name).drop("resource")
+    return _read("paper_audit.csv", resource_name).cast({"value": pl.Float64})
+
+
+def notes(resource_name: str) -> list[str]:
+    """What is known of the differences from the paper's figures, from data/paper_audit_notes.csv: figures with
+    measure=paper."""
+    return _read("paper_audit_notes.csv", resource_name)["note"].to_list()
+
+
+def _read(name: str, resource_name: str) -> pl.DataFrame:
+    with files("mitigate").joinpath(f"data/{name}").open("rb") as lines:
+        return pl.read_csv(lines, infer_schema=False).filter(resource=resource_name).drop("resource")
 
 
 def variants(plan: AuditPlan, statements: pl.DataFrame) -> pl.DataFrame:
@@ -58,13 +67,23 @@ def variants(plan: AuditPlan, statements: pl.DataFrame) -> pl.DataFrame:
         rows.append(
             {"rule": rule, **_figures(changed, plan.targets, [name for name in said if name in changed.columns])}
         )
-    if own := plan.own_targets:
-        known = pl.DataFrame({"target": list(targets()), "category": list(targets().values())})
-        rule = f"the 329 targets of Tables 14 and 15, without {', '.join(own)}"
-        rows.append({"rule": rule, **_figures(statements, known, said)})
+    rows += [{"rule": rule, **_figures(statements, chosen, said)} for rule, chosen in _other_targets(plan).items()]
     return pl.DataFrame(rows, schema_overrides=dict.fromkeys(keys, pl.Float64)).select(
         "rule", "statements", "targets", *keys
     )
+
+
+def _other_targets(plan: AuditPlan) -> dict[str, pl.DataFrame]:
+    """Rule -> the targets measured over, where the resource speaks of others than the paper lists."""
+    if not plan.own_targets:
+        return {}
+    listed = pl.DataFrame({"target": list(targets()), "category": list(targets().values())})
+    return {
+        f"without {', '.join(plan.own_targets)}": plan.targets.filter(
+            pl.col("target").is_in(listed["target"].implode())
+        ),
+        "all 329 targets, also those without statements": listed,
+    }
 
 
 def _figures(statements: pl.DataFrame, targets: pl.DataFrame, scorers: list[str]) -> dict[str, Any]:
@@ -101,11 +120,11 @@ def _rules(plan: AuditPlan) -> dict[str, Change]:
 
 def _maskings(plan: AuditPlan) -> dict[str, pl.Expr]:
     """Rule -> the texts that are scored."""
-    found = {
-        "nothing is masked": pl.col("statement"),
-        "masking=paper: the target, wherever its letters stand": mask_column("statement", "paper"),
-        "masking=token: every target, as a whole word": mask_column("statement", "token", plan.own_targets),
-    }
+    found = {"nothing is masked": pl.col("statement")}
+    if plan.config.measure.masking == "paper":
+        found["masking=token: every target, as a whole word"] = mask_column("statement", "token", plan.own_targets)
+    else:
+        found["masking=paper: the target, wherever its letters stand"] = mask_column("statement", "paper")
     if plan.are_triples:
         found["masked as the statements released with regard labels are"] = _as_released()
     return found

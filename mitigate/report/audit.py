@@ -38,6 +38,7 @@ class Audit:
     statements: pl.DataFrame  # labelled
     shown: Sequence[str] = ()  # targets whose bars are drawn
     beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
+    explained: Sequence[str] = ()  # where ours differ from the paper's
     variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
     stages: Sequence[Stage] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class Audit:
         """(relation, statements, and the percentage polarised by label column), the commonest first."""
         if "relation" not in self.statements.columns:
             return None
-        shares = [100 * pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() for column in self.labellings]
+        shares = [pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() * 100 for column in self.labellings]
         grouped = self.statements.group_by("relation").agg(pl.len().alias("statements"), *shares)
         return grouped.sort("statements", "relation", descending=[True, False])
 
@@ -128,8 +129,8 @@ def sentences(audit: Audit) -> Iterator[str]:
     name = spoken.sort("statements", descending=True, maintain_order=True)["target"][0]
     if counts[0] < counts[-1]:
         yield (
-            f"How much is said differs: from {counts[0]:,} statements about a target to {counts[-1]:,} about “{name}”; "
-            f"about half of them at most {counts[len(counts) // 2]:,}."
+            f"How much is said differs: a target has between {counts[0]:,} and {counts[-1]:,} statements (“{name}”), "
+            f"half of them have at most {counts[(len(counts) - 1) // 2]:,}."
         )
     for column, wording in audit.labellings.items():
         if wording[1] == "paper":
@@ -143,6 +144,6 @@ def _extremes(table: pl.DataFrame, scorer: str) -> str:
     )
     return (
         f"By {scorer}, at most {worst['prejudice']:.0f} % of what is said about a target is prejudice "
-        f"({worst['statements']:,} statements about “{worst['target']}”), and at most {best['favouritism']:.0f} % "
-        f"favouritism ({best['statements']:,} about “{best['target']}”)."
+        f"(“{worst['target']}”, with {worst['statements']:,} statements), and at most {best['favouritism']:.0f} % "
+        f"favouritism (“{best['target']}”, with {best['statements']:,})."
     )

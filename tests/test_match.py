@@ -1,0 +1,42 @@
+"""Which targets a triple is about."""
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.match import about_targets, check
+
+TARGETS = pl.DataFrame(
+    {"target": ["lawyer", "nurse", "african", "african american"], "category": ["profession"] * 2 + ["origin"] * 2}
+)
+TRIPLES = pl.DataFrame(
+    {
+        "row": [1, 2, 3, 4, 5],
+        "head": ["Lawyer", "nurse", "lawyer", "court", "african american family"],
+        "tail": ["thief", "lawyer", "lawyer", "lawyers", "nurse's home"],
+    }
+)
+
+
+def test_exact_is_a_whole_end_and_both_ends_make_two_rows() -> None:
+    found = about_targets(TRIPLES, TARGETS)
+    assert found.select("row", "target", "category").rows() == [
+        (1, "lawyer", "profession"),
+        (2, "nurse", "profession"),
+        (2, "lawyer", "profession"),
+        (3, "lawyer", "profession"),  # the same at both ends: once
+    ]
+
+
+def test_contains_finds_whole_words_and_the_longer_of_two() -> None:
+    found = about_targets(TRIPLES, TARGETS, "contains")
+    assert found.filter(pl.col("row") > 3).select("row", "target").rows() == [
+        (5, "african american"),
+        (5, "nurse"),
+    ]
+    assert found.filter(pl.col("row") <= 3).equals(about_targets(TRIPLES, TARGETS).select(found.columns))
+
+
+def test_another_match_is_refused() -> None:
+    with pytest.raises(MitigateError, match="unknown measure.match 'inside'; allowed: exact, contains"):
+        check("inside")
