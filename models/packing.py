@@ -50,9 +50,9 @@ class PackedCausal:
 
 def pack(texts: Sequence[Sequence[int]], device: torch.device | None = None) -> tuple[Tensor, Tensor]:
     """Tokens (rows,) of all texts in order, and the position (rows,) of each in its text."""
-    tokens = torch.tensor(list(chain.from_iterable(texts)), device=device)
-    positions = torch.cat([torch.arange(len(text), device=device) for text in texts])
-    return tokens, positions
+    tokens = torch.tensor(list(chain.from_iterable(texts)))
+    positions = torch.cat([torch.arange(len(text)) for text in texts])  # there, not in as many steps of a GPU
+    return tokens.to(device), positions.to(device)
 
 
 def fill(rows: Tensor, multiple: int = 32) -> Tensor:

@@ -181,7 +181,8 @@ def judge(job: Job, plan: Plan, generator: Result, labelled: Result) -> Result:
 
     def compute(_: str) -> pl.DataFrame:
         held_out = labelled.table().filter("valid", split="test")
-        model = _generator(job, plan)
+        (device,) = probing.find_devices(plan.config.probe.device, 1)
+        model = _generator(job, plan).to(device)
         scored = judging.likelihood(model, held_out, phrases)
         said = judging.completions(model, held_out, phrases)
         return scored.join(said, on=["head", "relation"], how="left", maintain_order="left")

@@ -11,6 +11,8 @@ from pytorch_lightning.plugins.io import CheckpointIO
 from mitigate.errors import MitigateError
 from mitigate.files import replacing
 
+AGREE_EVERY = 10  # steps, of several processes: to agree is to wait for each other, and for the GPU
+
 
 class CheckpointFile(CheckpointIO):
     """Reads and writes checkpoints under a run's fingerprint, through a temporary file beside them."""
@@ -47,6 +49,8 @@ class SaveRegularly(pl.Callback):
         self.saved = time.monotonic()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.world_size > 1 and trainer.global_step % AGREE_EVERY:
+            return
         due = time.monotonic() - self.saved >= self.seconds
         if trainer.strategy.broadcast(due):  # all processes save together
             trainer.save_checkpoint(self.path)

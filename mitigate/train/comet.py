@@ -19,15 +19,17 @@ from lightning_fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 from tqdm import tqdm
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, one_of
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
 from mitigate.train.memory import keep_freed_memory
 from mitigate.train.sharding import FullySharded
 from models.comet import Comet
+from models.compiled import CompiledNll, send
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
+Compile = Literal["auto"] | bool
 LOG_EVERY = 20  # steps
 
 
@@ -93,9 +95,11 @@ class Fitted(NamedTuple):
 class CometModule(pl.LightningModule):
     """The loss of a batch, and the optimizer."""
 
-    def __init__(self, comet: Comet, examples: Examples, settings: Settings) -> None:
+    def __init__(self, comet: Comet, examples: Examples, settings: Settings, compiled: Compile = False) -> None:
         super().__init__()
         self.comet = comet
+        self.compiled = compiled
+        self.nll = comet.nll
         self.settings = settings
         self.prompts = comet.prompts(examples.heads, examples.phrases)
         self.tails = comet.tails(examples.tails)
@@ -108,6 +112,11 @@ class CometModule(pl.LightningModule):
     def configure_model(self) -> None:
         if isinstance(self.trainer.strategy, FullySharded):
             self.trainer.strategy.shard(self.comet.decoder)
+
+    def on_fit_start(self) -> None:
+        one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
+        if one_gpu if self.compiled == "auto" else self.compiled:
+            self.nll = CompiledNll(self.comet)
 
     def train_dataloader(self) -> "Steps":
         return Steps(self)
@@ -126,10 +135,10 @@ class CometModule(pl.LightningModule):
         sum is divided by the size of a share and not by what this one happens to hold."""
         share = batch[self.global_rank :: self.trainer.world_size]
         tails = [self.tails[i] for i in share]
-        nll = self.comet.nll([self.prompts[i] for i in share], tails)
+        nll = self.nll([self.prompts[i] for i in share], tails)
         lengths = np.array([len(tail) for tail in tails])
         weights = np.repeat(self.weights[share] / lengths, lengths) * self.trainer.world_size / len(batch)
-        return (nll * torch.as_tensor(weights, dtype=nll.dtype, device=nll.device)).sum()
+        return (nll * send(weights.astype(np.float32), nll.device)).sum()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         groups = [
@@ -259,13 +268,15 @@ def fit(
     fingerprint: str,
     dev: Examples | None = None,
     log: Log | None = None,
+    compile: Compile = False,
     **trainer: Any,
 ) -> Fitted:
     """Trains comet in place, going on from folder/last.ckpt if this same training left one there.
 
     fingerprint names the training: whatever changes its result (model, data, settings) must change it. log gets
-    numbers and the step they belong to. trainer is passed on to Lightning: accelerator, devices, strategy. Of several
-    devices this is the part of one process (launch.py starts them); only the first one's comet is then the trained one.
+    numbers and the step they belong to. compile has steps compiled and replayed (models/compiled.py); "auto" does so on
+    one GPU. trainer is passed on to Lightning: accelerator, devices, strategy. Of several devices this is the part of
+    one process (launch.py starts them); only the first one's comet is then the trained one.
 
     Raises MitigateError when there is nothing to learn from, or the checkpoint is of another training."""
     if not len(examples.tails):
@@ -274,9 +285,11 @@ def fit(
         dev = None
     if settings.keep == "best" and dev is None:
         raise MitigateError("trainer: keep='best' needs dev triples; give some, or keep='last'")
+    if compile not in ("auto", True, False):
+        raise one_of("trainer.compile", compile, ("auto", "true", "false"))
     last, best = folder / "last.ckpt", folder / "best.ckpt"
     checkpoints = CheckpointFile(fingerprint)
-    module = CometModule(comet, examples, settings)
+    module = CometModule(comet, examples, settings, compile)
     progress = Progress(module, log)
     watch = DevPerplexity(module, dev, best if settings.keep == "best" else None, log) if dev else None
     saving = SaveRegularly(last, settings.checkpoint_every)  # after the others, whose state it saves

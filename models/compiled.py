@@ -1,0 +1,90 @@
+"""COMeT's loss for a GPU, which would wait for Python most of the time: compiled once, and replayed as a graph.
+
+A graph has fixed shapes. So texts are padded to the right to few lengths, the tails' tokens to few numbers, and one
+recording is made of each pair of these; the packed rows of packing.py would make a new one at every step."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet
+from models.decoder import Decoder
+
+LENGTHS, SAID = 4, 128  # a text's tokens and a batch's tails' tokens are filled up to multiples of these
+
+
+class PaddedCausal:
+    """Attention among the rows of texts of one length: each looks at itself and those before it in its text, or, with
+    a mask (texts, 1, length, length), at what this says. (An `Attention`.)"""
+
+    def __init__(self, texts: int, dropout: float, mask: Tensor | None) -> None:
+        self.texts = texts
+        self.dropout = dropout
+        self.mask = mask
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        query, key, value = (rows.unflatten(0, (self.texts, -1)).transpose(1, 2) for rows in (query, key, value))
+        mixed = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=self.mask, dropout_p=self.dropout, is_causal=self.mask is None
+        )  # (texts, heads, length, head_width)
+        return mixed.transpose(1, 2).flatten(0, 1)
+
+
+class CompiledNll:
+    """Comet.nll, the same numbers but for rounding."""
+
+    def __init__(self, comet: Comet) -> None:
+        self.comet = comet
+        self.compiled = torch.compile(_nll, mode="reduce-overhead")
+
+    def __call__(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        decoder, unseen = self.comet.decoder, self.comet.unseen
+        texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
+        tokens = np.zeros((len(texts), _filled(max(map(len, texts)), LENGTHS)), dtype=np.int64)
+        seen = np.ones_like(tokens, dtype=bool)
+        for row, text in enumerate(texts):
+            tokens[row, : len(text)] = text
+        if unseen is not None:
+            seen[:, : HEAD_TOKENS + RELATION_TOKENS] = tokens[:, : HEAD_TOKENS + RELATION_TOKENS] != unseen
+        said = np.concatenate(tails)
+        places = np.concatenate(
+            [
+                row * tokens.shape[1] + np.arange(len(text) - len(tail), len(text))
+                for row, (text, tail) in enumerate(zip(texts, tails, strict=True))
+            ]
+        )
+        filling = (0, -len(said) % SAID)
+        sent = [tokens, np.pad(places, filling), np.pad(said, filling), *([] if unseen is None else [seen])]
+        tensors = [send(array, decoder.words.weight.device) for array in sent]
+        torch._dynamo.maybe_mark_dynamic(tensors[0], 1)  # one compilation, not one for each shape
+        for tensor in tensors[1:]:
+            torch._dynamo.maybe_mark_dynamic(tensor, tensor.ndim - 1)
+        torch.compiler.cudagraph_mark_step_begin()  # what the last step gave may be written over
+        return self.compiled(decoder, *tensors)[: len(said)]
+
+
+def send(array: np.ndarray, device: torch.device) -> Tensor:
+    """A tensor of the same on the device, for which neither waits: a copy from ordinary memory would wait until the
+    GPU has done all it was given."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+def _nll(decoder: Decoder, tokens: Tensor, places: Tensor, said: Tensor, seen: Tensor | None = None) -> Tensor:
+    """tokens and seen (texts, length), places and said (tokens,) -> (tokens,)."""
+    texts, length = tokens.shape
+    mask = None
+    if seen is not None:
+        mask = seen[:, None, None] & torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
+    dropout = decoder.config.dropout if decoder.training else 0.0
+    positions = torch.arange(length, device=tokens.device).repeat(texts)
+    hidden = decoder(tokens.flatten(), positions, PaddedCausal(texts, dropout, mask))
+    return F.cross_entropy(decoder.logits(hidden[places]).float(), said, reduction="none")
+
+
+def _filled(number: int, multiple: int) -> int:
+    return number + -number % multiple

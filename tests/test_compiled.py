@@ -1,0 +1,56 @@
+"""The loss in padded tensors of few shapes is that of the packed rows, and one compilation serves all shapes."""
+
+from typing import Any
+
+import pytest
+import torch
+from test_train_comet import HEADS, PHRASES, TAILS, small_comet
+from torch._dynamo.testing import CompileCounter
+
+from models.comet import Comet, Layout
+from models.compiled import CompiledNll
+
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of the compiler's own imports
+
+
+def batch(comet: Comet, first: int, last: int) -> tuple[list[list[int]], list[list[int]]]:
+    texts = [(HEADS[i], PHRASES[i % 2], TAILS[i % 5]) for i in range(first, last)]
+    heads, phrases, tails = zip(*texts, strict=True)
+    return comet.prompts(heads, phrases), comet.tails(tails)
+
+
+@pytest.fixture
+def counter(monkeypatch: pytest.MonkeyPatch) -> CompileCounter:
+    """Traces for the compiler, and counts how often; what is traced then runs as it is."""
+    traced = CompileCounter()
+    compile = torch.compile
+
+    def only_trace(function: Any, mode: str) -> Any:
+        return compile(function, backend=traced, fullgraph=True)
+
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch, "compile", only_trace)
+    return traced
+
+
+@pytest.mark.parametrize("layout", ["packed", "comet"])
+def test_loss_and_gradients_are_those_of_packed_rows(layout: Layout, counter: CompileCounter) -> None:
+    comet = small_comet()
+    comet.layout = layout
+    compiled = CompiledNll(comet)
+    gradients = []
+    for nll in (comet.nll, compiled):
+        comet.zero_grad()
+        found = [nll(*batch(comet, 0, 5)), nll(*batch(comet, 5, 10))]
+        torch.cat(found).sum().backward()
+        gradients.append([(p.grad.clone(), found) for p in comet.parameters() if p.grad is not None])
+    torch.testing.assert_close(gradients[1], gradients[0], atol=1e-5, rtol=1e-4)
+
+
+def test_one_compilation_serves_all_shapes(counter: CompileCounter) -> None:
+    comet = small_comet()
+    compiled = CompiledNll(comet)
+    prompts, tails = batch(comet, 0, 10)
+    for longer in range(0, 12, 4):
+        compiled([[*prompt, *[7] * longer] for prompt in prompts], [tail * (1 + longer) for tail in tails])
+    assert counter.frame_count == 1
