@@ -32,6 +32,7 @@ def model(folder: Path, policy: str, same: int = 1) -> Path:
     folder.mkdir()
     pl.DataFrame(rows, schema_overrides={"rank": pl.UInt8}).write_parquet(folder / "statements.parquet")
     (folder / "metrics.json").write_bytes(as_json({"policy": policy, "seed": 1}))
+    (folder / "config.yaml").write_text("data:\n  demonstration: true\n")
     return folder
 
 
@@ -211,7 +212,9 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     assert metrics["raters/rater 2/neutral"] == 100
     assert metrics["wwboth/sentiment/rating/accuracy"] == 1
     assert {path.stem for path in (found / "tables").iterdir()} == {"summary", "raters", "differences", "scorers"}
-    assert "fox" not in "".join(path.read_text() for path in found.glob("*.html"))
+    page = (found / "humans.html").read_text()
+    assert "DEMONSTRATION" in page  # as the models' runs were
+    assert "fox" not in page
     assert "difference" in (found / "tables" / "differences.tex").read_text()
     assert "nothing is left to do" in humans(*asking)[1]
     assert "nothing is left to do" in humans(*reading)[1]
