@@ -79,6 +79,7 @@ class LanguageModel(nn.Module):
         texts = self.model.generate(**inputs, **limits)
         said = texts[:, inputs["input_ids"].shape[1] :].tolist()
         tails = [tokens[: tokens.index(self.end) + 1] if self.end in tokens else tokens for tokens in said]
+        # `generate` tells scores only with all logits of all steps, which of a large vocabulary no memory holds.
         nll = self.nll([prompt for prompt in prompts for _ in range(beams)], tails).double()
         log_probs = [-tokens.sum().item() for tokens in nll.split([len(tail) for tail in tails])]
         found = [self._beam(*pair) for pair in zip(tails, log_probs, strict=True)]

@@ -65,15 +65,16 @@ def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel) -> N
     prompts = model.prompts(["lawyer", "a big church", "nurse"], ["is a", "is used for", "desires"])
     found = model.search(prompts, beams=6, max_length=5)
     assert [len(beams) for beams in found] == [6, 6, 6]
+    found += model.search(prompts, beams=1, max_length=5)
     assert len({(len(beam.tokens), beam.ended) for beams in found for beam in beams}) > 2
-    for prompt, beams in zip(prompts, found, strict=True):
+    for prompt, beams in zip(prompts * 2, found, strict=True):
         for beam in beams:
             tail = [*beam.tokens, *[model.end] * beam.ended]
             assert len(tail) <= 5
             assert beam.log_prob == pytest.approx(-model.nll([prompt], [tail]).sum().item(), abs=1e-4)
             assert beam.score == pytest.approx(beam.log_prob / len(tail))
         assert [beam.score for beam in beams] == sorted((beam.score for beam in beams), reverse=True)
-        assert len({beam.tokens for beam in beams}) == 6
+        assert len({beam.tokens for beam in beams}) == len(beams)
 
 
 def test_company_does_not_matter(model: LanguageModel) -> None:
@@ -81,6 +82,14 @@ def test_company_does_not_matter(model: LanguageModel) -> None:
     together = model.search(prompts, beams=4, max_length=5)
     alone = model.search(prompts, beams=4, max_length=5, rows=1)
     assert [[beam.tokens for beam in beams] for beams in together] == [[b.tokens for b in beams] for beams in alone]
+
+
+def test_it_goes_to_another_process_as_a_file(model: LanguageModel, tmp_path: Path) -> None:
+    torch.save(model, tmp_path / "model.pt")
+    again = torch.load(tmp_path / "model.pt", mmap=True, weights_only=False)
+    prompts = model.prompts(["lawyer"], ["is a"])
+    assert again.prompts(["lawyer"], ["is a"]) == prompts
+    assert again.search(prompts, beams=2, max_length=4) == model.search(prompts, beams=2, max_length=4)
 
 
 def test_settings_of_the_models_own_for_generation_are_not_used(model: LanguageModel, folder: Path) -> None:
