@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOOR = {"triples", "relations", "targets", "errors", "files", "processes"}
-STAGES = {"load", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
+STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {
     "hydra": {"__main__", "recipes"},
