@@ -84,7 +84,8 @@ def test_company_does_not_matter(model: LanguageModel) -> None:
     assert [[beam.tokens for beam in beams] for beams in together] == [[b.tokens for b in beams] for beams in alone]
 
 
-def test_it_goes_to_another_process_as_a_file(model: LanguageModel, tmp_path: Path) -> None:
+def test_it_goes_to_another_process_as_a_file(folder: Path, tmp_path: Path) -> None:
+    model = LanguageModel.load(folder)
     torch.save(model, tmp_path / "model.pt")
     again = torch.load(tmp_path / "model.pt", mmap=True, weights_only=False)
     prompts = model.prompts(["lawyer"], ["is a"])
