@@ -24,6 +24,7 @@ from mitigate.report import ratings as page
 from mitigate.report import tables
 from mitigate.score import labels as labelling
 from mitigate.store import LabelStore, Result, as_parquet, digest_of, read_json
+from mitigate.triples import Scorer
 from mitigate.verbalise import mask_column
 
 STAGES = ("judged", "labels", "summary", "raters", "differences", "humans", "report")
@@ -52,11 +53,12 @@ class Judgements:
 def run(config: DictConfig) -> None:
     """Read and check the ratings, and say and write what they come to."""
     judgements = read(config)
+    scorers = agreement.judged_scorers(config)
     for notice in judgements.notices:
         say(f"  note: {notice}")
     source = digest_of(as_parquet(judgements.judged()))
     name = f"{config.recipe.name}-ratings-{config.score.regard}"
-    perform(config, name, source, STAGES, lambda job: pipeline(job, judgements, source))
+    perform(config, name, source, STAGES, lambda job: pipeline(job, judgements, source, scorers))
 
 
 def read(config: DictConfig) -> Judgements:
@@ -99,12 +101,12 @@ def beside(files: Mapping[str, Sequence[Path]]) -> Judgements:
     return Judgements(pl.concat(keys), pl.concat(ratings), list(files), notices=notices)
 
 
-def pipeline(job: Job, judgements: Judgements, source: str) -> dict[str, Any]:
+def pipeline(job: Job, judgements: Judgements, source: str, scorers: list[Scorer]) -> dict[str, Any]:
     """The stages in their order; returns the figures."""
     measure, sources = job.config.measure, judgements.sources
     intervals = Bootstrap(measure.confidence, measure.resamples, job.config.seed)
     judged = job.stage("judged", lambda _: judgements.judged(), needs=[source])
-    labels = label(job, judged)
+    labels = label(job, judged, scorers)
     code = (humans_figures, agreement_measures, bootstrap, comparison)
     needs = {"needs": [judged.digest], "settings": [sources, plain(measure), job.config.seed], "code": code}
     summary = job.stage("summary", lambda _: humans_figures.summary(judged.table(), sources, intervals), **needs)
@@ -123,9 +125,8 @@ def pipeline(job: Job, judgements: Judgements, source: str) -> dict[str, Any]:
     return metrics.facts()
 
 
-def label(job: Job, judged: Result) -> Result:
+def label(job: Job, judged: Result, scorers: list[Scorer]) -> Result:
     """What the scorers say of each statement, demographic words masked, beside the votes of its raters."""
-    scorers = agreement.judged_scorers(job.config)
     cache = LabelStore(Path(job.config.paths.cache) / "labels")
 
     def compute(_: str) -> pl.DataFrame:
