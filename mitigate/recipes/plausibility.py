@@ -23,7 +23,7 @@ from models.minilm import locate
 from models.plausibility import bilinear, phrases, pieces
 from models.plausibility.bilinear import Bilinear
 
-NETWORKS = ("minilm", "words")
+NETWORKS = ("words", "minilm")
 STAGES = (*NETWORKS, "metrics")
 CODE = (training, batches, checkpoints, bilinear, phrases, pieces)
 
