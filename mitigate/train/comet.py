@@ -293,7 +293,9 @@ def fit(
     progress = Progress(module, log)
     watch = DevPerplexity(module, dev, best if settings.keep == "best" else None, log) if dev else None
     saving = SaveRegularly(last, settings.checkpoint_every)  # after the others, whose state it saves
-    precision: Any = native_precision() if settings.precision == "auto" else settings.precision
+    precision: Any = settings.precision
+    if precision == "auto":
+        precision = native_precision(trainer.get("accelerator", "auto"))
     keep_freed_memory()
     comet.train()
     with quiet(), interruptible():
@@ -338,9 +340,9 @@ def perplexity(comet: Comet, examples: Examples, batch_size: int = 256) -> float
     return math.exp(total / sum(map(len, tails)))
 
 
-def native_precision() -> str:
+def native_precision(accelerator: str = "auto") -> str:
     """bf16-mixed where the hardware computes in bf16 itself; elsewhere bf16 is slower than float32."""
-    if torch.cuda.is_available():
+    if accelerator != "cpu" and torch.cuda.is_available():
         native = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
@@ -367,6 +369,7 @@ def quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=FutureWarning, module="pytorch_lightning|typing_extensions")
+            warnings.filterwarnings("ignore", "GPU available but not used")
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
