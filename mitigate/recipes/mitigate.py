@@ -25,11 +25,11 @@ from mitigate.store import PartFolder, Result, as_parquet, digest_of
 from mitigate.train import batches, checkpoints, launch, memory
 from mitigate.train import comet as training
 from mitigate.verbalise import verbalise
-from models import beam, comet, decoder, encoding, layouts, minilm, packing, top_tokens, tree
+from models import beam, comet, compiled, decoder, dropout, encoding, layouts, minilm, packing, top_tokens, tree
 from models.comet import Comet
 
 STAGES = ("score", "ledger", "train", "probe", "statements", "validity", "likelihood", "metrics", "report")
-NETWORK = (comet, decoder, encoding, layouts, minilm, packing)
+NETWORK = (comet, decoder, dropout, encoding, layouts, minilm, packing)
 SEARCH = (beam, top_tokens, tree)
 MODEL_FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 WORDING = (relation_room, target_room, verbalising, labelling)  # the sources that decide what is labelled
@@ -147,7 +147,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
 
     settings = {**trainer, "checkpoint_every": None, "model": plan.start.identity, "seed": plan.config.seed}
     leaves = [f"model/{name}" for name in MODEL_FILES]
-    code = (training, batches, checkpoints, memory, plan.start.code, *NETWORK)
+    code = (training, batches, checkpoints, memory, compiled, plan.start.code, *NETWORK)
     needs = [ledger.digest, str(plan.start.asked)]
     return job.stage("train", compute, needs=needs, settings=settings, code=code, leaves=leaves)
 
