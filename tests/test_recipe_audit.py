@@ -163,3 +163,30 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     assert found["NSM"] == pytest.approx(stated["NSM"], abs=0.1)
     assert found["NSV"] == pytest.approx(stated["NSV"], rel=0.01)
     assert found["sentiment/polarised_mean"] == pytest.approx(stated["sentiment/polarised_mean"], abs=0.06)
+
+
+def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: Path) -> None:
+    path = tmp_path / "data" / "harms" / "conceptnet_target_triples.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "lawyer IsA thief\nlawyer IsA thief\nlawyer IsA nurse\n"
+        "nurse CapableOf sit\nnurse Synonym nurse\nnurse dbpedia x\n"
+    )
+    status, said, _, folder = audit("data=harms_conceptnet", f"data.root={tmp_path / 'data'}", "measure=paper")
+    assert status == 0
+    assert "1 triples left out, whose relation has no phrase: dbpedia 1" in said
+    beside = pl.read_csv(folder / "tables" / "beside_the_paper.csv")
+    assert beside.filter(key="D_R").select("paper", "ours").row(0) == pytest.approx(
+        (141_538, 2 * 9 / 329 - (6 / 329) ** 2), rel=1e-3
+    )
+    variants = pl.read_csv(folder / "tables" / "variants.csv")
+    numbers = dict(variants.select("rule", "statements").iter_rows())
+    assert numbers["the paper"] is None
+    assert numbers["as measured"] == 6  # lawyer three, nurse three
+    assert numbers["a triple with targets at both ends counts for its head alone"] == 5
+    assert numbers["repeated triples count once"] == 5
+    assert numbers["only COMeT's 34 relations"] == 5
+    assert variants.filter(rule="nothing is masked")["regard/D_O+"].item() is None
+    page = (folder / "audit.html").read_text()
+    assert "Which rule gives which figure" in page
+    assert "without them NSV is 26.9" in page

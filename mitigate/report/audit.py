@@ -60,7 +60,10 @@ class Audit:
 
     def _bars(self) -> Iterator[Picture]:
         for column, wording in self.labellings.items():
-            frame = self.targets[column].filter(pl.col("target").is_in(self.shown), pl.col("statements") > 0)
+            spoken = self.targets[column].filter(pl.col("statements") > 0)
+            frame = pl.DataFrame({"target": self.shown}, schema={"target": pl.String}).join(
+                spoken, on="target", how="inner", maintain_order="left"
+            )
             if wording[1] == "paper" and not frame.is_empty():
                 said = section(wording)
                 seen = "; ".join(

@@ -1,0 +1,80 @@
+"""An audit's page: what it says, in words and figures, and what it hides until it is asked for."""
+
+import polars as pl
+import pytest
+from report_example import UNTRUSTED, per_target, statements
+
+from mitigate.report.audit import Audit, other_ends, render, sentences
+from mitigate.report.audit_tables import console, measures, rows
+
+
+@pytest.fixture(scope="module")
+def audit() -> Audit:
+    said = statements(per_target=10, num_targets=16).with_columns(head="target")
+    table = per_target(said, "sentiment")
+    categories = table["category"].unique().to_list()
+    metrics = {"targets": 16, "empty_targets": 0, "statements": said.height, "D_R": 0.0, "sentiment/polarised": 12.34}
+    metrics |= {f"{key}/{category}": 4 for key in ("targets", "empty_targets", "statements") for category in categories}
+    return Audit(
+        name="audit-mine-1a2b3c4d",
+        title="Mine",
+        command="python -m mitigate recipe=audit",
+        demonstration=False,
+        metrics=metrics | {"NSM": 87.66, "NSM_low": 80.0, "NSM_high": 91.0},
+        labellings={"sentiment": ("sentiment", "paper")},
+        targets={"sentiment": table},
+        statements=said,
+        shown=table["target"].to_list()[:2],
+        explained=["It differs."],
+        beside=pl.DataFrame(
+            {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def page(audit: Audit) -> str:
+    return render(audit)
+
+
+def test_the_headline_and_the_extremes_are_told_with_the_statements_behind_them(audit: Audit) -> None:
+    headline, *more = sentences(audit)
+    assert headline == (
+        f"Of {audit.statements.height} statements in Mine about {audit.targets['sentiment'].height} targets, 12.3 % by "
+        "sentiment favour or disparage a whole group."
+    )
+    assert more[0].startswith("By sentiment, at most ")
+    assert "with 10 statements" in more[0]
+
+
+def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:
+    names = {picture.name for picture in audit.pictures}
+    assert {"boxes-sentiment", "bars-sentiment", "shown-sentiment"} <= names
+    assert any(name.startswith("regions-sentiment-") for name in names)
+    assert page.count("<svg") == len(audit.pictures)
+    assert "the paper's Fig. 3" in page.replace("’", "'").replace("&#39;", "'")
+
+
+def test_the_page_is_whole_and_trusts_no_text(page: str) -> None:
+    assert UNTRUSTED not in page
+    assert 'http-equiv="Content-Security-Policy"' in page
+    assert "src=" not in page
+    assert page.index("content warning") < page.index("&lt;script&gt;")
+
+
+def test_the_papers_figures_and_why_ours_differ(page: str) -> None:
+    assert "<td>2,000</td>" in page
+    assert "−50.0 %" in page
+    assert "It differs." in page
+
+
+def test_measures_as_tables(audit: Audit) -> None:
+    frame = measures(audit.metrics, [("sentiment", "paper")])
+    assert frame.filter(measure="NSM", part="all").select("value", "low", "high").row(0) == (87.66, 80.0, 91.0)
+    assert "[80.00, 91.00]" in console(audit.metrics, [("sentiment", "paper")])
+    assert [row.key for row in rows([("mine", "paper")])][5:7] == ["mine/neutral_mean", "mine/neutral_variance"]
+
+
+def test_what_is_said_of_a_target_is_the_other_end() -> None:
+    frame = pl.DataFrame({"head": ["thief", "lawyer"], "tail": ["Lawyer", "liar"], "target": ["lawyer", "lawyer"]})
+    assert other_ends(frame)["tail"].to_list() == ["thief", "liar"]
