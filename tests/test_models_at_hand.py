@@ -90,6 +90,10 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
         (["model.relation=verb"], "unknown model.relation 'verb'; allowed: phrase, words, token"),
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
         (["model=hf", "model.base=.", "train=true"], "model=hf is probed as it is and cannot be trained here"),
+        (
+            ["model=hf", "model.base=.", "model.relation=token", "policy=none"],
+            "asks with a word of each relation's own",
+        ),
         (["model=hf", "model.base=."], "policy=both filters what a model is trained on, and this one is not trained"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],

@@ -71,6 +71,11 @@ def find_start(config: DictConfig, policy: Policy) -> Start:
     except ValueError as error:
         raise MitigateError(str(error)) from error
     asked_with(how.relation)
+    if how.relation == "token" and not config.train and regimen(folder).relation != "token":
+        raise MitigateError(
+            "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
+            "will not be (train=false). Say model.relation=phrase or words"
+        )
     return Start(settings, folder, _content(folder, settings.get("init")), how)
 
 
