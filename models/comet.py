@@ -85,13 +85,14 @@ class Comet(nn.Module):
         comes next; a tail's last token is not read at all."""
         device = self.decoder.words.weight.device
         texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
-        lengths = [len(text) for text in texts]
-        tokens, positions = pack(texts, device)
+        order = sorted(range(len(texts)), key=lambda text: len(texts[text]))
+        lengths = [len(texts[text]) for text in order]
+        tokens, positions = pack([texts[text] for text in order], device)
         unseen = None if self.unseen is None else (tokens == self.unseen) & (positions < HEAD_TOKENS + RELATION_TOKENS)
         dropout = self.decoder.config.dropout if self.training else 0.0
         hidden = self.decoder(fill(tokens), fill(positions), PackedCausal(lengths, dropout, device, unseen))
-        ends = accumulate(lengths)
-        rows = [row for end, tail in zip(ends, tails, strict=True) for row in range(end - len(tail), end)]
+        ends = dict(zip(order, accumulate(lengths), strict=True))
+        rows = [row for text, tail in enumerate(tails) for row in range(ends[text] - len(tail), ends[text])]
         logits = self.decoder.logits(hidden[fill(torch.tensor(rows, device=device))])  # (tokens, vocab_size)
         return F.cross_entropy(logits.float(), fill(pack(tails, device)[0]), reduction="none")[: len(rows)]
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import layouts
+from models.dropout import Dropout
 
 Kind = Literal["gpt1", "gpt2", "minilm"]
 
@@ -81,7 +82,7 @@ class Block(nn.Module):
         self.mlp_in = nn.Linear(config.width, config.inner)
         self.mlp_out = nn.Linear(config.inner, config.width)
         self.mlp_norm = nn.LayerNorm(config.width, eps=config.eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:  # (rows, width)
         if self.design.norm_first:
@@ -111,7 +112,7 @@ class Decoder(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.final_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_first else None
         self.bias = nn.Parameter(torch.zeros(config.vocab_size)) if design.head_bias else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)

@@ -1,18 +1,24 @@
 """Texts of different lengths laid end to end, so that no layer spends time on padding."""
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, groupby
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.dropout import dropout
+
+UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
+
 
 class PackedCausal:
     """Attention in which a row looks at itself and the earlier rows of its own text. (An `Attention`.)
 
-    Only here are the texts padded: to the right, where a causal attention never looks. Rows beyond the texts are
-    filling and get zeros. unseen (rows of the texts,) marks rows that none looks at, not even themselves."""
+    Neighbours of the same length are one group, so texts are best given in the order of their lengths. For texts
+    as short as these PyTorch's own attention takes twice as long on a CPU, and in bf16 without dropout ten times.
+    Rows beyond the texts are filling and stay as they are. unseen (rows of the texts,) marks rows that none looks
+    at, not even themselves."""
 
     def __init__(
         self,
@@ -21,31 +27,33 @@ class PackedCausal:
         device: torch.device | None = None,
         unseen: Tensor | None = None,
     ) -> None:
-        self.shape = len(lengths), max(lengths)
         self.dropout = dropout
-        rows = [text * self.shape[1] + i for text, length in enumerate(lengths) for i in range(length)]
-        self.places = torch.tensor(rows, device=device)  # (rows,) in the flattened (texts, longest)
-        self.mask = None  # (texts, 1, longest, longest): who sees whom, where that is not plainly causal
-        if unseen is not None:
-            seen = self._pad(~unseen[:, None, None]).transpose(2, 3)
-            self.mask = seen & torch.ones(2 * self.shape[1:], device=device).tril().bool()
+        self.groups = [(len(list(same)), length) for length, same in groupby(lengths)]  # texts, and rows of each
+        self.rows = [texts * length for texts, length in self.groups]
+        longest = max(lengths)
+        causal = torch.full((longest, longest), UNSEEN, device=device).triu(1)
+        hidden = torch.zeros(sum(self.rows), device=device) if unseen is None else UNSEEN * unseen
+        self.biases = [  # (texts, 1, length, length): added to a row's score of another
+            causal[:length, :length] + part.view(texts, 1, 1, length)
+            for (texts, length), part in zip(self.groups, hidden.split(self.rows), strict=True)
+        ]
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        mixed = F.scaled_dot_product_attention(
-            self._pad(query),
-            self._pad(key),
-            self._pad(value),
-            attn_mask=self.mask,
-            dropout_p=self.dropout,
-            is_causal=self.mask is None,
-        )  # (texts, heads, longest, head_width)
-        found = mixed.transpose(1, 2).flatten(0, 1)[self.places]
-        return F.pad(found, (0, 0, 0, 0, 0, len(query) - len(found)))
+        sizes = [*self.rows, len(query) - sum(self.rows)]
+        *groups, filling = zip(query.split(sizes), key.split(sizes), value.split(sizes), strict=True)
+        mixed = [self._mix(*group, bias) for group, bias in zip(groups, self.biases, strict=True)]
+        return torch.cat([*mixed, filling[-1]])
 
-    def _pad(self, rows: Tensor) -> Tensor:  # (rows, heads, head_width) -> (texts, heads, longest, head_width)
-        texts, longest = self.shape
-        padded = rows.new_zeros(texts * longest, *rows.shape[1:]).index_copy(0, self.places, rows[: len(self.places)])
-        return padded.unflatten(0, (texts, longest)).transpose(1, 2)
+    def _mix(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:  # each (rows, heads, head_width)
+        texts, heads = len(bias), query.shape[1]
+        query, key, value = (
+            rows.unflatten(0, (texts, -1)).transpose(1, 2).flatten(0, 1)  # (texts * heads, length, head_width)
+            for rows in (query, key, value)
+        )
+        bias = bias.to(query.dtype).expand(-1, heads, -1, -1).flatten(0, 1)
+        scores = torch.baddbmm(bias, query, key.mT, alpha=query.shape[-1] ** -0.5)
+        mixed = dropout(scores.softmax(-1), self.dropout) @ value
+        return mixed.unflatten(0, (texts, heads)).transpose(1, 2).flatten(0, 1)
 
 
 def pack(texts: Sequence[Sequence[int]], device: torch.device | None = None) -> tuple[Tensor, Tensor]:
