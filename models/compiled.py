@@ -1,9 +1,11 @@
 """COMeT's loss for a GPU, which would wait for Python most of the time: compiled once, and replayed as a graph.
 
 A graph has fixed shapes. So texts are padded to the right to few lengths, the tails' tokens to few numbers, and one
-recording is made of each pair of these; the packed rows of packing.py would make a new one at every step."""
+recording is made of each pair of these; the packed rows of packing.py would make a new one at every step. Not
+compiled, this is still the way of fewest kernels."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +15,10 @@ from torch.nn import functional as F
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet
 from models.decoder import Decoder
 
-LENGTHS, SAID = 4, 128  # a text's tokens and a batch's tails' tokens are filled up to multiples of these
+OPTIONS: dict[str, Any] = {"triton.cudagraphs": True, "triton.cudagraph_dynamic_shape_warn_limit": 100}
+LENGTHS, SAID = 2, 64
+"""A text's tokens, and the tokens of a batch's tails, are filled up to multiples of these. 6,000 batches of 64 triples
+of ConceptNet then have 21 shapes, and an eighth of their rows is filling."""
 
 
 class PaddedCausal:
@@ -33,18 +38,20 @@ class PaddedCausal:
         return mixed.transpose(1, 2).flatten(0, 1)
 
 
-class CompiledNll:
+class PaddedNll:
     """Comet.nll, the same numbers but for rounding."""
 
-    def __init__(self, comet: Comet) -> None:
+    def __init__(self, comet: Comet, compiled: bool) -> None:
         self.comet = comet
-        self.compiled = torch.compile(_nll, mode="reduce-overhead")
+        self.compiled = compiled
+        self.compute = torch.compile(_nll, options=OPTIONS) if compiled else _nll
 
     def __call__(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
         decoder, unseen = self.comet.decoder, self.comet.unseen
         texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
-        tokens = np.zeros((len(texts), _filled(max(map(len, texts)), LENGTHS)), dtype=np.int64)
+        length = min(_filled(max(map(len, texts)), LENGTHS), decoder.config.positions)  # the original's are 31
+        tokens = np.zeros((len(texts), length), dtype=np.int64)
         seen = np.ones_like(tokens, dtype=bool)
         for row, text in enumerate(texts):
             tokens[row, : len(text)] = text
@@ -60,11 +67,11 @@ class CompiledNll:
         filling = (0, -len(said) % SAID)
         sent = [tokens, np.pad(places, filling), np.pad(said, filling), *([] if unseen is None else [seen])]
         tensors = [send(array, decoder.words.weight.device) for array in sent]
-        torch._dynamo.maybe_mark_dynamic(tensors[0], 1)  # one compilation, not one for each shape
-        for tensor in tensors[1:]:
-            torch._dynamo.maybe_mark_dynamic(tensor, tensor.ndim - 1)
-        torch.compiler.cudagraph_mark_step_begin()  # what the last step gave may be written over
-        return self.compiled(decoder, *tensors)[: len(said)]
+        if self.compiled:
+            for tensor in tensors:  # one compilation, not one for each shape
+                torch._dynamo.maybe_mark_dynamic(tensor, tensor.ndim - 1)
+            torch.compiler.cudagraph_mark_step_begin()  # what the last step gave may be written over
+        return self.compute(decoder, *tensors)[: len(said)]
 
 
 def send(array: np.ndarray, device: torch.device) -> Tensor:

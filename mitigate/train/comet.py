@@ -25,7 +25,7 @@ from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
 from mitigate.train.memory import keep_freed_memory
 from mitigate.train.sharding import FullySharded
 from models.comet import Comet
-from models.compiled import CompiledNll, send
+from models.compiled import PaddedNll, send
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
@@ -114,9 +114,10 @@ class CometModule(pl.LightningModule):
             self.trainer.strategy.shard(self.comet.decoder)
 
     def on_fit_start(self) -> None:
-        one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
-        if one_gpu if self.compiled == "auto" else self.compiled:
-            self.nll = CompiledNll(self.comet)
+        on_gpu = self.device.type == "cuda"
+        compiled = on_gpu and self.trainer.world_size == 1 if self.compiled == "auto" else self.compiled
+        if on_gpu or compiled:
+            self.nll = PaddedNll(self.comet, compiled)
 
     def train_dataloader(self) -> "Steps":
         return Steps(self)
@@ -217,7 +218,8 @@ class Progress(pl.Callback):
         self.seconds = state_dict["seconds"]
 
     def _losses(self) -> Tensor:  # (steps,), over the shares of all processes
-        return self.strategy.reduce(torch.stack(list(self.losses)), reduce_op="mean")
+        device = self.strategy.root_device  # those of a checkpoint come to the CPU
+        return self.strategy.reduce(torch.stack([loss.to(device) for loss in self.losses]), reduce_op="mean")
 
     def _count_time(self) -> None:
         now = time.monotonic()
