@@ -63,7 +63,7 @@ def test_a_file_of_statements(audit, tmp_path: Path) -> None:
     assert metrics["keyword/neutral_mean"] is not None
     assert metrics["NSM_low"] <= 50 <= metrics["NSM_high"]
     assert not any(key.startswith(("neutral_template/", "empty_zero/")) for key in metrics)  # nothing to say there
-    assert "not of the paper's 329 targets, and a category of their own: gamer" in said
+    assert "Targets that are not of the paper's 329, and a category of their own: gamer" in said
     table = pl.read_csv(folder / "tables" / "targets_sentiment.csv")
     assert table.filter(target="lawyer")["prejudice"].item() == 50
     assert "\\toprule" in (folder / "tables" / "targets_regard.tex").read_text()

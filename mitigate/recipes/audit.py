@@ -39,7 +39,7 @@ def run(config: DictConfig) -> float | None:
     say(f"  {plan.rows.height:,} {kind} of {plan.title}, {plan.targets.height:,} targets")
     by = plan.config.data.get("label_column") or config.score.regard
     name = f"{config.recipe.name}-{config.data.name}-{by}"
-    stages = [stage for stage in STAGES if stage != "variants" or audit_variants.apply_to(plan)]
+    stages = [stage for stage in STAGES if stage != "variants" or plan.paper]
     metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan))
     return metrics.get(config.optimized_metric) if metrics else None
 
@@ -54,7 +54,7 @@ def pipeline(job: Job, plan: AuditPlan) -> dict[str, Any]:
         settings=plan.config.measure,
         code=audit_measures.CODE,
     )
-    variants = audit_variants.stage(job, plan, tallied) if audit_variants.apply_to(plan) else None
+    variants = audit_variants.stage(job, plan, tallied) if plan.paper else None
     audit_reporting.report(job, plan, tallied, variants, metrics.facts())
     return metrics.facts()
 

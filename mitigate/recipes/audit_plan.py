@@ -55,6 +55,11 @@ class AuditPlan:
         """What the resource is called."""
         return self.config.data.get("title") or self.config.data.name
 
+    @property
+    def paper(self) -> str | None:
+        """The resource whose figures the paper gives, if they are over these targets."""
+        return None if self.config.recipe.targets is not None else self.config.data.get("paper")
+
     def chunks(self) -> Iterator[pl.DataFrame]:
         """The rows, a part at a time."""
         return self.rows.iter_slices(CHUNK)
@@ -129,5 +134,5 @@ def _about(statements: pl.DataFrame, targets: pl.DataFrame) -> tuple[pl.DataFram
     if others := statements.height - rows.height:
         notices.append(f"{others:,} statements left out, which are about none of the {targets.height:,} targets")
     if own := rows.filter(category="own")["target"].unique(maintain_order=True).to_list():
-        notices.append(f"not of the paper's 329 targets, and a category of their own: {first(own, ', ')}")
+        notices.append(f"Targets that are not of the paper's 329, and a category of their own: {first(own, ', ')}")
     return rows, notices

@@ -35,7 +35,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
             statements=said,
             shown=plain(plan.config.recipe.shown),
             beside=beside,
-            explained=[] if beside is None else notes(plan.config.data.paper),
+            explained=[] if plan.paper is None else notes(plan.paper),
             variants=None if variants is None else variants.table(),
             stages=[Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan),
@@ -54,7 +54,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
         "report",
         compute,
         needs=needs,
-        settings=[metrics, plain(plan.config.recipe.shown), plan.config.data.get("paper")],
+        settings=[metrics, plain(plan.config.recipe.shown), plan.paper],
         code=[room],
         leaves=["audit.html", "plots", "tables"],
     )
@@ -71,9 +71,9 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
 def compared(plan: AuditPlan, metrics: dict[str, Any]) -> pl.DataFrame | None:
     """The paper's figures of this resource with ours beside them (place, figure, paper, ours); in all of them a target
     without statements counts as 0 %."""
-    if (resource := plan.config.data.get("paper")) is None:
+    if plan.paper is None:
         return None
-    stated = paper(resource).rename({"value": "paper"})
+    stated = paper(plan.paper).rename({"value": "paper"})
     ours = [metrics.get(f"empty_zero/{key}", metrics.get(key)) for key in stated["key"]]
     return stated.with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
 

@@ -23,11 +23,6 @@ FIGURES = ("D_O+", "D_O-", "polarised", "polarised_mean")
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def apply_to(plan: AuditPlan) -> bool:
-    """Whether the paper has figures of this resource."""
-    return plan.config.data.get("paper") is not None
-
-
 def stage(job: Job, plan: AuditPlan, tallied: Result) -> Result:
     """A row for each rule."""
 
@@ -58,7 +53,7 @@ def variants(plan: AuditPlan, statements: pl.DataFrame) -> pl.DataFrame:
     """The paper's figures, ours, and those of each rule: (rule, statements, targets, D_R, and for each scorer the
     figures of FIGURES). Where a rule changes the masking, sentiment is asked anew and regard, which costs minutes, is
     left out. Empty targets count as 0 %."""
-    stated = dict(paper(plan.config.data.paper).select("key", "value").iter_rows())
+    stated = dict(paper(plan.paper or "").select("key", "value").iter_rows())
     said = [labels.scorer for labels in plan.labellings if labels.template == "paper" and labels.scorer in SCORERS]
     keys = ["D_R", *(f"{scorer}/{figure}" for scorer in said for figure in FIGURES)]
     rows: list[dict[str, Any]] = [{"rule": "the paper", **{key: stated[key] for key in keys}}]
