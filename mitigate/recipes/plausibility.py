@@ -20,12 +20,12 @@ from mitigate.train import batches, checkpoints
 from mitigate.train import plausibility as training
 from mitigate.triples import Scorer
 from models.minilm import locate
-from models.plausibility import bilinear, phrases, pieces
+from models.plausibility import bilinear, low_rank, phrases, pieces
 from models.plausibility.bilinear import Bilinear
 
 NETWORKS = ("words", "minilm")
 STAGES = (*NETWORKS, "metrics")
-CODE = (training, batches, checkpoints, bilinear, phrases, pieces)
+CODE = (training, batches, checkpoints, bilinear, low_rank, phrases, pieces)
 
 
 def run(config: DictConfig) -> float | None:

@@ -14,7 +14,7 @@ from mitigate.score.labels import label_column
 from mitigate.score.regard import fingerprint, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
-from models.plausibility import bilinear, phrases, pieces
+from models.plausibility import bilinear, low_rank, phrases, pieces
 from models.plausibility.bilinear import Bilinear
 from models.regard import batching
 
@@ -33,7 +33,7 @@ class MiniLMPlausibility:
         dtype = native_dtype()
         self._network = Bilinear.load(folder, encoder_folder, dtype)
         facts = [str(dtype), self._network.facts["encoder_sha256"]]
-        self.fingerprint = fingerprint(folder, facts, code=(bilinear, phrases, pieces, batching))
+        self.fingerprint = fingerprint(folder, facts, code=(bilinear, low_rank, phrases, pieces, batching))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         """Of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being valid."""

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
+from models.plausibility.low_rank import merge
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
 from models.plausibility.pieces import Pieces
 
@@ -89,8 +89,6 @@ class Bilinear(nn.Module):
                 f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"
             )
         network.load_state_dict(load_file(folder / WEIGHTS), strict=False)
-        for layer in list(network.modules()):
-            if parametrize.is_parametrized(layer):
-                parametrize.remove_parametrizations(layer, "weight")
+        merge(network.phrases)
         network.phrases.to(dtype)
         return network.eval()

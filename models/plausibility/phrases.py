@@ -7,14 +7,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 from transformers import BertConfig, BertModel
 
+from models.plausibility.low_rank import change
 from models.plausibility.pieces import PieceReader, Pieces
 from models.regard.batching import pad, token_batches
-from models.regard.minilm import LowRank
 
 WEIGHTS, WORDS = "model.safetensors", "embeddings.word_embeddings.weight"
+TOGETHER = 768  # tokens read at once; of two to ten pieces a phrase, with more there is more padding
 SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
 
 
@@ -53,16 +53,13 @@ class MiniLMPhrases(nn.Module):
         self.encoder.set_attn_implementation("eager")  # faster than the fused kernel at so few tokens
         for name, parameter in self.encoder.named_parameters():
             parameter.requires_grad = "encoder.layer" in name and parameter.ndim == 1
-        for layer in list(self.encoder.encoder.layer.modules()):
-            if isinstance(layer, nn.Linear):
-                parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank))
+        change(self.encoder.encoder.layer, rank)
         self.project = nn.Linear(self.encoder.config.hidden_size, width)
 
     def forward(self, phrases: Sequence[Pieces]) -> Tensor:
         """Of n phrases, (n, width); those of like length are read together."""
-        batches = list(token_batches([len(pieces) for pieces in phrases]))
-        with parametrize.cached():  # the change is added once for all batches
-            means = torch.cat([self._means([phrases[i] for i in batch]) for batch in batches])
+        batches = list(token_batches([len(pieces) + 2 for pieces in phrases], TOGETHER))
+        means = torch.cat([self._means([phrases[i] for i in batch]) for batch in batches])
         order = torch.cat([torch.tensor(batch) for batch in batches])
         return torch.tanh(self.project(means[torch.argsort(order)]))
 
