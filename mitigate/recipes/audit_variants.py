@@ -29,7 +29,7 @@ def stage(job: Job, plan: AuditPlan, tallied: Result) -> Result:
     def compute(_: str) -> pl.DataFrame:
         return variants(plan, pl.concat(list(PartFolder(job.folder / "statements"))))
 
-    settings = [scorer.fingerprint for scorer in plan.scorers]
+    settings = [[scorer.fingerprint for scorer in plan.scorers], [*_rules(plan), *_other_targets(plan)]]
     return job.stage("variants", compute, needs=[tallied.digest], settings=settings, code=[harms, resource, tally])
 
 
