@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -33,6 +34,7 @@ def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> I
     traceback, and a process that was killed as a MitigateError. They also end with Ctrl-C, with the generator, and
     with this process however it ends. Processes are spawned: forked ones could use neither CUDA nor torch's threads."""
     context = multiprocessing.get_context("spawn")
+    resource_tracker.ensure_running()  # which, started with the first process, would undo what _deaf_to_ctrl_c does
     started: dict[Connection, BaseProcess] = {}
     try:
         for share in shares:

@@ -71,6 +71,7 @@ for pid in share_out(report_and_wait, [()]):
 
 
 def report_and_wait(say: Say) -> None:
+    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # deaf, even the first that is started
     say(os.getpid())
     time.sleep(60)
 
