@@ -56,12 +56,15 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--steps", type=int, help="if given, training ends there at the latest")
     parser.add_argument("--lr", type=float, default=5e-4)
+    parser.add_argument("--warmup", type=float, default=0.05, help="share of the steps")
     parser.add_argument("--targets", type=int, default=48, help="how many, for the share of distinct tails")
     arguments = parser.parse_args()
     folder = arguments.data / "conceptnet100k"
     train = read_triples(folder / "train100k.txt", "train", labelled=False).triples
     test = read_triples(folder / "test.txt", "test", labelled=True).triples.filter("valid")
-    settings = training.Settings(max_epochs=arguments.epochs, max_steps=arguments.steps, lr=arguments.lr)
+    settings = training.Settings(
+        max_epochs=arguments.epochs, max_steps=arguments.steps, lr=arguments.lr, warmup=arguments.warmup
+    )
     warm = Comet.from_encoder(locate())
     torch.manual_seed(settings.seed)
     contestants = [Contestant("warm-started", warm), Contestant("from scratch", untrained_like(warm))]
