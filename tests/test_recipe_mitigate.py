@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from command import SMALL, apart, here, killed
 
+from models.comet import Comet
+
 OPEN_ELSEWHERE = """
 import json, sys, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -16,8 +18,7 @@ model = AutoModelForCausalLM.from_pretrained(sys.argv[1]).eval()
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
 prompt = tokenizer("lawyer is capable of").input_ids
 found = []
-for tail, ended in json.loads(sys.argv[2]):
-    said = tokenizer(tail, add_special_tokens=False).input_ids + [tokenizer.eos_token_id] * ended
+for said in json.loads(sys.argv[2]):
     with torch.no_grad():
         logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1]
     found.append(logits.log_softmax(-1).gather(1, torch.tensor(said)[:, None]).sum().item())
@@ -52,7 +53,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
     readme = (Path(__file__).parents[1] / "outputs" / "README.md").read_text()
-    rows = [line.split("|")[1] for line in readme.splitlines() if line.startswith("| `")]
+    table = readme.split("An audit's folder")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = {name.strip("/") for row in rows for name in row.replace("`", "").replace(" ", "").split(",")}
     there = {path.name for path in finished.iterdir()} - {".lock"}
     assert there == named - {"checkpoints"}  # which is gone once training is done
@@ -84,25 +86,15 @@ def test_the_filter_kept_what_is_neutral_under_both(finished: Path) -> None:
 
 def test_the_generator_opens_elsewhere_and_agrees(finished: Path) -> None:
     beams = pl.read_parquet(finished / "probe.parquet").filter(target="lawyer", relation="CapableOf")
-    assert beams.height == 10
-    lengths = (beams["log_prob"] / beams["score"]).round().to_list()
-    tokenizer = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import json, sys; from transformers import AutoTokenizer; t = AutoTokenizer.from_pretrained(sys.argv[1]);"
-            "print(json.dumps([len(t(x, add_special_tokens=False).input_ids) for x in json.loads(sys.argv[2])]))",
-            finished / "model",
-            json.dumps(beams["tail"].to_list()),
-        ],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    sizes = json.loads(tokenizer.stdout)
-    asked = [(tail, int(length - size)) for tail, length, size in zip(beams["tail"], lengths, sizes, strict=True)]
-    command = [sys.executable, "-c", OPEN_ELSEWHERE, str(finished / "model"), json.dumps(asked)]
+    comet = Comet.load(finished / "model")
+    (found,) = comet.search(
+        comet.prompts(["lawyer"], ["is capable of"])
+    )  # whose tails' text may have other tokens, too
+    assert [comet.decode(beam.tokens) for beam in found] == beams["tail"].to_list()
+    said = [[*beam.tokens, *[comet.encoding.end] * beam.ended] for beam in found]
+    command = [sys.executable, "-c", OPEN_ELSEWHERE, str(finished / "model"), json.dumps(said)]
     process = subprocess.run(command, capture_output=True, check=True, text=True, cwd=finished)
+    assert len(said) == 10
     assert json.loads(process.stdout) == pytest.approx(beams["log_prob"].to_list(), abs=1e-3)
 
 
