@@ -62,7 +62,9 @@ def test_a_killed_process_is_noticed() -> None:
 
 
 CODE = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background starts with it ignored
 sys.path.insert(0, {tests!r})
 from test_processes import report_and_wait, share_out
 for pid in share_out(report_and_wait, [()]):
