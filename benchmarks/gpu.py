@@ -2,8 +2,7 @@
 
     python benchmarks/gpu.py [--root DIR] [--steps 1000]
 
-Targets on one H200: 100,000 iterations of 64 examples in 300 s, and 34 relations x 329 targets x 10 in 10 s without
-loading. Examples are those of train100k where that is at hand, else those of the sample corpus. Writes its section of
+Examples are those of train100k where that is at hand, else those of the sample corpus. Writes its section of
 RESULTS.md; `--device cpu --small --steps 3` tries it out without a GPU, and writes nothing."""
 
 import argparse

@@ -89,5 +89,5 @@ def test_a_classifier_of_the_hub_is_a_scorer(tmp_path):
 
 
 def test_an_unknown_precision_is_refused():
-    with pytest.raises(MitigateError, match="unknown score.regard.precision 'int4'; allowed: auto, bf16, int8, fp32"):
+    with pytest.raises(MitigateError, match="unknown score.bert.precision 'int4'; allowed: auto, bf16, int8, fp32"):
         BertRegard(precision="int4")

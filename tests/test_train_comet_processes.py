@@ -68,3 +68,19 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
 def test_devices_that_are_not_there_are_named() -> None:
     with pytest.raises(MitigateError, match=re.escape("trainer.accelerator=cpu with trainer.devices=[0, 1]: ")):
         launch.count_devices("cpu", [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
+        ({"compile": "yes"}, "unknown trainer.compile 'yes'"),
+        ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
+        ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),
+    ],
+)
+def test_what_cannot_be_done_is_said_beforehand(given: dict, message: str) -> None:
+    launch.check(SETTINGS, accelerator="cpu", devices=2, strategy="ddp", compile="auto")
+    where = {"accelerator": "cpu", "devices": 1, "strategy": "ddp", "compile": "auto"}
+    with pytest.raises(MitigateError, match=re.escape(message)):
+        launch.check(SETTINGS, **where | given)

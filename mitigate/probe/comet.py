@@ -7,7 +7,7 @@ import copy
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 import torch
@@ -40,10 +40,7 @@ def probe(
     beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is faster where the processor
     has it, and approximate. Of several devices each has a process of its own, which must be able to write `parts`.
     Raises MitigateError for settings that do not fit together."""
-    if not 1 <= top <= beams:
-        raise MitigateError(f"probe.top={top} must be at least 1 and at most probe.beams={beams}")
-    if precision not in ("fp32", "bf16"):
-        raise one_of("probe.precision", precision, ("fp32", "bf16"))
+    check_search(beams, top, precision)
     if precision == "bf16":
         generator = copy.deepcopy(generator).bfloat16()
     grid = Grid(targets, relations, beams, top, max_length)
@@ -56,6 +53,14 @@ def probe(
     with tqdm(total=grid.size, initial=there, desc="probe", unit=" prompts", disable=None, leave=False) as bar:
         for part in answered:
             bar.update(len(grid.places(part)))
+
+
+def check_search(beams: int, top: int, precision: str) -> None:
+    """Raises MitigateError for settings of a probe that do not fit together."""
+    if not 1 <= top <= beams:
+        raise MitigateError(f"probe.top={top} must be at least 1 and at most probe.beams={beams}")
+    if precision not in get_args(Precision):
+        raise one_of("probe.precision", precision, get_args(Precision))
 
 
 def find_devices(device: str, processes: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mitigate.probe import likelihood as judging
 from mitigate.probe.generator import Generator
 from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.plan import Plan, downloads, make_plan, say_labels
+from mitigate.recipes.plan import Plan, downloads, make_plan, say_labels, training_settings
 from mitigate.score import labels as labelling
 from mitigate.score import plausibility as plausibility_scoring
 from mitigate.store import PartFolder, Result, as_parquet, digest_of
@@ -123,8 +124,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
     if not plan.config.train:
         facts = {"trained": False, "weights": plan.start.weights}
         return job.stage("train", lambda _: facts, settings=plan.start.identity, code=(plan.start.code,))
-    trainer = plain(plan.config.trainer)
-    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
+    how, where = training_settings(plan.config)
 
     def compute(fingerprint: str) -> dict[str, Any]:
         rows = ledger.table().filter(pl.col("weight") > 0, "valid")
@@ -134,7 +134,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
         fitted = launch.fit(
             generator,
             _examples(rows.filter(split="train"), plan.start.asked),
-            training.Settings(**trainer, seed=plan.config.seed),
+            how,
             job.folder / "checkpoints",
             fingerprint=fingerprint,
             dev=_examples(rows.filter(split="dev"), plan.start.asked),
@@ -145,7 +145,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
         shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)  # a short training leaves none
         return fitted._asdict()
 
-    settings = {**trainer, "checkpoint_every": None, "model": plan.start.identity, "seed": plan.config.seed}
+    settings = {**asdict(how), "checkpoint_every": None, "model": plan.start.identity}
     leaves = [f"model/{name}" for name in MODEL_FILES]
     code = (training, batches, checkpoints, memory, compiled, plan.start.code, *NETWORK)
     needs = [ledger.digest, str(plan.start.asked)]

@@ -3,6 +3,7 @@ come at once and not after an hour of training."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
@@ -11,7 +12,7 @@ from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
-from mitigate.probe.comet import find_devices
+from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.recipes.start import Start, find_start
@@ -19,6 +20,7 @@ from mitigate.relations import Relation, comet_relations
 from mitigate.store import LabelStore, as_parquet, digest_of
 from mitigate.targets import choose_targets
 from mitigate.train import launch
+from mitigate.train.comet import Settings
 from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
 
@@ -49,7 +51,9 @@ def make_plan(config: DictConfig) -> Plan:
     policy = build(config.policy)
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
-    launch.count_devices(config.trainer.accelerator, plain(config.trainer.devices))
+    settings, where = training_settings(config)
+    launch.check(settings, **where)
+    check_search(config.probe.beams, config.probe.top, config.probe.precision)
     find_devices(config.probe.device, config.probe.processes)
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
@@ -59,6 +63,13 @@ def make_plan(config: DictConfig) -> Plan:
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
     return Plan(config, policy, corpus, targets, relations, scorers, plausibility, cache, start, source)
+
+
+def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
+    """How to train, and where."""
+    trainer = plain(config.trainer)
+    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
+    return Settings(**trainer, seed=config.seed), where
 
 
 def downloads(config: DictConfig) -> list[str]:

@@ -69,7 +69,7 @@ class BertRegard:
 
     def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
         if precision not in PRECISIONS:
-            raise one_of("score.regard.precision", precision, PRECISIONS)
+            raise one_of("score.bert.precision", precision, PRECISIONS)
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
         self._classifier = SequenceClassifier.load(str(model), dtype, int8=precision == "int8")
         self.fingerprint = digest_of([str(dtype), self._classifier.sha256()], code=(sequence, batching, int8))

@@ -242,7 +242,8 @@ class DevPerplexity(pl.Callback):
         step = trainer.global_step
         if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
             return
-        found = perplexity(self.module.comet, self.dev)
+        # All go by the first process's figure: theirs could differ by a last digit, and where one saves, all gather.
+        found = trainer.strategy.broadcast(perplexity(self.module.comet, self.dev))
         if self.tell and trainer.is_global_zero:
             self.tell({"dev_perplexity": found}, step)
         if self.best is None:

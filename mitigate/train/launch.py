@@ -10,15 +10,17 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments.lightning import find_free_network_port
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment, find_free_network_port
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, one_of
 from mitigate.processes import Say, share_out
 from mitigate.train import comet as training
 from mitigate.train.comet import Examples, Fitted, Log, Settings, quiet
 from mitigate.train.sharding import FullySharded
 from models.comet import Comet
+
+STRATEGIES = ("auto", "ddp", "fsdp")
 
 
 def fit(
@@ -26,8 +28,8 @@ def fit(
 ) -> Fitted:
     """training.fit on each of the devices; more is what else it takes, accelerator, devices and strategy included.
 
-    Every batch is shared out, so that the losses are those of one device. Raises MitigateError for devices that are
-    not there, and what any of the processes raises."""
+    Every batch is shared out, so that but for the chance in dropout the losses are those of one device. Raises
+    MitigateError for devices that are not there, and what any of the processes raises."""
     devices = count_devices(more.get("accelerator", "auto"), more.get("devices", 1))
     if devices == 1:
         return training.fit(comet, examples, settings, folder, log=log, **more | {"strategy": "auto"})
@@ -51,12 +53,34 @@ def fit(
     return fitted
 
 
+def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, compile: Any) -> None:
+    """Raises MitigateError where `fit` would, before anything is done."""
+    if strategy not in STRATEGIES:
+        raise one_of("trainer.strategy", strategy, STRATEGIES)
+    if compile not in ("auto", True, False):
+        raise one_of("trainer.compile", compile, ("auto", "true", "false"))
+    if compile is True and strategy == "fsdp":
+        raise MitigateError("trainer.compile=true is for one device; with trainer.strategy=fsdp say auto or false")
+    count = count_devices(accelerator, devices)
+    if count > settings.batch_size:
+        raise MitigateError(
+            f"trainer.batch_size={settings.batch_size} is too small to be shared out to {count} devices; give each at "
+            "least one triple"
+        )
+
+
 def count_devices(accelerator: str, devices: Any) -> int:
     """How many devices are meant by what Lightning calls accelerator and devices ("auto" is all there are; of CPUs,
     one). Raises MitigateError when they are not there."""
     try:
         with quiet():
-            chosen = pl.Trainer(accelerator=accelerator, devices=devices, logger=False, enable_checkpointing=False)
+            chosen = pl.Trainer(
+                accelerator=accelerator,
+                devices=devices,
+                plugins=[LightningEnvironment()],  # even within a job of SLURM
+                logger=False,
+                enable_checkpointing=False,
+            )
             return chosen.num_devices
     except (MisconfigurationException, TypeError, ValueError) as error:
         raise MitigateError(

@@ -44,8 +44,7 @@ def quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def quantize(module: nn.Module) -> None:
-    """Puts Int8Linear in the place of every linear layer of a transformer's blocks. Embeddings and what has the
-    width of a few labels stay as they are: there is nothing to gain."""
+    """Puts Int8Linear in the place of every linear layer but those of a few labels' width, with nothing to gain."""
     for name, child in module.named_children():
         if isinstance(child, nn.Linear) and min(child.in_features, child.out_features) >= 16:
             setattr(module, name, Int8Linear(child))
