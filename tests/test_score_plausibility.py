@@ -1,4 +1,4 @@
-"""Plausibility as a scorer of triples: judgements, the cache, and the one that comes with the project."""
+"""Plausibility as a scorer of triples: judgements, the cache, and networks of one's own."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import torch
 
-from mitigate.score.plausibility import MiniLMPlausibility, with_plausibility
+from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.store import LabelStore
 from mitigate.triples import Labels
 from models.minilm import locate
@@ -46,18 +46,19 @@ def test_each_distinct_triple_is_judged_once_and_remembered(tmp_path):
     assert sorted(scorer.asked) == ["a\tHasA\tfeather", "a\tIsA\tbird"]
 
 
-def test_a_network_of_ones_own_gives_its_probabilities(tmp_path):
+@pytest.mark.parametrize(("phrases", "shape"), [("minilm", {"rank": 2}), ("words", {"dropout": 0.1})])
+def test_a_network_of_ones_own_gives_its_probabilities(tmp_path, phrases, shape):
     torch.manual_seed(0)
-    network = Bilinear(locate(), ("IsA", "HasA"), "minilm", width=4, rank=2).eval()
+    network = Bilinear(locate(), ("IsA", "HasA"), phrases, width=4, **shape).eval()
     network.save(tmp_path / "mine")
-    scorer = MiniLMPlausibility(tmp_path / "mine")
+    scorer = Plausibility(tmp_path / "mine")
     texts = ["bird\tHasA\tfeather", "bird\tIsA\tstone"]
     logits = network.logits(["bird", "bird"], ["HasA", "IsA"], ["feather", "stone"])
     found = scorer(texts)
     assert found.strength == pytest.approx(1 / (1 + np.exp(-logits)), abs=0.02)
     assert found.label.tolist() == (logits > 0).astype(int).tolist()
     assert scorer([]).label.tolist() == []
-    assert scorer.fingerprint == MiniLMPlausibility(tmp_path / "mine").fingerprint
+    assert scorer.fingerprint == Plausibility(tmp_path / "mine").fingerprint
     network.shift(1)
     network.save(tmp_path / "mine")
-    assert scorer.fingerprint != MiniLMPlausibility(tmp_path / "mine").fingerprint
+    assert scorer.fingerprint != Plausibility(tmp_path / "mine").fingerprint

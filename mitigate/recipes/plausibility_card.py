@@ -1,4 +1,4 @@
-"""The model card of the judge of triples that comes with the project."""
+"""The model cards of the judges of triples."""
 
 from collections.abc import Mapping
 from pathlib import Path
