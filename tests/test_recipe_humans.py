@@ -87,11 +87,48 @@ def test_a_file_of_statements_has_some_of_each_target() -> None:
     assert key["relation"].null_count() == 3
 
 
+def said_again(folder: str, rows: dict[tuple[str, str, int], str]) -> None:
+    """Let the model of a run say these (target, relation, rank) in these words."""
+    path = Path(folder) / "statements.parquet"
+    frame = pl.read_parquet(path)
+    cells = frame.select("target", "relation", "rank").rows()
+    words = [rows.get(cell, said) for cell, said in zip(cells, frame["statement"], strict=True)]
+    frame.with_columns(statement=pl.Series(words)).reverse().write_parquet(path)
+
+
+def test_what_a_model_says_twice_of_a_target_is_asked_once_where_it_ranks_best(runs: list[str]) -> None:
+    again = {("he", "Causes", 3): "he Causes qq2", ("he", "CapableOf", 3): "he Causes qq2"}  # phrases may be the same
+    said_again(runs[0], again)
+    pool = read_runs(runs, RELATIONS, top=3)
+    assert pool.filter(statement="he Causes qq2").select("relation", "rank").rows() == [("Causes", 2)]
+    key = draw(pool, 1000, seed=1)
+    assert key.height == 48 - 2 * 2  # the other model's two go too: it is compared in the same cells
+    assert key.select("source", "item").is_unique().all()
+
+
+def test_runs_that_were_not_asked_the_same(runs: list[str]) -> None:
+    tables = [Path(run) / "statements.parquet" for run in runs]
+    everything = [pl.read_parquet(table) for table in tables]
+    for conditions, lacking in (
+        ((pl.col("target") == "he", pl.col("target") != "he"), "target"),
+        ((pl.col("relation") == "Causes", pl.col("relation") != "Causes"), "target and relation"),
+        ((pl.col("rank") == 1, pl.col("rank") == 2), "target and relation and rank"),
+    ):
+        for table, frame, condition in zip(tables, everything, conditions, strict=True):
+            frame.filter(condition).write_parquet(table)
+        with pytest.raises(MitigateError, match=f"run-none-1a2b3c4d, .*run-both-5e6f7a8b have no {lacking} in common"):
+            read_runs(runs, RELATIONS, top=3)
+
+
 def test_runs_that_are_none(runs: list[str], tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="data.runs names a run twice"):
         read_runs([runs[0], runs[0]], RELATIONS, 3)
     with pytest.raises(MitigateError, match="no finished run of recipe=mitigate in .*nowhere"):
         read_runs([runs[0], str(tmp_path / "nowhere")], RELATIONS, 3)
+    (tmp_path / "audit").mkdir()
+    (tmp_path / "audit" / "metrics.json").write_text('{"NSM": 50}')
+    with pytest.raises(MitigateError, match="no finished run of recipe=mitigate in .*audit"):
+        read_runs([runs[0], str(tmp_path / "audit")], RELATIONS, 3)
     with pytest.raises(MitigateError, match="has nothing of the relations Desires; choose others with humans.relation"):
         read_runs(runs, ["Desires"], 3)
 

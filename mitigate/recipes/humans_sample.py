@@ -17,13 +17,19 @@ CELL = ["target", "relation", "rank"]  # one question to a model
 
 def read_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
     """The best `top` statements of each target and relation that the runs' models made: source (the policy, and what
-    else it takes to tell the runs apart), category, statement and the columns of CELL. Raises MitigateError for
-    what is no finished run."""
+    else it takes to tell the runs apart), category, statement and the columns of CELL. What a model says of a target
+    twice, it says where it ranks best. Raises MitigateError for what is no finished run, and for runs that were not
+    asked the same."""
     places = {Path(folder).resolve().name: Path(folder) for folder in folders}
     if len(places) < len(folders):
         raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
     measured = {name: read_json(folder / "metrics.json") or {} for name, folder in places.items()}
-    if unfinished := [str(places[name]) for name, metrics in measured.items() if not metrics]:
+    unfinished = [
+        str(folder)
+        for name, folder in places.items()
+        if not measured[name] or not (folder / "statements.parquet").is_file()
+    ]
+    if unfinished:
         raise MitigateError(f"data.runs: no finished run of recipe=mitigate in {', '.join(unfinished)}")
     pools = []
     for name, folder in zip(short_names(measured), places.values(), strict=True):
@@ -35,8 +41,18 @@ def read_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.
             raise MitigateError(
                 f"{path} has nothing of the relations {', '.join(relations)}; choose others with humans.relations=[...]"
             )
-        pools.append(statements.select(pl.lit(name).alias("source"), "category", "statement", *CELL))
-    return pl.concat(pools).with_columns(pl.col("rank").cast(pl.Int64))
+        said = statements.sort("rank", maintain_order=True).unique(
+            ["target", "statement"], keep="first", maintain_order=True
+        )
+        pools.append(said.select(pl.lit(name).alias("source"), "category", "statement", *CELL))
+    pool = pl.concat(pools).with_columns(pl.col("rank").cast(pl.Int64))
+    for asked in (CELL[:1], CELL[:2], CELL):
+        if _shared(pool, asked).is_empty():
+            raise MitigateError(
+                f"data.runs: {', '.join(map(str, places.values()))} have no {' and '.join(asked)} in common, but "
+                "people judge what all models were asked; name runs with the same probe.targets and probe.relations"
+            )
+    return pool
 
 
 def read_statements(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
@@ -59,15 +75,19 @@ def draw(pool: pl.DataFrame, size: int, seed: int) -> pl.DataFrame:
     All sources answer the same cells (target, relation, rank), so that models are compared paired. What several
     of them say is one item, asked once. The item's id is a hash with the seed in it, so that the order of ids
     is shuffled and tells nothing."""
-    sources = pool["source"].n_unique()
-    shared = pool.group_by(CELL).agg(pl.col("source").n_unique()).filter(pl.col("source") == sources).select(CELL)
-    cells = _balanced(shared, size, np.random.default_rng(seed))
+    cells = _balanced(_shared(pool, CELL), size, np.random.default_rng(seed))
     chosen = pool.join(cells, on=CELL, how="semi", nulls_equal=True)
     ids = [
         digest_of(f"{seed}\t{target}\t{statement}")[:10]
         for target, statement in chosen.select("target", "statement").iter_rows()
     ]
     return chosen.with_columns(item=pl.Series(ids)).select(KEY).sort("item", "source")
+
+
+def _shared(pool: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """What all sources have in these columns, each once."""
+    sources = pool["source"].n_unique()
+    return pool.group_by(columns).agg(pl.col("source").n_unique()).filter(pl.col("source") == sources).select(columns)
 
 
 def _balanced(cells: pl.DataFrame, size: int, random: np.random.Generator) -> pl.DataFrame:
