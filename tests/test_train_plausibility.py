@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
+from mitigate.train import plausibility
 from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, fit, mean_by
 
 SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true")
@@ -74,6 +75,23 @@ def test_the_loss_by_hand():
     assert module.training_step(np.array([0, 1]), 0).item() == pytest.approx(2 * coin + (wrong - coin) / 3 / 2)
 
 
+def test_the_learning_rate_is_reached_after_the_warmup_and_falls_to_nothing():
+    module = PlausibilityTraining(Kinds(), known(Kinds.relations), SETTINGS)  # 60 steps, .06 of them to warm up
+    rates = [module.learning_rate(step) for step in range(60)]
+    assert rates[:5] == pytest.approx([0.3 / 4, 0.3 / 2, 0.3 * 3 / 4, 0.3, 0.3])
+    assert rates[32] == pytest.approx(0.3 / 2)
+    assert rates[59] == pytest.approx(0.3 / 56)
+
+
+def test_all_faulty_settings_are_named_together():
+    with pytest.raises(MitigateError) as error:
+        Settings(epochs=0, batch_size=8, learning_rate=-1, precision="fp4")
+    assert str(error.value) == (
+        "plausibility: epochs=0 must be at least 1; learning_rate=-1 must be above 0; "
+        "precision='fp4' must be one of auto, bf16-mixed, 32-true"
+    )
+
+
 def train(folder: Path, **more: object) -> tuple[Kinds, Fitted]:
     network = Kinds()
     return network, fit(network, known(network.relations), SETTINGS, folder, fingerprint="a", **more)  # type: ignore
@@ -91,6 +109,16 @@ def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
     assert 0 < fitted.loss < 2 * math.log(2)
 
 
+def test_it_trains_on_the_processor_beside_a_gpu_and_within_a_job_of_slurm(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS", "2")  # of which Lightning would make a training of two processes
+    monkeypatch.setenv("SLURM_JOB_NAME", "array")
+    asked: list[str] = []
+    monkeypatch.setattr(plausibility, "native_precision", lambda *place: asked.extend(place) or "32-true")
+    settings = replace(SETTINGS, epochs=1, precision="auto")
+    assert fit(Kinds(), known(Kinds.relations), settings, tmp_path, fingerprint="a").steps == 3  # type: ignore
+    assert asked == ["cpu"]
+
+
 def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
     whole, _ = train(tmp_path / "whole")
 
@@ -99,7 +127,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
             raise KeyboardInterrupt
 
     network = Kinds()
-    stopping = replace(SETTINGS, checkpoint_every=0.0)
+    stopping = replace(SETTINGS, checkpoint_every=1e-9)
     with pytest.raises(KeyboardInterrupt):
         fit(network, known(network.relations), stopping, tmp_path / "parts", fingerprint="a", log=stop)  # type: ignore
     assert (tmp_path / "parts" / "last.ckpt").is_file()

@@ -16,12 +16,14 @@ import numpy as np
 import polars as pl
 import pytorch_lightning as lightning
 import torch
+from lightning_fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from mitigate.errors import MitigateError
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
-from mitigate.train.comet import interruptible, native_precision, quiet
+from mitigate.train.comet import PRECISIONS, interruptible, native_precision, quiet
 from mitigate.train.memory import keep_freed_memory
 from models.plausibility.bilinear import Bilinear
 
@@ -41,6 +43,19 @@ class Settings:
     precision: str = "auto"  # bf16-mixed where the processor computes in it, else 32-true
     seed: int = 1
     checkpoint_every: float = 30.0  # seconds
+
+    def __post_init__(self) -> None:
+        checks = [
+            (self.epochs >= 1, f"epochs={self.epochs} must be at least 1"),
+            (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
+            (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
+            (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
+            (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
+            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
+            (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
+        ]
+        if faults := [fault for holds, fault in checks if not holds]:
+            raise MitigateError("plausibility: " + "; ".join(faults))
 
 
 class Fitted(NamedTuple):
@@ -92,11 +107,16 @@ class PlausibilityTraining(lightning.LightningModule):
         return Steps(self)
 
     def on_train_batch_start(self, batch: np.ndarray, batch_idx: int) -> None:
-        step, warm = self.global_step, max(1, round(self.settings.warmup * self.steps))
         for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = self.settings.learning_rate * min((step + 1) / warm, (self.steps - step) / self.steps)
+            group["lr"] = self.learning_rate(self.global_step)
         # Each step has random numbers of its own, so that going on from a checkpoint repeats none and skips none.
-        torch.manual_seed(int(np.random.SeedSequence([self.settings.seed, step]).generate_state(1)[0]))
+        torch.manual_seed(int(np.random.SeedSequence([self.settings.seed, self.global_step]).generate_state(1)[0]))
+
+    def learning_rate(self, step: int) -> float:
+        """Up during the warmup, then down to 0 at the end."""
+        warm = max(1, round(self.settings.warmup * self.steps))
+        falling = (self.steps - step) / max(1, self.steps - warm)
+        return self.settings.learning_rate * min((step + 1) / warm, falling, 1.0)
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The mean over the batch of -log p(true) - (sum over head, relation, tail of log(1 - p(other))) / 3."""
@@ -196,7 +216,7 @@ def fit(
     last = folder / "last.ckpt"
     module = PlausibilityTraining(network, known, settings)
     progress = Progress(log)
-    precision: Any = native_precision() if settings.precision == "auto" else settings.precision
+    precision: Any = native_precision("cpu") if settings.precision == "auto" else settings.precision
     keep_freed_memory()
     network.train()
     with quiet(), interruptible():
@@ -205,7 +225,7 @@ def fit(
             accelerator="cpu",
             devices=1,
             precision=precision,
-            plugins=[CheckpointFile(fingerprint)],
+            plugins=[CheckpointFile(fingerprint), LightningEnvironment()],  # even within a job of SLURM
             callbacks=[progress, SaveRegularly(last, settings.checkpoint_every)],
             default_root_dir=folder,
             logger=False,
