@@ -106,6 +106,9 @@ press("3", "Enter"); press("3", "y", "Enter"); screens.push(shown());
 seen.kept = JSON.parse(localStorage.getItem("5urvey answers of fox"));
 click("#stopping"); screens.push(shown());
 click("#stop [data-do=save]");
+click("#begin .main"); screens.push(shown());  // another day, when nothing is left to judge
+click("#stopping"); click("#stop [data-go]"); screens.push(shown());
+seen.first = document.querySelector("#statement").textContent;
 seen.screens = screens;
 saved[0].text().then((text) => {
   seen.csv = text;
@@ -126,7 +129,9 @@ def test_a_rater_answers_rests_stops_and_saves(browser: str, html: str, tmp_path
     opened = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "CONSOLE" not in opened.stderr, "an error on the page, or something its policy refused to fetch"
     seen = json.loads(unescape(re.search(r"<body[^>]*>(.*)</body>", opened.stdout, re.DOTALL)[1]))
-    assert seen["screens"] == ["welcome", "welcome", "question", "rest", "question", "question", "end", "stop"]
+    assert seen["screens"][:8] == ["welcome", "welcome", "question", "rest", "question", "question", "end", "stop"]
+    assert seen["screens"][8:] == ["end", "question"]
+    assert seen["first"] == seen["statement"]
     assert re.fullmatch(r"rater-[a-z2-9]{6}", seen["invented"])
     assert (seen["statement"], seen["elements"]) == ("lawyer is a <b>thief</b>", 0)
     assert seen["fault"] == "Please answer both questions, or skip this sentence."
