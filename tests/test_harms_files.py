@@ -37,6 +37,14 @@ def test_a_bad_line_of_triples_is_named_or_left_out(tmp_path: Path) -> None:
     assert harms.conceptnet(str(tmp_path), "skip").triples.height == 1
 
 
+def test_bytes_that_are_not_utf_8_are_named(tmp_path: Path) -> None:
+    path = placed(tmp_path, harms.CONCEPTNET, "nurse IsA person\n")
+    path.write_bytes(path.read_bytes() + "café AtLocation italy\n".encode("latin-1"))
+    with pytest.raises(MitigateError, match=f"{path}:2: not UTF-8 .* at byte 3"):
+        harms.conceptnet(str(tmp_path))
+    assert harms.conceptnet(str(tmp_path), "skip").triples.height == 1
+
+
 def test_released_regard_labels_have_no_header(tmp_path: Path) -> None:
     placed(tmp_path, harms.REGARD, "african_american\t-1\tthis person is late\nnurse\t2\tthis person is a person\n")
     assert harms.conceptnet_regard(str(tmp_path)).statements.select("target", "regard").rows() == [

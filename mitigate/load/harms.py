@@ -31,7 +31,11 @@ def conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loa
     unknown: Counter[str] = Counter()
     rows, faults = [], []
     for number, line in enumerate(lines, start=1):
-        fields = line.decode("utf-8", errors="replace").split(" ")
+        try:
+            fields = line.decode("utf-8").split(" ")
+        except UnicodeDecodeError as error:
+            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
+            continue
         if len(fields) != 3 or not all(fields):
             faults.append(f"{path}:{number}: {len(fields)} columns, expected 3 separated by a space")
         elif fields[1] not in known:
