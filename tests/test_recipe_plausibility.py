@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from command import apart
+from command import apart, here
 
 from mitigate.recipes.plausibility_figures import figures, made_wrong
 from mitigate.triples import Labels
@@ -96,7 +96,7 @@ def write_data(root: Path) -> Path:
     return root
 
 
-def test_the_recipe_leaves_two_judges_a_card_and_their_figures(tmp_path: Path):
+def test_the_recipe_leaves_two_judges_their_cards_and_their_figures(tmp_path: Path):
     probed = tmp_path / "earlier"
     probed.mkdir()
     pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(probed / "probe.parquet")
@@ -114,8 +114,10 @@ def test_the_recipe_leaves_two_judges_a_card_and_their_figures(tmp_path: Path):
     metrics = json.loads((folder / "metrics.json").read_text())
     assert {"minilm/test/accuracy", "words/valid/shuffled", "minilm/valid/regard/neutral"} <= set(metrics)
     assert "minilm/valid/probe/earlier" in metrics
-    card = (folder / "minilm" / "README.md").read_text(encoding="utf-8")
-    assert f"| test | {metrics['minilm/test/accuracy']:.1f} |" in card
+    for name in ("minilm", "words"):
+        card = (folder / name / "README.md").read_text(encoding="utf-8")
+        assert card.startswith("---\nlicense:")
+        assert f"| test | {metrics[f'{name}/test/accuracy']:.1f} |" in card
     assert (folder / "manifest.json").is_file()
     assert "complete: nothing is left to do" in apart(*command).stdout
 
@@ -124,3 +126,8 @@ def test_a_folder_without_a_probe_is_named(tmp_path: Path):
     done = apart("recipe=plausibility", f"data.root={write_data(tmp_path)}", f"recipe.probes=[{tmp_path}]")
     assert done.returncode == 2
     assert "has no probe.parquet; name folders of finished runs" in done.stderr
+
+
+def test_faulty_settings_are_named_before_anything_is_read(monkeypatch: pytest.MonkeyPatch, capsys):
+    assert here(monkeypatch, "recipe=plausibility", "data.root=/nowhere", "recipe.minilm.epochs=0") == 2
+    assert "epochs=0 must be at least 1" in capsys.readouterr().err

@@ -9,27 +9,36 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate import relations as relation_room
+from mitigate import targets as target_room
+from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.load import conceptnet
-from mitigate.measure.quality import best_threshold
+from mitigate.measure import quality
 from mitigate.recipes import plausibility_card, plausibility_figures
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.score import labels as labelling
 from mitigate.store import LabelStore, as_parquet, digest_of, write
-from mitigate.train import batches, checkpoints
+from mitigate.train import batches, checkpoints, memory
 from mitigate.train import plausibility as training
 from mitigate.triples import Scorer
 from models.minilm import locate
 from models.plausibility import bilinear, low_rank, phrases, pieces
 from models.plausibility.bilinear import Bilinear
+from models.regard import batching
 
 NETWORKS = ("words", "minilm")
 STAGES = (*NETWORKS, "metrics")
-CODE = (training, batches, checkpoints, bilinear, low_rank, phrases, pieces)
+JUDGING = (bilinear, low_rank, phrases, pieces, batching)
+CODE = (training, batches, checkpoints, memory, quality, *JUDGING)
+MEASURING = (plausibility_figures, quality, relation_room, target_room, verbalising, labelling, *JUDGING)
 
 
 def run(config: DictConfig) -> float | None:
     """Train both networks and measure them; returns the accuracy of minilm on the test triples."""
+    for network in NETWORKS:
+        settings_of(config, network)  # faults are told before anything is read
     loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
     for notice in loaded.notices:
         say(f"  note: {notice}")
@@ -73,11 +82,12 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
         measure,
         needs=[learnt, *(result.digest for result in trained.values())],
         settings=[[scorer.fingerprint for scorer in scorers], [digest_of(as_parquet(p)) for p in probes.values()]],
-        code=[plausibility_figures],
+        code=MEASURING,
     ).facts()
     if not job.run.dry:
         job.tracking.summarise(metrics)
-        write(job.folder / "minilm" / "README.md", plausibility_card.render(metrics, job.config.seed))
+        for name in NETWORKS:
+            write(job.folder / name / "README.md", plausibility_card.render(name, metrics, job.config.seed))
         job.tracking.artifact("plausibility", "model", job.folder / "minilm", metrics)
         say(plausibility_figures.table(metrics, NETWORKS))
     return metrics
@@ -85,25 +95,31 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
 
 def train(job: Job, name: str, triples: pl.DataFrame, fingerprint: str) -> dict[str, Any]:
     """Train on the training triples, settle on dev1 what is called valid, and save; returns what came of it."""
-    settings = plain(job.config.recipe[name])
-    shape = {key: settings.pop(key) for key in ("rank", "width", "dropout") if key in settings}
+    shape, settings = settings_of(job.config, name)
     learnt = triples.filter(split="train")
     training.seed(job.config.seed)
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), name, **shape)
     fitted = training.fit(
         network,
         training.Known(learnt, network.relations),
-        training.Settings(**settings, seed=job.config.seed),
+        settings,
         job.folder / "checkpoints" / name,
         fingerprint=fingerprint,
         log=partial(job.tracking.log, stage=name),
     )
     dev = triples.filter(split="dev")
     scores = network.logits(*plausibility_figures.parts(dev))
-    network.shift(-best_threshold(scores, dev["valid"].to_numpy()))
+    network.shift(-quality.best_threshold(scores, dev["valid"].to_numpy()))
     network.save(job.folder / name)
     (job.folder / "checkpoints" / name / "last.ckpt").unlink(missing_ok=True)
     return fitted._asdict()
+
+
+def settings_of(config: DictConfig, name: str) -> tuple[dict[str, Any], training.Settings]:
+    """The shape of a network, and how it is trained. Raises MitigateError for settings that cannot be."""
+    settings = plain(config.recipe[name])
+    shape = {key: settings.pop(key) for key in ("rank", "width", "dropout") if key in settings}
+    return shape, training.Settings(**settings, seed=config.seed)
 
 
 def read_probe(folder: Path) -> pl.DataFrame:

@@ -21,8 +21,8 @@ SHARES = {
 POLARITIES = ("prejudice", "neutral", "favouritism")
 
 
-def render(metrics: Mapping[str, Any], seed: int) -> str:
-    """The card as Markdown with the hub's front matter."""
+def render(name: str, metrics: Mapping[str, Any], seed: int) -> str:
+    """The card of a network, "words" or "minilm", as Markdown with the hub's front matter."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -32,12 +32,13 @@ def render(metrics: Mapping[str, Any], seed: int) -> str:
     )
     environment.filters["percent"] = lambda share: "–" if share is None else f"{share:.1f}"
     return environment.get_template("plausibility_card.md.jinja").render(
+        name=name,
         metrics=metrics,
         parts=PARTS,
         shares=SHARES,
         polarities=POLARITIES,
         scorers=sorted(
-            key.split("/")[2] for key in metrics if key.startswith("minilm/valid/") and key.endswith("/neutral")
+            key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")
         ),
         seed=seed,
     )
