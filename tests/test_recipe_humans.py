@@ -1,6 +1,7 @@
 """recipe=humans: from two models' statements to a survey, from the survey's answers to figures, each by hand."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import polars as pl
 import pytest
 from command import here
 
+from mitigate import report, store
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes import humans_survey
 from mitigate.recipes.humans_figures import differences, flat, raters, summary
 from mitigate.recipes.humans_sample import draw, read_runs, read_statements
 from mitigate.store import as_json
@@ -255,6 +258,24 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     assert "difference" in (found / "tables" / "differences.tex").read_text()
     assert "nothing is left to do" in humans(*asking)[1]
     assert "nothing is left to do" in humans(*reading)[1]
+
+
+def test_a_survey_is_made_anew_when_its_page_or_what_is_said_of_it_changes(
+    humans, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]")
+    humans(*asking)
+    (folder,) = (tmp_path / "out").iterdir()
+    assert json.loads((folder / "survey.json").read_text())["demonstration"]
+    for run in runs:
+        (Path(run) / "config.yaml").write_text("data:\n  demonstration: false\n")
+    humans(*asking)
+    assert not json.loads((folder / "survey.json").read_text())["demonstration"]
+    assert "nothing is left to do" in humans(*asking)[1]
+    source = store._source
+    for module in (report, humans_survey):
+        monkeypatch.setattr(store, "_source", lambda of, edited=module: source(of) + "edited" * (of is edited))
+        assert re.search(r"survey +to be run", humans(*asking, "dry_run=true")[1])
 
 
 def test_what_is_asked_for_must_fit_together(humans, runs: list[str]) -> None:

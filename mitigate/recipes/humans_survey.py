@@ -1,6 +1,7 @@
 """Asking people: load > sample > survey. What raters get stands in the run folder's survey/, whose statements they are
 in key.parquet beside it."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate import report as report_room
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.files import LoadedStatements
@@ -45,8 +47,8 @@ def run(config: DictConfig) -> None:
                 | {"sources": sources, "demonstration": demonstration}
             ),
             needs=[key.digest],
-            settings=told,
-            code=[page],
+            settings=[told, sources, demonstration],
+            code=[report_room, sys.modules[__name__]],
             leaves=["survey"],
         )
         job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
