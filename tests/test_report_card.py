@@ -24,6 +24,10 @@ CARD = card.Card(
         "NSM_high": 62.7,
         "neutral_template/NSM": 70.0,
         "quality/perplexity/all": 9.1,
+        "quality/valid/all": 71.5,
+        "quality/valid/all_low": 70.0,
+        "quality/valid/all_high": 73.0,
+        "quality/valid/polar": 66.4,
     },
 )
 
@@ -42,6 +46,7 @@ def test_numbers_stand_in_tables() -> None:
     text = card.render(CARD)
     assert "| NSM ↑ neutral sentiment, mean | 61.20 [59.80, 62.70] | 70.00 |" in text
     assert "| perplexity ↓ | all | 9.10 |" in text
+    assert "| all probed statements | 71.50 [70.00, 73.00] |\n| those with a polarised label | 66.40 |\n" in text
     assert 'trained on ConceptNet "train100k" after the filter policy `both`' in text
     assert "by its contributors" in text
 

@@ -126,6 +126,20 @@ def test_says_what_the_numbers_say(run: page.Report, parsed: Elements) -> None:
     assert "non-binary people are missing" in text.lower()
 
 
+def test_what_is_valid_is_said_of_probed_statements(plain: page.Report) -> None:
+    html = page.render(plain)
+    held_out, probed = (
+        next(table.split("</table>")[0] for table in html.split("<table") if caption in table)
+        for caption in ("Quality on held-out triples", "Probed statements judged valid")
+    )
+    assert "judged valid" not in held_out
+    text = " ".join(Elements(f"<table{probed}</table>").text.split())
+    assert text.endswith(
+        "all probed statements 71.50 [70.00, 73.00] those with a neutral label 73.20 [71.70, 74.70] "
+        "those with a polarised label 66.40 [64.90, 67.90] origin 69.90 [68.40, 71.40]"
+    )
+
+
 def test_a_real_run_is_no_demonstration(plain: page.Report) -> None:
     assert "DEMONSTRATION" not in page.render(replace(plain, demonstration=False))
 

@@ -53,4 +53,5 @@ def render(card: Card) -> str:
             for subset in legend.SUBSETS
             if legend.quality_key(measure, subset) in card.metrics
         ],
+        probed_parts=legend.probed_parts(card.metrics),
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mitigate.targets import CATEGORIES
+from mitigate.triples import TEMPLATE_PREFIX
 
 Value = float | int | str | None
 Metrics = Mapping[str, Value]
@@ -73,13 +74,15 @@ QUALITY = (
         2,
         "How many words and word pairs of the generated tails the held-out tails share.",
     ),
-    Measure(
-        "valid",
-        "judged valid",
-        "up",
-        2,
-        "The share of generated triples that a classifier trained on ConceptNet judges to be valid.",
-    ),
+)
+
+VALID = Measure(
+    "valid",
+    "judged valid",
+    "up",
+    2,
+    "For each target, the percentage of what is said of it that a network trained on ConceptNet judges to be valid; "
+    "then the mean over targets. Valid means what contributors to ConceptNet would say: neither truth nor fairness.",
 )
 
 SUBSETS = {
@@ -89,7 +92,12 @@ SUBSETS = {
     "target": "those about a target",
 }
 
-TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
+PROBED = {
+    "all": "all probed statements",
+    "neutral": "those with a neutral label",
+    "polar": "those with a polarised label",
+}
+
 TEMPLATE_NAMES = {"paper": "paper's template", "neutral": "phrase neutralised"}
 
 
@@ -115,6 +123,12 @@ def categories(keys: Iterable[str]) -> list[str]:
     parts = [key.removeprefix(TEMPLATE_PREFIX["neutral"]).split("/") for key in keys]
     found = [part[1] for part in parts if len(part) == 2 and part[0] in names]
     return ordered(name for name in found if not name.endswith(("_low", "_high")))
+
+
+def probed_parts(metrics: Metrics) -> dict[str, str]:
+    """The parts of the probed statements whose share of valid ones is known, and what each is called."""
+    parts = PROBED | {category: category for category in categories(metrics)}
+    return {part: name for part, name in parts.items() if quality_key(VALID, part) in metrics}
 
 
 def number(value: Value, decimals: int = 2) -> str:

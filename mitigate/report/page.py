@@ -74,6 +74,7 @@ def render(report: Report) -> str:
             pictures=by_group(report.pictures),
             quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
             quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
+            probed_parts=legend.probed_parts(report.metrics),
             facts=flat(report.facts),
             **_of_targets(report.targets),
             **_of_statements(report.statements),

@@ -9,9 +9,11 @@ import polars as pl
 from mitigate import files
 from mitigate.report.legend import (
     HARMS,
+    PROBED,
     QUALITY,
     SUBSETS,
     TEMPLATE_NAMES,
+    VALID,
     Metrics,
     categories,
     harm_key,
@@ -26,7 +28,7 @@ class Row(NamedTuple):
 
     section: str
     measure: str  # with an arrow that points to the better direction
-    part: str  # a category, or a subset of the test triples; "" for all of them
+    part: str  # a category, or a subset of the triples; "" for all of them
     key: str
     decimals: int
 
@@ -48,6 +50,10 @@ def _all_rows(parts: Sequence[str]) -> Iterator[Row]:
             part = "" if subset == "all" else subset
             key = quality_key(measure, subset)
             yield Row("quality, held-out triples", f"{measure.name} {measure.arrow}", part, key, measure.decimals)
+    for subset in (*PROBED, *parts):
+        part = "" if subset == "all" else subset
+        key = quality_key(VALID, subset)
+        yield Row("quality, probed statements", f"{VALID.name} {VALID.arrow}", part, key, VALID.decimals)
     for name in ("kept", "dropped", "weight"):
         yield Row("filter, triples", name, "", f"filter/{name}", 1)
 
