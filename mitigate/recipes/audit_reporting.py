@@ -20,6 +20,7 @@ RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parts on disk 
 def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, metrics: dict[str, Any]) -> Result:
     """Write everything, and record it."""
     beside = compared(plan, metrics)
+    explained = [] if plan.paper is None else notes(plan.paper)
     wordings = [(labels.scorer, labels.template) for labels in plan.labellings]
 
     def compute(_: str) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
             statements=said,
             shown=plain(plan.config.recipe.shown),
             beside=beside,
-            explained=[] if plan.paper is None else notes(plan.paper),
+            explained=explained,
             variants=None if variants is None else variants.table(),
             stages=[Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan),
@@ -54,7 +55,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
         "report",
         compute,
         needs=needs,
-        settings=[metrics, plain(plan.config.recipe.shown), plan.paper],
+        settings=[metrics, plain(plan.config.recipe.shown), [] if beside is None else beside.rows(), explained],
         code=[room],
         leaves=["audit.html", "plots", "tables"],
     )

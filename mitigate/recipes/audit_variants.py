@@ -2,16 +2,21 @@
 so that a difference from its figures can be laid to the rule that makes it."""
 
 import re
+import sys
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
 import polars as pl
 
+from mitigate import relations as relation_room
+from mitigate import targets as target_room
+from mitigate import verbalise as verbalising
 from mitigate.measure import harms, resource, tally
 from mitigate.recipes.audit_plan import AuditPlan
 from mitigate.recipes.job import Job
 from mitigate.relations import comet_relations
+from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.store import PartFolder, Result
 from mitigate.targets import targets
@@ -19,6 +24,7 @@ from mitigate.triples import Scorer
 from mitigate.verbalise import MASK, mask_column
 
 SCORERS = ("sentiment", "regard")
+WORDING = (relation_room, target_room, verbalising, labelling)  # what decides what a rule counts
 FIGURES = ("D_O+", "D_O-", "polarised", "polarised_mean")
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -29,8 +35,9 @@ def stage(job: Job, plan: AuditPlan, tallied: Result) -> Result:
     def compute(_: str) -> pl.DataFrame:
         return variants(plan, pl.concat(list(PartFolder(job.folder / "statements"))))
 
-    settings = [[scorer.fingerprint for scorer in plan.scorers], [*_rules(plan), *_other_targets(plan)]]
-    return job.stage("variants", compute, needs=[tallied.digest], settings=settings, code=[harms, resource, tally])
+    settings = [[scorer.fingerprint for scorer in plan.scorers], paper(plan.paper or "").rows()]
+    code = (harms, resource, tally, *WORDING, sys.modules[__name__])
+    return job.stage("variants", compute, needs=[tallied.digest], settings=settings, code=code)
 
 
 def paper(resource_name: str) -> pl.DataFrame:
