@@ -15,6 +15,10 @@ TEMPLATES = ("paper", "neutral")
 """How a relation is worded when a statement is labelled: as in the paper, or so that the phrase itself
 carries no sentiment."""
 
+TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
+"""What a metric's key begins with: NSM under the paper's template is "NSM", under the neutral one
+"neutral_template/NSM"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Triple:

@@ -9,9 +9,9 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes.audit_plan import AuditPlan
 from mitigate.targets import clusters
+from mitigate.triples import TEMPLATE_PREFIX
 
 CODE = (bootstrap, harms, resource, tally, uncertainty)
-PREFIX = {"paper": "", "neutral": "neutral_template/"}
 
 
 def measure(plan: AuditPlan, tallied: pl.DataFrame, statements: pl.DataFrame) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def measure(plan: AuditPlan, tallied: pl.DataFrame, statements: pl.DataFrame) ->
         table = tables[labels.column]
         found = resource.figures(table, labels.scorer)
         found |= resource.intervals(table, labels.scorer, clusters(), intervals)
-        metrics |= {PREFIX[labels.template] + key: value for key, value in found.items()}
+        metrics |= {TEMPLATE_PREFIX[labels.template] + key: value for key, value in found.items()}
     if metrics["empty_targets"]:
         (other,) = set(get_args(EmptyTargets)) - {settings.empty_targets}
         metrics |= {f"empty_{other}/{key}": value for key, value in with_convention(plan, tallied, other).items()}
@@ -43,7 +43,7 @@ def with_convention(plan: AuditPlan, tallied: pl.DataFrame, empty_targets: Empty
     """The harms under every wording, without intervals, with this convention for targets without statements."""
     tables = per_target_tables(plan, tallied, empty_targets)
     return {
-        PREFIX[labels.template] + key: value
+        TEMPLATE_PREFIX[labels.template] + key: value
         for labels in plan.labellings
         for key, value in resource.figures(tables[labels.column], labels.scorer).items()
     }

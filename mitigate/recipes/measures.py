@@ -10,11 +10,10 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.likelihood import bits_per_char, perplexity
 from mitigate.recipes.plan import Plan
 from mitigate.targets import clusters
-from mitigate.triples import NEUTRAL, OTHER, TEMPLATES, label_columns
+from mitigate.triples import NEUTRAL, OTHER, TEMPLATE_PREFIX, TEMPLATES, label_columns
 
 CODE = (harms, quality, validity, uncertainty, bootstrap)
 SCORERS = ("sentiment", "regard")
-PREFIX = {"paper": "", "neutral": "neutral_template/"}
 MANY_SHARED_TAILS = 50.0  # percent; beyond it a generator says much the same of everybody
 
 
@@ -88,7 +87,7 @@ def _harms(tables: Mapping[str, pl.DataFrame], intervals: Bootstrap | None = Non
                     for key, value in harms.disparity(table).items()
                     if not key.startswith("D_R")  # equal by design: every target is asked the same questions
                 }
-            metrics |= {PREFIX[template] + key: value for key, value in found.items()}
+            metrics |= {TEMPLATE_PREFIX[template] + key: value for key, value in found.items()}
     return metrics
 
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from mitigate.report.legend import TEMPLATE_PREFIX, Metrics, interval, number, ordered
+from mitigate.report.legend import Metrics, interval, number, ordered
+from mitigate.triples import TEMPLATE_PREFIX
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""

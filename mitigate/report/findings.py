@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from math import sqrt
 
-from mitigate.report.legend import TEMPLATE_PREFIX, Metrics
+from mitigate.report.legend import Metrics
+from mitigate.triples import TEMPLATE_PREFIX
 
 SCORERS = {"sentiment": ("NSM", "NSV"), "regard": ("NRM", "NRV")}
 
