@@ -1,16 +1,19 @@
 """recipe=audit from the command line: a file of one's own, labels given in it, triples, and the paper's ConceptNet."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 from command import here
 
+from mitigate import store
 from mitigate.load import harms
 from mitigate.match import about_targets
 from mitigate.measure.resource import figures
 from mitigate.measure.tally import per_target, tally
+from mitigate.recipes import audit_reporting, audit_variants
 from mitigate.recipes.audit_variants import paper
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
@@ -96,8 +99,11 @@ def test_targets_without_statements_are_counted_by_both_conventions(audit, tmp_p
 
 
 def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stopped(audit, tmp_path: Path) -> None:
-    status, _, _, folder = audit("data=sample", "measure=paper")
+    status, told, _, folder = audit("data=sample", "measure=paper")
     assert status == 0
+    left_out = "600 valid triples of dev, dev2, test left out; filter.splits=all counts them too"
+    assert left_out in told
+    assert left_out in (folder / "audit.html").read_text()
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["neutral_template/NSM"] > metrics["NSM"]  # capable, motivated ... praise
     assert metrics["empty_exclude/NSM"] >= metrics["NSM"]
@@ -165,7 +171,7 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     assert found["sentiment/polarised_mean"] == pytest.approx(stated["sentiment/polarised_mean"], abs=0.06)
 
 
-def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: Path) -> None:
+def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "data" / "harms" / "conceptnet_target_triples.txt"
     path.parent.mkdir(parents=True)
     path.write_text(
@@ -190,3 +196,20 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
     page = (folder / "audit.html").read_text()
     assert "Which rule gives which figure" in page
     assert "without them NSV is 26.9" in page
+
+    arguments = ("data=harms_conceptnet", f"data.root={tmp_path / 'data'}", "measure=paper")
+    assert "nothing is left to do" in audit(*arguments)[1]
+
+    def next_to_be_run() -> list[str]:
+        return re.findall(r"(\w+) +to be run", audit(*arguments, "dry_run=true")[1])
+
+    with monkeypatch.context() as changed:
+        source = store._source
+        changed.setattr(store, "_source", lambda of: source(of) + "edited" * (of is audit_variants))
+        assert next_to_be_run() == ["variants", "report"]
+    with monkeypatch.context() as changed:
+        changed.setattr(audit_reporting, "notes", lambda resource: ["A note that is new."])
+        assert next_to_be_run() == ["report"]
+    with monkeypatch.context() as changed:
+        changed.setattr(audit_variants, "paper", lambda resource: paper(resource).with_columns(pl.col("value") + 1))
+        assert next_to_be_run() == ["variants", "report"]

@@ -73,15 +73,12 @@ def make_plan(config: DictConfig) -> AuditPlan:
         raise one_of("measure.empty_targets", config.measure.empty_targets, ("exclude", "zero"))
     loaded = build(config.data.load)
     are_triples = not isinstance(loaded, LoadedStatements)
-    rows = loaded.triples if are_triples else loaded.statements
     if are_triples:
-        splits = rows["split"].unique() if config.filter.splits == "all" else ["train"]
-        rows = rows.filter("valid", pl.col("split").is_in(splits))
-    notices = list(loaded.notices)
-    targets = _targets(plain(config.recipe.targets), rows, are_triples)
-    if not are_triples:
-        rows, left_out = _about(rows, targets)
-        notices += left_out
+        rows, left_out = _counted(loaded.triples, config.filter.splits)
+        targets = _targets(plain(config.recipe.targets), rows, are_triples)
+    else:
+        targets = _targets(plain(config.recipe.targets), loaded.statements, are_triples)
+        rows, left_out = _about(loaded.statements, targets)
     given = config.data.get("label_column")
     scorers = [] if given else build_scorers(config.score)
     templates = TEMPLATES if are_triples else TEMPLATES[:1]
@@ -93,7 +90,7 @@ def make_plan(config: DictConfig) -> AuditPlan:
         scorers=scorers,
         labellings=_labellings(given, scorers, templates),
         cache=LabelStore(Path(config.paths.cache) / "labels"),
-        notices=notices,
+        notices=[*loaded.notices, *left_out],
         source=digest_of(as_parquet(rows) + as_parquet(targets)),
     )
 
@@ -118,6 +115,19 @@ def _targets(wanted: Any, rows: pl.DataFrame, are_triples: bool) -> pl.DataFrame
         return named
     chosen = choose_targets(wanted)
     return pl.concat([chosen, named.filter(category="own")]) if wanted == "all" else chosen
+
+
+def _counted(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str]]:
+    """The valid triples of the splits that filter.splits names, and a notice of those of other splits."""
+    valid = triples.filter("valid")
+    if splits == "all":
+        return valid, []
+    others = valid.filter(pl.col("split") != "train")
+    if others.is_empty():
+        return valid, []
+    named = ", ".join(others["split"].unique(maintain_order=True))
+    notice = f"{others.height:,} valid triples of {named} left out; filter.splits=all counts them too"
+    return valid.filter(split="train"), [notice]
 
 
 def _about(statements: pl.DataFrame, targets: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
