@@ -4,9 +4,11 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import train as contest
 from benchmarks.train import Contestant, Train, Work, hugging_face, original, ours, table
 from mitigate.train.comet import Examples
 from models.decoder import DecoderConfig, Kind
@@ -14,10 +16,27 @@ from models.decoder import DecoderConfig, Kind
 EXAMPLES = Examples(["lawyer", "a very big church"] * 8, ["is used for"] * 16, ["win a case", "worship"] * 8)
 
 
+def keeping(models: list[nn.Module], maker: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """The maker, what it makes put into the list."""
+
+    def make(*shape: object) -> nn.Module:
+        models.append(maker(*shape))
+        return models[-1]
+
+    return make
+
+
 @pytest.mark.parametrize(("make", "kind"), [(ours, "gpt2"), (hugging_face, "gpt2"), (original, "gpt1")])
-def test_every_contestant_trains(make: Callable[[Work], Train], kind: Kind) -> None:
+def test_every_contestant_trains(make: Callable[[Work], Train], kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    models: list[nn.Module] = []
+    for maker in (contest.comet, contest.theirs):
+        monkeypatch.setattr(contest, maker.__name__, keeping(models, maker))
     train = make(Work(DecoderConfig(kind, vocab_size=30522, width=24, layers=1, inner=96), EXAMPLES))
+    weights = dict(models[0].named_parameters())  # another may be made for its encoding
+    before = {name: weight.detach().clone() for name, weight in weights.items()}
     assert train(0, 2) > 0
+    assert all(weight.isfinite().all() for weight in weights.values())
+    assert [name for name, weight in weights.items() if weight.equal(before[name])] == []
 
 
 def test_medians_are_compared_within_a_size() -> None:
