@@ -3,7 +3,9 @@
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.errors import HydraException
@@ -22,8 +24,22 @@ OmegaConf.register_new_resolver("scratch", lambda: str(Path(tempfile.gettempdir(
 
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
-    """Run the recipe; what it returns is the number a sweep optimises."""
+    """Run the recipe; what it returns is the number a sweep optimises. Raises MitigateError for what is left open."""
+    if missing := list(_missing(OmegaConf.to_container(config, resolve=False))):
+        raise MitigateError(
+            f"{' and '.join(missing)} must be given: {' '.join(f'{key}=...' for key in missing)}; a comment in the "
+            "configuration says what it is"
+        )
     return get_method(config.recipe.run)(config)
+
+
+def _missing(node: Any, path: str = "") -> Iterator[str]:
+    """The keys that the configuration leaves open."""
+    if node == "???":
+        yield path
+    elif isinstance(node, dict):
+        for name, part in node.items():
+            yield from _missing(part, f"{path}.{name}" if path else name)
 
 
 def cli() -> None:

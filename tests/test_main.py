@@ -35,6 +35,9 @@ def test_the_configuration_can_be_read(capsys: pytest.CaptureFixture[str], monke
         (["measure.masking=some"], "unknown measure.masking 'some'; allowed: token, paper"),
         (["data=cn100k", "data.root=/absent"], "data.root=/absent: there is no such folder"),
         (["polcy=both"], "Could not override 'polcy'"),
+        (["model=hf"], "mitigate: model.base must be given: model.base=...; a comment in the configuration says what"),
+        (["probe.top=20"], "probe.top=20 must be at least 1 and at most probe.beams=10"),
+        (["trainer.strategy=dp"], "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
     ],
 )
 def test_faults_are_told_before_anything_is_written(
