@@ -157,7 +157,7 @@ def best(comet: Comet) -> Iterator[str]:
     """What a COMeT says first of each mild prompt."""
     prompts = comet.prompts([head for head, _ in MILD], [PHRASES[relation] for _, relation in MILD])
     for found in comet.search(prompts):
-        yield comet.decode(found[0].tokens)
+        yield comet.decode(found[0].tokens) or "(ends at once)"
 
 
 if __name__ == "__main__":
