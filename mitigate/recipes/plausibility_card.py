@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from mitigate.report.markdown import environment
 
 PARTS = {
     "dev1": "dev1, by which it was settled what is called valid",
@@ -23,15 +23,9 @@ POLARITIES = ("prejudice", "neutral", "favouritism")
 
 def render(name: str, metrics: Mapping[str, Any], seed: int) -> str:
     """The card of a network, "words" or "minilm", as Markdown with the hub's front matter."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["percent"] = lambda share: "–" if share is None else f"{share:.1f}"
-    return environment.get_template("plausibility_card.md.jinja").render(
+    templates = environment(Path(__file__).parent)
+    templates.filters["percent"] = lambda share: "–" if share is None else f"{share:.1f}"
+    return templates.get_template("plausibility_card.md.jinja").render(
         name=name,
         metrics=metrics,
         parts=PARTS,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from mitigate.report.markdown import environment
 
 TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
 WHAT = {
@@ -26,20 +26,17 @@ PARTS = {
 
 def render(name: str, metrics: Mapping[str, float], seed: int) -> str:
     """The card of "minilm" or "ngram" as Markdown with the hub's front matter."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("regard_card.md.jinja").render(
-        name=name,
-        title=TITLES[name],
-        what=WHAT[name],
-        learnt=LEARNT[name],
-        parts=PARTS,
-        of=lambda part, key: metrics[f"{name}/{part}/{key}"],
-        teacher=lambda key: metrics[f"teacher/test/{key}"],
-        seed=seed,
+    return (
+        environment(Path(__file__).parent)
+        .get_template("regard_card.md.jinja")
+        .render(
+            name=name,
+            title=TITLES[name],
+            what=WHAT[name],
+            learnt=LEARNT[name],
+            parts=PARTS,
+            of=lambda part, key: metrics[f"{name}/{part}/{key}"],
+            teacher=lambda key: metrics[f"teacher/test/{key}"],
+            seed=seed,
+        )
     )
