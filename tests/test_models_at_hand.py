@@ -99,7 +99,7 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],
             "there is no checkpoint nowhere.pickle",
         ),
-        (["model=comet_original", "model.base=."], "Missing mandatory value: model.init"),
+        (["model=comet_original", "model.base=."], "model.init must be given: model.init=..."),
     ],
 )
 def test_faults_are_named_before_anything_is_done(
