@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.agreement import FIGURES, measure, paper, printed, read, table
+from mitigate.recipes.agreement import FIGURES, measure, printed, read, table
+from mitigate.report.proxies import paper
 
 
 @pytest.fixture(scope="module")

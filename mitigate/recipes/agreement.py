@@ -1,10 +1,8 @@
 """How far scorers agree with people: the harms paper's Tables 2 and 3, beside the paper's own figures and a scorer
 that always says neutral. load > verbalise > score > measure."""
 
-import csv
 import os
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from mitigate.measure import agreement
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.recipes.job import Job, build, perform, say
 from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.report.proxies import ALWAYS_NEUTRAL, paper
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.store import LabelStore, as_parquet, digest_of
@@ -29,7 +28,6 @@ from mitigate.verbalise import mask_column
 
 STAGES = ("labels", "metrics")
 SCORERS = (*ROLES, "keyword")
-ALWAYS_NEUTRAL = "always_neutral"
 PER_RATING, BY_MAJORITY = "rating", "majority"
 FIGURES = {  # measure -> its heading
     "accuracy": "acc",
@@ -121,15 +119,6 @@ def table(metrics: dict[str, Any], resources: Iterable[str] = RESOURCES) -> pl.D
                 figures = {name: stated[resource, scorer].get(name) for name in FIGURES}
                 rows.append({"resource": resource, "scorer": scorer, "against": "the paper", **figures})
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def paper() -> dict[tuple[str, str], dict[str, float]]:
-    """The paper's figures by resource and scorer, from data/paper_agreement.csv."""
-    with files("mitigate").joinpath("data/paper_agreement.csv").open(encoding="utf-8") as lines:
-        found: dict[tuple[str, str], dict[str, float]] = {}
-        for row in csv.DictReader(lines):
-            found.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
-    return found
 
 
 def printed(frame: pl.DataFrame) -> str:
