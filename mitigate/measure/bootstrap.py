@@ -50,6 +50,14 @@ class Bootstrap:
         low, high = self._interval(_bca, mean_of, cluster_sums(values - centre, clusters, powers=(0, 1)))
         return Interval(centre + low, centre + high)
 
+    def weighted_mean(self, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> Interval:
+        """BCa interval of the mean of values that do not all count alike, weights (targets, 1)."""
+        centre = (weights * values).sum(axis=0) / weights.sum()
+        totals = cluster_sums(weights * (values - centre), clusters, powers=(1,))
+        counts = np.broadcast_to(cluster_sums(weights, clusters, powers=(1,)), totals.shape)
+        low, high = self._interval(_bca, mean_of, np.concatenate([counts, totals]))
+        return Interval(centre + low, centre + high)
+
     def variance(self, values: np.ndarray, clusters: np.ndarray) -> Interval:
         """Studentised interval of the population variance of percentages: 0 to 0 where they are constant, up
         to MOST_VARIANCE where too many resamples are constant to bound it."""

@@ -13,7 +13,7 @@ from scipy import stats
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap, Interval, cluster_sums, squared_deviations
-from mitigate.measure.harms import NEUTRAL_MEASURES, overall_and_categories
+from mitigate.measure.harms import neutral_names, overall_and_categories
 from mitigate.measure.uncertainty import cluster_numbers
 
 DIFFERENCES = {
@@ -43,7 +43,7 @@ def between_runs(
     bootstrap = bootstrap or Bootstrap()
     rows: list[tuple] = []
     for suffix, part in overall_and_categories(neutral_side_by_side([baseline, run])):
-        mean_name, variance_name = (name + suffix for name in NEUTRAL_MEASURES[scorer])
+        mean_name, variance_name = (name + suffix for name in neutral_names(scorer))
         numbers = cluster_numbers(part, clusters)
         first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()
 

@@ -49,11 +49,16 @@ def per_target(
     return table
 
 
+def neutral_names(scorer: str) -> tuple[str, str]:
+    """What the neutral mean and variance of a scorer are called: the paper's names, or the scorer's own."""
+    return NEUTRAL_MEASURES.get(scorer, (f"{scorer}/neutral_mean", f"{scorer}/neutral_variance"))
+
+
 def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]:
     """NSM and NSV (scorer "sentiment") or NRM and NRV ("regard"): mean and variance over targets of the
     percentage neutral, overall ("NSM") and per category ("NSM/origin"). None where no target
     has statements."""
-    mean_name, variance_name = NEUTRAL_MEASURES[scorer]
+    mean_name, variance_name = neutral_names(scorer)
     metrics: dict[str, float | None] = {}
     for suffix, part in overall_and_categories(table):
         metrics[mean_name + suffix] = mean(part["neutral"])

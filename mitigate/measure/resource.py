@@ -8,10 +8,10 @@ import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import (
-    NEUTRAL_MEASURES,
     counts,
     disparity,
     mean,
+    neutral_names,
     overall_and_categories,
     overgeneralisation,
     variance,
@@ -25,7 +25,7 @@ Figures = dict[str, float | None]
 def names(scorer: str) -> dict[str, tuple[str, str]]:
     """What the mean and the variance over targets of each share are called: NSM and NSV for the share neutral in
     sentiment, "sentiment/O-" and "sentiment/D_O-" (eq. 4) for the share prejudiced, and so on."""
-    neutral = NEUTRAL_MEASURES.get(scorer, (f"{scorer}/neutral_mean", f"{scorer}/neutral_variance"))
+    neutral = neutral_names(scorer)
     return {
         "neutral": neutral,
         "prejudice": (f"{scorer}/O-", f"{scorer}/D_O-"),

@@ -15,11 +15,11 @@ from scipy import stats
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap, cluster_sums, draw, mean_of, variance_of
 from mitigate.measure.comparison import DIFFERENCES, detectable_difference, neutral_side_by_side
-from mitigate.measure.harms import NEUTRAL_MEASURES, overall_and_categories
+from mitigate.measure.harms import neutral_names, overall_and_categories
 from mitigate.measure.uncertainty import cluster_numbers
 
 Figure = Callable[[np.ndarray], np.ndarray]
-"""From the sums of powers 0, 1, 2 over targets, (3, ..., seeds), to one figure a seed."""
+"""From sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., seeds), to one figure a seed."""
 
 
 def between_policies(
@@ -42,18 +42,17 @@ def between_policies(
     for suffix, part in overall_and_categories(neutral_side_by_side([*baselines, *runs])):
         values = part.select(pl.col("^run_.*$")).to_numpy()
         numbers = cluster_numbers(part, clusters)
-        for name, figure in zip(NEUTRAL_MEASURES[scorer], figures, strict=True):
+        for name, figure in zip(neutral_names(scorer), figures, strict=True):
             arms = values[:, : len(baselines)], values[:, len(baselines) :]
-            rows.append((name + suffix, part.height, *_difference(*arms, numbers, figure, bootstrap)))
+            first, second = (cluster_sums(arm, numbers, powers=(0, 1, 2)) for arm in arms)
+            rows.append((name + suffix, part.height, *difference(first, second, figure, bootstrap)))
     return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
 
 
-def _difference(
-    first: np.ndarray, second: np.ndarray, clusters: np.ndarray, figure: Figure, bootstrap: Bootstrap
-) -> tuple:
-    """baseline, value, difference, low, high, p and detectable difference of one figure, from the values of
-    two policies, (targets, seeds) each."""
-    sums = [cluster_sums(values, clusters, powers=(0, 1, 2)) for values in (first, second)]
+def difference(first: np.ndarray, second: np.ndarray, figure: Figure, bootstrap: Bootstrap) -> tuple:
+    """baseline, value, difference, low, high, p and detectable difference of one figure, from the sums of two
+    policies over the targets of each word, (sums, words, seeds) each."""
+    sums = first, second
     by_seed = [figure(arm.sum(axis=1)) for arm in sums]
     baseline, value = (arm.mean() for arm in by_seed)
     num_clusters = sums[0].shape[1]
@@ -67,11 +66,11 @@ def _difference(
     of_targets = np.var(second_drawn.mean(axis=1) - first_drawn.mean(axis=1))
     degrees = _satterthwaite([*of_seeds, of_targets], [len(by_seed[0]), len(by_seed[1]), num_clusters])
 
-    error, difference = math.sqrt(squared_error), value - baseline
+    error, gain = math.sqrt(squared_error), value - baseline
     width = stats.t.ppf((1 + bootstrap.level) / 2, degrees) * error
-    p = 2 * stats.t.sf(abs(difference) / error, degrees) if error > 0 else float(difference == 0)
+    p = 2 * stats.t.sf(abs(gain) / error, degrees) if error > 0 else float(gain == 0)
     detectable = detectable_difference(error, degrees, bootstrap.level)
-    return baseline, value, difference, difference - width, difference + width, p, detectable
+    return baseline, value, gain, gain - width, gain + width, p, detectable
 
 
 def _draw_seeds(by_seed: np.ndarray, seed: int) -> np.ndarray:

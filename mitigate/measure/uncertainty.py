@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import NEUTRAL_MEASURES, overall_and_categories
+from mitigate.measure.harms import neutral_names, overall_and_categories
 
 FEW_TARGETS = 20
 """With fewer, intervals cover less often than they say; the paper's religion has twelve."""
@@ -31,7 +31,7 @@ def neutral_intervals(
             values, numbers = known["neutral"].to_numpy()[:, None], cluster_numbers(known, clusters)
             intervals = [*bootstrap.mean(values, numbers), *bootstrap.variance(values, numbers)]
             bounds = [bound.item() for bound in intervals]
-        names = [name + suffix + side for name in NEUTRAL_MEASURES[scorer] for side in ("_low", "_high")]
+        names = [name + suffix + side for name in neutral_names(scorer) for side in ("_low", "_high")]
         metrics |= {name: None if math.isnan(bound) else bound for name, bound in zip(names, bounds, strict=True)}
     return metrics
 
