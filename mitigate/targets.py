@@ -4,7 +4,8 @@ data/targets.csv, and how targets of a user's own are named.
 Not every target is a person ("church", "greece"), and the list has no word for non-binary people."""
 
 import csv
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +29,30 @@ def clusters() -> dict[str, str]:
     """Target -> the word it is an inflection of (hers -> she), for targets that share one, from data/clusters.csv."""
     with files("mitigate").joinpath("data/clusters.csv").open(encoding="utf-8") as lines:
         return {row["target"]: row["cluster"] for row in csv.DictReader(lines)}
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A regular expression for any of the words, and their regular plurals, as whole words, longest first."""
+    return _any_of(tuple(words))
+
+
+@cache
+def _any_of(words: tuple[str, ...]) -> str:
+    forms = sorted({form for word in words for form in _forms(word)}, key=lambda form: (-len(form), form))
+    return r"(?i)\b(?:" + "|".join(re.escape(form).replace(r"\ ", "[ _-]") for form in forms) + r")\b"
+
+
+def _forms(word: str) -> Iterator[str]:
+    """The word and its regular plural: nurse, nurses; secretary, secretaries; policeman, policemen."""
+    yield word
+    if word.endswith(("s", "x", "ch", "sh")):
+        yield word + "es"
+    elif re.search(r"[^aeiou]y$", word):
+        yield word[:-1] + "ies"
+    else:
+        yield word + "s"
+    if word.endswith("man"):
+        yield word[:-3] + "men"
 
 
 def choose_targets(

@@ -3,16 +3,14 @@ judges what is said and not of whom.
 
 Knows nothing of scorers and policies."""
 
-import re
 from collections.abc import Iterable
-from functools import cache
 from typing import Literal
 
 import polars as pl
 
 from mitigate.errors import one_of
 from mitigate.relations import relations
-from mitigate.targets import targets
+from mitigate.targets import any_of, targets
 
 Masking = Literal["token", "paper"]
 MASKINGS = ("token", "paper")
@@ -70,25 +68,4 @@ def mask_column(column: str, masking: Masking, own_targets: tuple[str, ...] = ()
             lambda row: row[column].replace(row["target"], MASK) if row["target"] else row[column],
             return_dtype=pl.String,
         )
-    return pl.col(column).str.replace_all(token_pattern(own_targets), MASK)
-
-
-@cache
-def token_pattern(own_targets: tuple[str, ...] = ()) -> str:
-    """A regular expression for any of the 329 targets, and of one's own, as whole words, longest first."""
-    forms = {form for target in (*targets(), *own_targets) for form in _forms(target)}
-    words = sorted(forms, key=lambda form: (-len(form), form))
-    return r"(?i)\b(?:" + "|".join(re.escape(word).replace(r"\ ", "[ _-]") for word in words) + r")\b"
-
-
-def _forms(target: str) -> Iterable[str]:
-    """The target and its regular plural: nurse, nurses; secretary, secretaries; policeman, policemen."""
-    yield target
-    if target.endswith(("s", "x", "ch", "sh")):
-        yield target + "es"
-    elif re.search(r"[^aeiou]y$", target):
-        yield target[:-1] + "ies"
-    else:
-        yield target + "s"
-    if target.endswith("man"):
-        yield target[:-3] + "men"
+    return pl.col(column).str.replace_all(any_of((*targets(), *own_targets)), MASK)

@@ -3,9 +3,15 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply, count_reasons
+from mitigate.filter.balance import MOST
+from mitigate.filter.scope import people
+from mitigate.filter.swap import groups
+from mitigate.targets import targets
+from mitigate.verbalise import verbalise
 
 # sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]
+BOTH = ["sentiment", "regard"]
 
 
 @pytest.fixture
@@ -16,22 +22,30 @@ def labelled() -> pl.DataFrame:
     return frame.with_columns(split=pl.Series(["train"] * 5 + ["test"]), row=pl.int_range(1, 7))
 
 
+def triples(*rows: tuple[str, str, str, float]) -> pl.DataFrame:
+    """Labelled training triples, each (head, relation, tail, strength of its sentiment), regard neutral."""
+    frame = pl.DataFrame(rows, schema=["head", "relation", "tail", "sentiment_neutral_strength"], orient="row")
+    strength = pl.col("sentiment_neutral_strength").cast(pl.Float32)
+    frame = frame.with_row_index("row", offset=1).with_columns(
+        strength,
+        split=pl.lit("train"),
+        sentiment_neutral=strength.sign().cast(pl.Int8),
+        regard_neutral=pl.lit(0, pl.Int8),
+        regard_neutral_strength=pl.lit(0.9, pl.Float32),  # of a neutral label: it must count for nothing
+    )
+    return verbalise(frame)
+
+
 @pytest.mark.parametrize(
     ("policy", "reasons"),
     [
         (Policy("none"), ["kept"] * 6),
         (Policy("sentiment", ["sentiment"]), ["kept", "sentiment +1", "kept", "sentiment -1", "kept", "kept"]),
         (Policy("regard", ["regard"]), ["kept", "kept", "regard -1", "regard +1", "kept", "kept"]),
+        (Policy("both", BOTH), ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"]),
+        (Policy("both", BOTH, template="neutral"), ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"]),
         (
-            Policy("both", ["sentiment", "regard"]),
-            ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"],
-        ),
-        (
-            Policy("both", ["sentiment", "regard"], template="neutral"),
-            ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"],
-        ),
-        (
-            Policy("both", ["sentiment", "regard"], splits="all"),
+            Policy("both", BOTH, splits="all"),
             ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "sentiment +1, regard +1"],
         ),
     ],
@@ -55,15 +69,202 @@ def test_count_reasons(labelled: pl.DataFrame) -> None:
     assert count_reasons(ledger) == "kept 3, sentiment +1 1, sentiment -1 1"
 
 
+STATEMENTS = [
+    ("lawyer", "CapableOf", "lie", -0.4),  # a target
+    ("someone", "CapableOf", "steal", -0.5),  # a person
+    ("knife", "IsA", "weapon", -0.3),
+    ("ask some Nurses", "Causes", "help", 0.4),  # a target's plural among other words
+    ("hospital", "UsedFor", "sick children", -0.2),  # a plural that is not regular
+    ("lawyerly", "HasProperty", "bad", -0.6),  # no target's word
+    ("mother", "CapableOf", "cook", 0.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("scope", "kept"),
+    [
+        ("all", [0, 0, 0, 0, 0, 0, 1]),
+        ("people", [0, 0, 1, 0, 0, 1, 1]),
+        ("targets", [0, 1, 1, 0, 1, 1, 1]),
+    ],
+)
+def test_scope(scope: str, kept: list[int]) -> None:
+    ledger = apply(Policy("mine", BOTH, "neutral", scope), triples(*STATEMENTS))
+    assert ledger["weight"].to_list() == kept
+    for found, weight, reason in ledger.select("sentiment_neutral", "weight", "reason").rows():
+        named = f"sentiment {found:+d}" + ", outside the scope" * int(weight)
+        assert reason == (named if found else "kept")
+
+
+def test_the_list_of_people() -> None:
+    assert len(people()) == len(set(people())) > 700
+    assert {"person", "someone", "she", "children", "farmer", "friend", "thief", "american"} <= set(people())
+    assert not {"they", "you", "it", "dog", "knife", "guide", "alcoholic", "africa"} & set(people())
+    assert all(word == word.strip().lower() for word in people())
+
+
+def test_downweight_by_strength() -> None:
+    rows = triples(("lawyer", "CapableOf", "lie", -0.4), ("dog", "IsA", "pet", 0.25), ("dog", "HasA", "tail", 0.0))
+    ledger = apply(Policy("mine", BOTH, "neutral", action="downweight"), rows)
+    assert ledger["weight"].to_list() == pytest.approx([0.6, 0.75, 1.0])
+    assert ledger["reason"].to_list() == ["sentiment -1", "sentiment +1", "kept"]
+
+
+def test_downweight_by_the_strongest_that_is_polarised() -> None:
+    rows = triples(("lawyer", "CapableOf", "lie", -0.4)).with_columns(regard_neutral=pl.lit(-1, pl.Int8))
+    ledger = apply(Policy("mine", BOTH, "neutral", action="downweight"), rows)
+    assert ledger["weight"].to_list() == pytest.approx([0.1])  # regard's strength is 0.9
+
+
+SWAPPED = ["CapableOf", "HasProperty"]
+
+
+def swap(*rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1) -> pl.DataFrame:
+    policy = Policy("mine", BOTH, "neutral", action="swap", copies=copies, swapped_relations=SWAPPED, seed=seed)
+    return apply(policy, triples(*rows))
+
+
+def test_a_pair_shares_a_statement() -> None:
+    ledger = swap(("girl", "CapableOf", "lie", -0.4), ("dog", "HasA", "tail", 0.0))
+    assert ledger.select("row", "source_row", "target", "head", "statement", "weight", "reason").rows() == [
+        (1, None, "girl", "girl", "girl is capable of lie", 0.5, "sentiment -1, swapped"),
+        (2, None, None, "dog", "dog has a tail", 1.0, "kept"),
+        (None, 1, "boy", "boy", "boy is capable of lie", 0.5, "sentiment -1, swapped"),
+    ]
+    assert ledger["masked"].to_list() == [
+        "this person is capable of lie",
+        "dog has a tail",
+        "this person is capable of lie",
+    ]
+
+
+def test_a_large_group_shares_by_lot() -> None:
+    row = ("bad work", "HasProperty", "Lawyer", -0.4)
+    ledger = swap(row, copies=4)
+    assert ledger["weight"].to_list() == [0.25] * 4
+    assert ledger["tail"].n_unique() == 4
+    assert {groups()[tail.lower()] for tail in ledger["tail"]} == {"profession"}
+    assert [f"bad work has the property {tail}" for tail in ledger["tail"]] == ledger["statement"].to_list()
+    assert ledger.equals(swap(row, copies=4))
+    assert not ledger.equals(swap(row, copies=4, seed=2))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
+        ("father", "CapableOf", "hit his son", -0.4),  # others beside the target
+        ("boy", "CapableOf", "kiss girls", 0.4),
+        ("church", "CapableOf", "burn", -0.4),  # a target without a group
+        ("her", "CapableOf", "lie", -0.4),
+        ("france", "HasProperty", "bad", -0.4),
+        ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
+        ("dog", "CapableOf", "bite", -0.4),
+    ],
+)
+def test_what_is_not_swapped(row: tuple[str, str, str, float]) -> None:
+    ledger = swap(row)
+    assert ledger["weight"].to_list() == [1.0]
+    assert ledger["reason"].to_list()[0].endswith(", not swapped")
+
+
+def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
+    rows = [(target, "CapableOf", "lie", -0.4) for target in targets()]
+    ledger = swap(*rows)
+    assert ledger["weight"].sum() == pytest.approx(329)
+    by_source = ledger.with_columns(pl.coalesce("source_row", pl.col("row").cast(pl.UInt32)).alias("source"))
+    assert by_source.group_by("source").agg(pl.col("weight").sum())["weight"].to_list() == pytest.approx([1.0] * 329)
+    categories = by_source.group_by("source").agg(pl.col("target").replace_strict(targets()).n_unique())
+    assert categories["target"].to_list() == [1] * 329
+    assert ledger["target"].replace_strict(targets()).to_list() == ledger["category"].to_list()
+    assert ledger["head"].to_list() == ledger["target"].to_list()
+
+
+def test_groups_are_of_one_category_and_have_somebody_to_swap_with() -> None:
+    members: dict[str, list[str]] = {}
+    for target, group in groups().items():
+        members.setdefault(group, []).append(target)
+    assert all(len({targets()[target] for target in group}) == 1 for group in members.values())
+    assert min(map(len, members.values())) >= 2
+    assert "religion" not in {targets()[target] for target in groups()}
+
+
+def test_balance() -> None:
+    """Of profession's 8 statements 2 are prejudice, 1 is favouritism: shares 1/4, 5/8, 1/8."""
+    lawyer = [("lawyer", "CapableOf", "a", -0.4), ("lawyer", "CapableOf", "b", -0.9)]
+    lawyer += [("lawyer", "CapableOf", tail, 0.0) for tail in "cd"]
+    nurse = [("nurse", "CapableOf", "e", 0.4), *(("nurse", "CapableOf", tail, 0.0) for tail in "fgh")]
+    girl = [("girl", "CapableOf", "a", -0.4)]  # alone in its category: nothing to balance
+    ledger = apply(
+        Policy("mine", BOTH, "neutral", action="keep", balance=True),
+        triples(*lawyer, *nurse, *girl, ("dog", "CapableOf", "bite", -0.4)),
+    )
+    # 4 x 1/4 / 2 for each of lawyer's prejudices, 4 x 5/8 / 2 for each neutral; nurse 4 x 1/8 / 1 and 4 x 5/8 / 3
+    assert ledger["weight"].to_list() == pytest.approx([0.5] * 2 + [1.25] * 2 + [0.5] + [2.5 / 3] * 3 + [1, 1])
+    assert ledger["reason"].to_list() == ["balanced"] * 9 + ["kept"]
+
+
+def test_balance_conserves_the_weight_of_a_target_that_has_all_kinds() -> None:
+    rows = [
+        (target, "CapableOf", tail, strength) for target in ("lawyer", "nurse") for tail, strength in _kinds(target)
+    ]
+    ledger = apply(Policy("mine", BOTH, "neutral", action="keep", balance=True), triples(*rows))
+    sums = ledger.group_by("target", pl.col("sentiment_neutral")).agg(pl.col("weight").sum())
+    assert sorted(sums.rows()) == [
+        (target, label, pytest.approx(5 * share)) for target in ("lawyer", "nurse") for label, share in SHARES
+    ]
+
+
+SHARES = [(-1, 0.3), (0, 0.4), (1, 0.3)]  # of ten statements 3 are prejudice, 4 neutral, 3 favouritism
+
+
+def _kinds(target: str) -> list[tuple[str, float]]:
+    strengths = {"lawyer": [-0.5, -0.5, 0, 0, 0.5], "nurse": [-0.5, 0, 0, 0.5, 0.5]}[target]
+    return [(f"tail {place}", strength) for place, strength in enumerate(strengths)]
+
+
+def test_balance_makes_no_statement_count_more_than_most() -> None:
+    rows = [("lawyer", "CapableOf", f"tail {i}", -0.5 if i < 50 else 0.0) for i in range(100)]
+    rows += [("nurse", "CapableOf", f"tail {i}", -0.5 if i < 1 else 0.0) for i in range(100)]
+    ledger = apply(Policy("mine", BOTH, "neutral", action="keep", balance=True), triples(*rows))
+    assert ledger.filter(target="nurse")["weight"].max() == MOST
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"scorers": ["feeling"]}, "unknown scorer in policy.scorers 'feeling'; allowed: sentiment, regard"),
         ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
+        ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, targets"),
         ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),
+        (
+            {"action": "downweight"},
+            "policy.action=downweight policy.balance=false with no policy.scorers finds nothing to act on; say "
+            "policy.scorers=[sentiment,regard]",
+        ),
+        (
+            {"scorers": BOTH, "balance": True},
+            "policy.balance=true has nothing to weigh with policy.action=drop; say policy.action=keep, downweight or "
+            "swap",
+        ),
+        (
+            {"scorers": BOTH, "action": "keep"},
+            "policy.action=keep does nothing by itself; say policy.balance=true, or policy=none",
+        ),
+        (
+            {"scorers": BOTH, "action": "swap", "copies": 1},
+            "policy.action=swap needs policy.swapped_relations, such as [CapableOf,HasProperty]; policy.copies=1 must "
+            "be at least 2: a statement and one more",
+        ),
+        (
+            {"template": "own", "action": "burn"},
+            "unknown policy.template 'own'; allowed: paper, neutral; unknown policy.action 'burn'; allowed: drop, "
+            "downweight, swap, keep, rerank; policy.action=burn policy.balance=false with no policy.scorers finds "
+            "nothing to act on; say policy.scorers=[sentiment,regard]",
+        ),
     ],
 )
-def test_unknown_values_name_the_allowed(values: dict, message: str) -> None:
+def test_faults_are_named_all_at_once(values: dict, message: str) -> None:
     with pytest.raises(MitigateError) as error:
         Policy("mine", **values)
     assert str(error.value) == message

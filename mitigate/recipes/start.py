@@ -60,7 +60,7 @@ def find_start(config: DictConfig, policy: Policy) -> Start:
             f"model={settings.name} is probed as it is and cannot be trained here: leave train=true out, or train "
             "model=comet_minilm, or model=comet_gpt1 with model.base=FOLDER of a GPT-1 or GPT-2"
         )
-    if policy.scorers and not config.train:
+    if policy.changes_training and not config.train:
         raise MitigateError(
             f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false): its "
             "figures would be called the policy's. Say policy=none"

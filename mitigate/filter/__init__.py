@@ -1,0 +1,9 @@
+"""A policy turns labelled triples into the ledger a generator is trained by: every triple with the weight it is kept
+at (0 drops it) and the reason, and the triples that a policy adds; so that what was done can be looked at.
+
+Knows nothing of how labels came about, nor of training."""
+
+from mitigate.filter.ledger import apply, count_reasons
+from mitigate.filter.policy import SCORERS, Policy
+
+__all__ = ["SCORERS", "Policy", "apply", "count_reasons"]

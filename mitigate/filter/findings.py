@@ -1,0 +1,34 @@
+"""What the scorers of a policy found in a statement: in words, and as one number."""
+
+from functools import reduce
+
+import polars as pl
+
+from mitigate.filter.policy import Policy
+from mitigate.triples import FAVOURITISM, PREJUDICE, label_columns
+
+
+def in_words(policy: Policy) -> pl.Expr:
+    """What each scorer found, such as "sentiment +1, regard -1"; "" where all are neutral."""
+    found = [_in_words(scorer, label_columns(scorer, policy.template)[0]) for scorer in policy.scorers]
+    return pl.concat_str(found, separator=", ", ignore_nulls=True) if found else pl.lit("")
+
+
+def direction(policy: Policy) -> pl.Expr:
+    """The strength of the strongest polarised finding, below 0 for prejudice and above for favouritism; 0 where all
+    are neutral. Of two as strong, that of the scorer named first."""
+    found = [_direction(*label_columns(scorer, policy.template)) for scorer in policy.scorers]
+    return reduce(lambda one, two: pl.when(two.abs() > one.abs()).then(two).otherwise(one), found)
+
+
+def _in_words(scorer: str, column: str) -> pl.Expr:
+    sign = pl.when(pl.col(column) == PREJUDICE).then(pl.lit("-1")).otherwise(pl.lit("+1"))
+    return pl.when(_polar(column)).then(pl.concat_str(pl.lit(f"{scorer} "), sign))
+
+
+def _direction(label: str, strength: str) -> pl.Expr:
+    return pl.when(_polar(label)).then(pl.col(label) * pl.col(strength).abs().cast(pl.Float64)).otherwise(0.0)
+
+
+def _polar(column: str) -> pl.Expr:
+    return pl.col(column).is_in([PREJUDICE, FAVOURITISM])

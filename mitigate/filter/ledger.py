@@ -1,0 +1,77 @@
+"""The ledger of a policy: what each triple weighs, and why."""
+
+from collections.abc import Callable
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.filter import balance, findings
+from mitigate.filter.policy import Policy
+from mitigate.filter.scope import in_scope
+from mitigate.filter.swap import swap
+
+REACHED = pl.col("reached")  # polarised, in the policy's scope and of a split that it filters
+
+
+def apply(policy: Policy, labelled: pl.DataFrame) -> pl.DataFrame:
+    """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`, which is null but for the
+    triples that the policy added: of those it is the row they are made from, and `row` is null.
+
+    The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
+    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped". Other splits than
+    those the policy filters are kept whole. Raises MitigateError when no training triple is left."""
+    filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
+    found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
+    rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
+    rows = rows.with_columns(reached=(pl.col("found") != "") & in_scope(policy.scope))
+    ledger = ACTIONS[policy.action](policy, rows.with_columns(reason=_reason(policy)))
+    if policy.balance:
+        ledger = balance.even_out(ledger, findings.direction(policy), filtered)
+    ledger = ledger.drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
+    if ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty():
+        raise MitigateError(
+            f"policy {policy.name!r} drops every training triple: {count_reasons(ledger)}. Nothing is left to "
+            "train on; choose another policy, or policy.template=neutral."
+        )
+    return ledger
+
+
+def count_reasons(ledger: pl.DataFrame) -> str:
+    """How many training triples each reason has, most frequent first, in words; added ones are not counted."""
+    counts = (
+        ledger.filter(pl.col("split") == "train", pl.col("source_row").is_null())["reason"]
+        .value_counts(sort=True)
+        .sort("count", "reason", descending=[True, False])
+    )
+    return ", ".join(f"{reason} {count:,}" for reason, count in counts.iter_rows())
+
+
+def _reason(policy: Policy) -> pl.Expr:
+    outside = pl.when(pl.col("found") != "").then(pl.col("found") + ", outside the scope")
+    return pl.when(REACHED).then("found").otherwise(outside.otherwise(pl.lit("kept")))
+
+
+def _drop(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(weight=(~REACHED).cast(pl.Float64))
+
+
+def _downweight(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+    """1 minus the strength of the strongest finding: what is barely polarised counts almost whole."""
+    return rows.with_columns(weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0))
+
+
+def _swap(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+    return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed)
+
+
+def _keep(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(reason=pl.lit("kept"))
+
+
+ACTIONS: dict[str, Callable[[Policy, pl.DataFrame], pl.DataFrame]] = {
+    "drop": _drop,
+    "downweight": _downweight,
+    "swap": _swap,
+    "keep": _keep,
+    "rerank": _keep,
+}

@@ -1,0 +1,86 @@
+"""What a policy can be told, checked as a whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.relations import relations
+from mitigate.triples import TEMPLATES
+
+SCORERS = ("sentiment", "regard")
+SCOPES = ("all", "people", "targets")
+ACTIONS = ("drop", "downweight", "swap", "keep", "rerank")
+SPLITS = ("train", "all")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is done to the triples that any of the scorers finds polarised; no scorers, nothing.
+
+    template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
+    scope: whose statements: "all", "people" (with a person or a target in head or tail) or "targets".
+    action: "drop" them, as the paper does (Section 4.3); "downweight" them by the strength of what was found; "swap"
+    the target for others of its group, `copies` in all, in statements of `swapped_relations`; "keep" them, for balance
+    alone; or "rerank" what a generator trained on everything says: of its `candidates` best tails the neutral ones
+    come first.
+    balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
+    splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
+    Raises MitigateError that names all faults."""
+
+    name: str
+    scorers: Sequence[str] = ()
+    template: str = "paper"
+    scope: str = "all"
+    action: str = "drop"
+    balance: bool = False
+    copies: int = 8
+    swapped_relations: Sequence[str] = ()
+    candidates: int = 20
+    splits: str = "train"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        faults = [str(fault) for fault in self._unknown()] + [fault for holds, fault in self._checks() if not holds]
+        if faults:
+            raise MitigateError("; ".join(faults))
+
+    @property
+    def changes_training(self) -> bool:
+        """Whether the generator is trained on anything but all triples alike."""
+        return bool(self.scorers) and self.action != "rerank"
+
+    def _unknown(self) -> list[MitigateError]:
+        settings: list[tuple[str, str, Sequence[str]]] = [
+            *(("scorer in policy.scorers", scorer, SCORERS) for scorer in self.scorers),
+            ("policy.template", self.template, TEMPLATES),
+            ("policy.scope", self.scope, SCOPES),
+            ("policy.action", self.action, ACTIONS),
+            *(("relation in policy.swapped_relations", name, list(relations())) for name in self.swapped_relations),
+            ("filter.splits", self.splits, SPLITS),
+        ]
+        return [one_of(*setting) for setting in settings if setting[1] not in setting[2]]
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        acts = self.action != "drop" or self.balance
+        return [
+            (
+                bool(self.scorers) or not acts,
+                f"policy.action={self.action} policy.balance={str(self.balance).lower()} with no policy.scorers finds "
+                "nothing to act on; say policy.scorers=[sentiment,regard]",
+            ),
+            (
+                not self.balance or self.action not in ("drop", "rerank"),
+                f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep, "
+                "downweight or swap",
+            ),
+            (
+                self.balance or self.action != "keep",
+                "policy.action=keep does nothing by itself; say policy.balance=true, or policy=none",
+            ),
+            (
+                self.action != "swap" or bool(self.swapped_relations),
+                "policy.action=swap needs policy.swapped_relations, such as [CapableOf,HasProperty]",
+            ),
+            (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
+            (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
+        ]
