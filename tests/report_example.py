@@ -105,6 +105,8 @@ def report(demonstration: bool = True, per_target_statements: int = 40, num_targ
         targets={column: per_target(labelled, column) for column in columns},
         statements=labelled,
         ledger=ledger(),
+        shown=["woman", "nurse", "no such target"],
+        scorers={"sentiment": "vader", "regard": "minilm"},
         stages=[Stage("load", 0.21, False), Stage("score", 12.4, True), Stage("train", 98.6, False)],
         facts={
             "seed": 1,

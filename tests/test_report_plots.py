@@ -37,7 +37,7 @@ def test_a_run_has_the_papers_figures(pictures: list[gallery.Picture]) -> None:
         names
     )
     assert "counts" not in names, "every target has as many statements"
-    assert {picture.group for picture in pictures} == {"boxes", "regions", "bars", "kept"}
+    assert {picture.group for picture in pictures} == {"boxes", "regions", "bars", "counts", "kept"}
 
 
 def test_nothing_to_draw_gives_no_pictures() -> None:
@@ -121,6 +121,22 @@ def test_counts_are_drawn_where_targets_differ() -> None:
     (counts,) = (picture for picture in gallery.gallery({"regard": uneven}) if picture.name == "counts")
     assert "least 3, median 700, most 9,000" in counts.alt
     assert ">1,000</text>" in drawing.svg(counts.figure)
+
+
+def test_chosen_targets_stand_in_the_order_they_were_chosen() -> None:
+    chosen = gallery.gallery({"regard": SQUARE, "regard_neutral": SQUARE}, shown=["thief", "nobody", "nurse"])
+    (bars,) = (picture for picture in chosen if picture.group == "shown")
+    assert bars.alt == "Bars of regard, negative and positive: thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %."
+
+
+def test_triples_of_the_corpus_are_counted_with_and_without_what_was_dropped() -> None:
+    rows = pl.DataFrame({"target": ["nurse", "nurse", "nurse", "nun", None], "weight": [1.0, 0.0, 0.5, 0.0, 0.0]})
+    corpus = rows.with_columns(relation=pl.lit("IsA"), reason=pl.lit("regard -1"))
+    counts = {picture.name: picture for picture in gallery.gallery({"regard": SQUARE}, corpus)}["counts-corpus"]
+    assert counts.alt.endswith("targets: least 0, median 0, most 3; of them kept: least 0, median 0, most 2.")
+    whole = gallery.gallery({"regard": SQUARE}, corpus.with_columns(weight=pl.lit(1.0)))
+    (counts,) = (picture for picture in whole if picture.name == "counts-corpus")
+    assert counts.alt.endswith("targets: least 0, median 0, most 3.")
 
 
 def test_word_cloud_of_what_is_said_against_the_two_targets_with_the_most_of_it() -> None:

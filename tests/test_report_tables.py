@@ -136,14 +136,15 @@ def test_examples_are_spread_over_the_resource() -> None:
     rows = pl.DataFrame(
         {
             "row": range(100),
-            "relation": "IsA",
+            "relation": ["IsA"] * 99 + ["HasA"],
+            "target": [None] * 50 + ["nurse"] * 50,
             "statement": "s",
-            "weight": 0.0,
-            "reason": ["regard -1"] * 90 + ["sentiment +1"] * 10,
+            "weight": [0.0] * 99 + [1.0],
+            "reason": ["regard -1"] * 90 + ["sentiment +1"] * 9 + ["kept"],
         }
     )
-    chosen = ledger.dropped_examples(rows, per_reason=3)
-    assert chosen["row"].to_list() == [0, 30, 60, 90, 94, 98]
+    assert ledger.dropped_examples(rows, {"reason": 3})["row"].to_list() == [0, 30, 60, 90, 93, 96]
+    assert ledger.dropped_examples(rows, {"relation": 2, "target": 1})["row"].to_list() == [0, 50]
 
 
 def test_leak_is_what_the_phrase_adds() -> None:

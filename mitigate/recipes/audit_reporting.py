@@ -9,6 +9,7 @@ from mitigate.recipes import audit_measures
 from mitigate.recipes.audit_plan import AuditPlan
 from mitigate.recipes.audit_variants import notes, paper
 from mitigate.recipes.job import Job, command, plain, provenance, say
+from mitigate.recipes.scorers import ROLES
 from mitigate.report import audit as page
 from mitigate.report import audit_tables, gallery, tables
 from mitigate.report.page import Stage
@@ -35,6 +36,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
             targets=audit_measures.per_target_tables(plan, tallied.table(), plan.config.measure.empty_targets),
             statements=said,
             shown=plain(plan.config.recipe.shown),
+            scorers={role: plan.config.score[role] for role in ROLES if plan.scorers},
             beside=beside,
             explained=explained,
             variants=None if variants is None else variants.table(),

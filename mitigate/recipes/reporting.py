@@ -8,8 +8,9 @@ import polars as pl
 
 from mitigate import report as room
 from mitigate.recipes import measures
-from mitigate.recipes.job import Job, command, provenance, say
+from mitigate.recipes.job import Job, command, plain, provenance, say
 from mitigate.recipes.plan import Plan
+from mitigate.recipes.scorers import ROLES
 from mitigate.report import card, gallery, page, tables
 from mitigate.report.ledger import summary
 from mitigate.store import Result
@@ -22,6 +23,7 @@ def report(
     job: Job, plan: Plan, ledger: Result, generator: Result, statements: Result, metrics: dict[str, Any]
 ) -> Result:
     """Write everything, and record it."""
+    shown = plain(plan.config.recipe.shown)
 
     def compute(_: str) -> dict[str, Any]:
         rows, probed = ledger.table().filter(split="train"), statements.table()
@@ -33,6 +35,8 @@ def report(
             targets=measures.per_target_tables(probed, plan.targets, plan.config.measure.empty_targets),
             statements=probed,
             ledger=rows,
+            shown=shown,
+            scorers={role: plan.config.score[role] for role in ROLES},
             stages=[page.Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan, generator),
             notices=[*_as_it_is(plan), *plan.corpus.notices, *measures.notices(metrics, probed, plan.targets)],
@@ -51,7 +55,7 @@ def report(
         "report",
         compute,
         needs=[ledger.digest, generator.digest, statements.digest],
-        settings=metrics,
+        settings=[metrics, shown],
         code=[room],
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )

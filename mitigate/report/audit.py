@@ -8,19 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from mitigate import files
-from mitigate.report import audit_tables, legend, plots
+from mitigate.report import audit_tables, legend
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import examples
 from mitigate.report.gallery import GROUPS, Picture, gallery
-from mitigate.report.page import Stage, by_group, flat, illustrated, target_rows
+from mitigate.report.page import Stage, by_group, flat, illustrated, of_scorers, target_rows
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
-SHOWN = {
-    "shown": (
-        "Chosen targets",
-        "Prejudice to the left, favouritism to the right (the paper's Fig. 3).",
-    )
-}
 MOST_RELATIONS = 20
 
 
@@ -36,7 +30,8 @@ class Audit:
     labellings: Mapping[str, Wording]  # by label column
     targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
     statements: pl.DataFrame  # labelled
-    shown: Sequence[str] = ()  # targets whose bars are drawn
+    shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they label; none where labels were given
     beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
     explained: Sequence[str] = ()  # where ours differ from the paper's
     variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
@@ -47,7 +42,7 @@ class Audit:
     @cached_property
     def pictures(self) -> list[Picture]:
         """The audit's figures, drawn once."""
-        return [*gallery(self.targets, None, other_ends(self.statements)), *self._bars()]
+        return gallery(self.targets, None, other_ends(self.statements), self.shown)
 
     @cached_property
     def relations(self) -> pl.DataFrame | None:
@@ -57,21 +52,6 @@ class Audit:
         shares = [pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() * 100 for column in self.labellings]
         grouped = self.statements.group_by("relation").agg(pl.len().alias("statements"), *shares)
         return grouped.sort("statements", "relation", descending=[True, False])
-
-    def _bars(self) -> Iterator[Picture]:
-        for column, wording in self.labellings.items():
-            spoken = self.targets[column].filter(pl.col("statements") > 0)
-            frame = pl.DataFrame({"target": self.shown}, schema={"target": pl.String}).join(
-                spoken, on="target", how="inner", maintain_order="left"
-            )
-            if wording[1] == "paper" and not frame.is_empty():
-                said = section(wording)
-                seen = "; ".join(
-                    f"{row['target']} {row['prejudice']:.1f} % and {row['favouritism']:.1f} %"
-                    for row in frame.iter_rows(named=True)
-                )
-                alt = f"Bars of {said}, negative and positive: {seen}."
-                yield Picture(f"shown-{column}", "shown", said.capitalize(), alt, plots.bars(frame))
 
 
 def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
@@ -104,9 +84,10 @@ def render(audit: Audit) -> str:
             meanings=audit_tables.MEANINGS,
             sections=[section(wording) for wording in wordings],
             relations=None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
-            groups={**SHOWN, **GROUPS},
+            groups=GROUPS,
             pictures=by_group(audit.pictures),
             target_rows=target_rows(audit.targets),
+            **of_scorers(audit.scorers),
             label_columns=audit.labellings,
             examples=chosen.partition_by("target", as_dict=True, maintain_order=True),
             facts=flat(audit.facts),

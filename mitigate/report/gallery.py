@@ -27,8 +27,11 @@ GROUPS = {  # group -> the heading and the caption that its figures share
     ),
     "bars": (
         "The most polarised targets",
-        "Of each category those with the fewest neutral statements (the paper's Fig. 3 shows targets its authors "
-        "chose).",
+        "Of each category those with the fewest neutral statements; prejudice to the left, favouritism to the right.",
+    ),
+    "shown": (
+        "Chosen targets",
+        "Prejudice to the left, favouritism to the right (the paper's Fig. 3; recipe.shown=[...] chooses others).",
     ),
     "words": (
         "What is said against them",
@@ -55,17 +58,22 @@ class Picture(NamedTuple):
 
 
 def gallery(
-    targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None = None, statements: pl.DataFrame | None = None
+    targets: Mapping[str, pl.DataFrame],
+    rows: pl.DataFrame | None = None,
+    statements: pl.DataFrame | None = None,
+    shown: Sequence[str] = (),
 ) -> list[Picture]:
-    """All figures of a run, by group: from its frames per target, by label column ("sentiment",
-    "sentiment_neutral", "regard", ...), its filter's ledger, and its labelled statements."""
+    """All figures of a run, by group: from its frames per target, by label column ("sentiment", "sentiment_neutral",
+    "regard", ...), its filter's ledger, its labelled statements, and the targets that were chosen to be shown."""
     spoken = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     spoken = {column: frame for column, frame in spoken.items() if not frame.is_empty()}
     return [
         *_boxes(spoken),
         *_regions(spoken),
         *_bars(spoken),
+        *_shown(spoken, shown),
         *_counts(spoken),
+        *_corpus_counts(targets, rows),
         *_words(statements),
         *_kept(rows),
     ]
@@ -121,28 +129,46 @@ def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
         categories = ordered(frame["category"].to_list())
         each = max(1, MOST_BARS // len(categories))
         chosen = pl.concat(polarised.filter(pl.col("category") == name).head(each) for name in categories)
-        seen = _each(chosen, "target", "prejudice", "favouritism")
-        yield Picture(
-            f"bars-{column}",
-            "bars",
-            _title(column),
-            f"Bars of {_said(column)}, negative and positive: {seen}.",
-            plots.bars(chosen),
-        )
+        yield _bar_chart("bars", column, chosen)
+
+
+def _shown(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
+    """Those of the chosen targets that are spoken of, in the order they were chosen."""
+    wanted = pl.DataFrame({"target": list(shown)}, schema={"target": pl.String})
+    for column, frame in targets.items():
+        chosen = wanted.join(frame, on="target", how="inner", maintain_order="left")
+        if not _is_neutral(column) and not chosen.is_empty():
+            yield _bar_chart("shown", column, chosen)
+
+
+def _bar_chart(group: str, column: str, chosen: pl.DataFrame) -> Picture:
+    seen = _each(chosen, "target", "prejudice", "favouritism")
+    alt = f"Bars of {_said(column)}, negative and positive: {seen}."
+    return Picture(f"{group}-{column}", group, _title(column), alt, plots.bars(chosen))
 
 
 def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     """Only where targets differ: a generator is asked as often about each."""
     for frame in list(targets.values())[:1]:
-        least, median, most = (frame["statements"].quantile(part) or 0 for part in (0, 0.5, 1))
-        if least < most:
-            yield Picture(
-                "counts",
-                "counts",
-                "Statements",
-                f"Box plots by category. Over all targets: least {least:,.0f}, median {median:,.0f}, most {most:,.0f}.",
-                plots.counts(frame),
-            )
+        if frame["statements"].n_unique() > 1:
+            alt = f"Box plots by category. Over all targets: {_spread(frame['statements'])}."
+            yield Picture("counts", "counts", "Statements", alt, plots.counts(frame))
+
+
+def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None) -> Iterator[Picture]:
+    """How many triples of a filtered corpus are about each target, and how many of them were kept."""
+    if rows is None or not targets:
+        return
+    about = rows.drop_nulls("target").group_by("target").agg(statements=pl.len(), kept=ledger.KEPT.sum())
+    asked = next(iter(targets.values())).select("target", "category")
+    frame = asked.join(about, on="target", how="left").with_columns(pl.col("statements", "kept").fill_null(0))
+    if not frame["statements"].sum():
+        return
+    if (frame["statements"] == frame["kept"]).all():
+        frame = frame.drop("kept")
+    seen = "; of them kept: ".join(_spread(frame[column]) for column in frame.columns[2:])
+    alt = f"Box plots by category. Over all targets: {seen}."
+    yield Picture("counts-corpus", "counts", "Training triples", alt, plots.counts(frame))
 
 
 def _words(statements: pl.DataFrame | None) -> Iterator[Picture]:
@@ -179,6 +205,11 @@ def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
         f"Bars for {relations.height} relations. The largest shares dropped: {seen}.",
         plots.kept(relations),
     )
+
+
+def _spread(counts: pl.Series) -> str:
+    least, median, most = (counts.quantile(part) or 0 for part in (0, 0.5, 1))
+    return f"least {least:,.0f}, median {median:,.0f}, most {most:,.0f}"
 
 
 def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:

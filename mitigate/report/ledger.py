@@ -1,8 +1,11 @@
 """The filter's ledger, summed up: what was kept and dropped by relation, target or reason, and examples."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
 KEPT = pl.col("weight") > 0
+EXAMPLES = {"reason": 8, "relation": 3, "target": 2}  # how many of each are shown, at most
 
 
 def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -32,10 +35,15 @@ def _reasons(rows: pl.DataFrame, by: str) -> pl.DataFrame:
     )
 
 
-def dropped_examples(ledger: pl.DataFrame, per_reason: int = 8) -> pl.DataFrame:
-    """Some dropped triples of each reason (reason, row, relation, statement), evenly spaced over the
-    resource: typical ones, not the worst."""
-    dropped = ledger.filter(~KEPT).select("reason", "row", "relation", "statement").sort("reason", "row")
-    step = (pl.len().over("reason") / per_reason).ceil().cast(pl.Int64)
-    place = pl.int_range(pl.len()).over("reason")
-    return dropped.filter(place % step == 0)
+def dropped_examples(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.DataFrame:
+    """Some dropped triples (reason, row, relation, target, statement) for each reason, relation and target, evenly
+    spaced over the resource: typical ones, not the worst."""
+    dropped = ledger.filter(~KEPT).sort("reason", "row")
+    chosen = dropped.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
+    return chosen.select("reason", "row", "relation", "target", "statement")
+
+
+def _evenly(by: str, number: int) -> pl.Expr:
+    """At most `number` rows of each value of a column, the first among them; none where it is null."""
+    step = (pl.len().over(by) / number).ceil().cast(pl.Int64)
+    return pl.col(by).is_not_null() & (pl.int_range(pl.len()).over(by) % step == 0)

@@ -18,6 +18,7 @@ from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.html import environment
 from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import dropped_examples, summary
+from mitigate.report.proxies import proxies, worth
 from mitigate.triples import TEMPLATES, label_columns
 
 SCORERS = ("sentiment", "regard")
@@ -43,6 +44,8 @@ class Report:
     (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
     statements: pl.DataFrame | None = None  # labelled
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
+    shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they label: {"regard": "minilm"}
     stages: Sequence[Stage] = ()
     facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
     notices: Sequence[str] = ()  # what a reader must know before believing the numbers
@@ -50,7 +53,7 @@ class Report:
     @cached_property
     def pictures(self) -> list[Picture]:
         """The run's figures, drawn once."""
-        return gallery(self.targets, self.ledger, self.statements)
+        return gallery(self.targets, self.ledger, self.statements, self.shown)
 
 
 def write(path: Path, report: Report) -> Path:
@@ -76,6 +79,7 @@ def render(report: Report) -> str:
             quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
             probed_parts=legend.probed_parts(report.metrics),
             facts=flat(report.facts),
+            **of_scorers(report.scorers),
             **_of_targets(report.targets),
             **_of_statements(report.statements),
             **_of_ledger(report.ledger),
@@ -106,6 +110,12 @@ def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
     for picture in pictures:
         groups.setdefault(picture.group, []).append(picture)
     return groups
+
+
+def of_scorers(scorers: Mapping[str, str]) -> dict[str, Any]:
+    """How far the scorers agree with people: the rows of a table, and a few words for each role."""
+    rows = proxies(scorers)
+    return {"proxies": rows, "worths": {role: worth(rows, role) for role in scorers}}
 
 
 def _of_targets(frames: Mapping[str, pl.DataFrame]) -> dict[str, Any]:

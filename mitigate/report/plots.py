@@ -37,10 +37,17 @@ def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
 
 @styled
 def counts(targets: pl.DataFrame) -> Figure:
-    """Box plots of the number of statements over the targets of each category (Fig. 4, 11)."""
+    """Box plots of the number of statements over the targets of each category (Fig. 4, 11); where there is a column
+    `kept`, of what a filter kept of them too."""
     figure, axes = panel(3.0)
     categories = ordered(targets["category"].to_list())
-    _boxplot(axes, _values(targets, categories, "statements"), np.arange(len(categories)), KEPT)
+    if "kept" not in targets.columns:
+        _boxplot(axes, _values(targets, categories, "statements"), np.arange(len(categories)), KEPT)
+    else:
+        for column, sign, colour, shift in (("statements", "all", INK, -0.19), ("kept", "kept", KEPT, 0.19)):
+            _boxplot(axes, _values(targets, categories, column), np.arange(len(categories)) + shift, colour)
+            axes.plot([], [], "s", color=colour, alpha=0.6, label=sign)
+        legend(axes)
     _categories(axes, categories)
     axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(bottom=0)
@@ -54,6 +61,7 @@ def bars(targets: pl.DataFrame) -> Figure:
     """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3)."""
     figure, axes = panel(0.8 + 0.24 * targets.height)
     places = np.arange(targets.height)
+    decimals = 0 if targets.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
     for column, sign, colour, side, align in (
         ("prejudice", "negative", PREJUDICE, -1, "right"),
         ("favouritism", "positive", FAVOURITISM, 1, "left"),
@@ -61,7 +69,7 @@ def bars(targets: pl.DataFrame) -> Figure:
         lengths = side * targets[column].to_numpy()
         axes.barh(places, lengths, height=0.68, color=colour, alpha=0.8, lw=0, label=sign)
         for place, length in zip(places, lengths, strict=True):
-            note(axes, f"{abs(length):.0f}", (length, float(place)), 3 * side, align)
+            note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * side, align)
     axes.axvline(0, color=INK, lw=0.6)
     axes.set_yticks(places, targets["target"].to_list())
     axes.invert_yaxis()
