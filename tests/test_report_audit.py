@@ -2,7 +2,8 @@
 
 import polars as pl
 import pytest
-from report_example import UNTRUSTED, per_target, statements
+from page_examples import example_audit
+from report_example import UNTRUSTED
 
 from mitigate.report.audit import Audit, other_ends, render, sentences
 from mitigate.report.audit_tables import console, measures, rows
@@ -10,26 +11,7 @@ from mitigate.report.audit_tables import console, measures, rows
 
 @pytest.fixture(scope="module")
 def audit() -> Audit:
-    said = statements(per_target=10, num_targets=16).with_columns(head="target")
-    table = per_target(said, "sentiment")
-    categories = table["category"].unique().to_list()
-    metrics = {"targets": 16, "empty_targets": 0, "statements": said.height, "D_R": 0.0, "sentiment/polarised": 12.34}
-    metrics |= {f"{key}/{category}": 4 for key in ("targets", "empty_targets", "statements") for category in categories}
-    return Audit(
-        name="audit-mine-1a2b3c4d",
-        title="Mine",
-        command="python -m mitigate recipe=audit",
-        demonstration=False,
-        metrics=metrics | {"NSM": 87.66, "NSM_low": 80.0, "NSM_high": 91.0},
-        labellings={"sentiment": ("sentiment", "paper")},
-        targets={"sentiment": table},
-        statements=said,
-        shown=table["target"].to_list()[:2],
-        explained=["It differs."],
-        beside=pl.DataFrame(
-            {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
-        ),
-    )
+    return example_audit()
 
 
 @pytest.fixture(scope="module")

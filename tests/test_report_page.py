@@ -1,11 +1,7 @@
 """The page: whole, honest, safe with other people's texts, and free of the network."""
 
-import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,6 +11,7 @@ import report_example
 
 from mitigate.report import page
 from mitigate.report.findings import findings
+from mitigate.report.proxies import proxies, worth
 
 VOID = {"meta", "input", "br", "link", "img"}
 
@@ -89,7 +86,7 @@ def test_asks_nothing_of_any_host(html: str, parsed: Elements) -> None:
 def test_links_lead_somewhere(parsed: Elements) -> None:
     ids = {attributes.get("id") for _, attributes in parsed.elements}
     links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
-    assert len(links) == 8
+    assert len(links) == 9
     assert set(links) <= ids
 
 
@@ -124,6 +121,16 @@ def test_says_what_the_numbers_say(run: page.Report, parsed: Elements) -> None:
     assert "data, licence" in text
     assert "1 min 39 s" in text
     assert "non-binary people are missing" in text.lower()
+
+
+def test_the_headline_stands_beside_what_the_labels_are_worth(plain: page.Report) -> None:
+    html = page.render(plain)
+    text = " ".join(Elements(html).text.split())
+    header, _, _ = text.partition("Measures")
+    for role in ("sentiment", "regard"):
+        assert worth(proxies(plain.scorers), role) in header
+    assert 'id="proxies"' in html
+    assert 'id="proxies"' not in page.render(replace(plain, scorers={}))
 
 
 def test_what_is_valid_is_said_of_probed_statements(plain: page.Report) -> None:
@@ -203,46 +210,3 @@ def test_findings_are_derived_from_the_numbers() -> None:
         "the template's doing, not the statements'.",
     ]
     assert findings({"seed": 1, "NSM": None}) == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    """Chromium, or a skip that says what is missing."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not found:
-        pytest.skip("needs Chromium to open the page: apt-get install chromium")
-    return found
-
-
-def test_a_browser_sorts_searches_and_stays_off_the_network(browser: str, html: str, tmp_path: Path) -> None:
-    steps = """
-      const cells = (place) => [...document.querySelectorAll("#target-table tbody tr")]
-        .filter((row) => !row.hidden).map((row) => row.cells[place].textContent);
-      const seen = {first: cells(0)[0]};
-      const press = (place) => document.querySelector(`#target-table th[data-column="${place}"] button`).click();
-      press(3); seen.most = cells(3).map(Number);
-      press(3); seen.least = cells(3).map(Number);
-      seen.order = document.querySelector(`#target-table th[data-column="3"]`).getAttribute("aria-sort");
-      press(0); seen.names = cells(0);
-      const search = document.querySelector("#search");
-      search.value = "Religion"; search.dispatchEvent(new Event("input"));
-      seen.found = cells(1); seen.status = document.querySelector("#shown").textContent;
-      document.querySelector("#template-neutral").click();
-      seen.hidden = getComputedStyle(document.querySelector("#target-table td.paper")).display;
-      document.body.textContent = JSON.stringify(seen);
-    """
-    page_file = tmp_path / "report.html"
-    page_file.write_text(html.replace("</body>", f"<script>{{{steps}}}</script></body>"))
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    flags += " --disable-component-update --disable-sync --enable-logging=stderr --dump-dom"
-    command = [browser, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", page_file.as_uri()]
-    opened = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert "CONSOLE" not in opened.stderr, "an error on the page, or something its policy refused to fetch"
-    seen = json.loads(unescape(re.search(r"<body>(.*)</body>", opened.stdout, re.DOTALL)[1]))
-    assert seen["most"] == sorted(seen["most"], reverse=True)
-    assert seen["least"] == sorted(seen["least"])
-    assert seen["order"] == "ascending"
-    assert seen["names"] == sorted(seen["names"])
-    assert set(seen["found"]) == {"religion"}
-    assert seen["status"] == f"{len(seen['found'])} shown"
-    assert seen["hidden"] == "none"

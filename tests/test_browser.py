@@ -1,0 +1,236 @@
+"""Every page in a browser: opened, read in both lights and on a phone, sorted, searched, filled in; and the tests of
+this file seen to fail on a page that is not in order."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from browser import PHONE, Visit, chromium, find
+from page_examples import ASKED, PAGES
+from playwright.sync_api import Browser, Page
+
+from mitigate.load.ratings import read_answers
+
+pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium to open pages: apt-get install chromium")
+
+Open = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each page, as a file."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name, html in PAGES.items():
+        (folder / f"{name}.html").write_text(html(), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in PAGES}
+
+
+@pytest.fixture
+def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page by name; that it had no fault is seen at the end."""
+    visits: list[Visit] = []
+
+    def opened(name: str) -> Visit:
+        visits.append(Visit(browser, files[name]))
+        return visits[-1]
+
+    yield opened
+    assert [visit.close() for visit in visits] == [[]] * len(visits)
+
+
+def in_order(page: Visit) -> None:
+    """Pictures and controls have names, texts stand out from what is behind them in either light, and a phone need
+    not scroll sideways."""
+    page.run("tools.open()")
+    assert page.run("tools.unnamed()") == []
+    assert page.nameless() == []
+    assert page.run("tools.faint()") == []
+    assert page.run("tools.luminance()") > 0.8
+    page.page.emulate_media(color_scheme="dark")
+    assert page.run("tools.faint()") == []
+    assert page.run("tools.luminance()") < 0.05
+    page.page.set_viewport_size(PHONE)
+    assert page.run("tools.overflow()") == 0
+    page.page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_in_order(visit: Open, name: str) -> None:
+    in_order(visit(name))
+
+
+@pytest.mark.parametrize("name", ["report", "audit"])
+def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
+    opened = visit(name)
+    page, column = opened.page, lambda place: opened.run(f"tools.column('#target-table', {place})")
+    heading = page.locator("#target-table th[data-column='3']")
+    heading.get_by_role("button").click()
+    numbers = [float(text) for text in column(3)]
+    assert numbers == sorted(numbers, reverse=True) != sorted(numbers)
+    assert heading.get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Enter")
+    assert [float(text) for text in column(3)] == sorted(numbers)
+    assert heading.get_attribute("aria-sort") == "ascending"
+    page.locator("#target-table th[data-column='0'] button").focus()
+    page.keyboard.press("Space")
+    assert column(0) == sorted(column(0))
+    assert heading.get_attribute("aria-sort") == "none"
+    everyone = len(column(0))
+    page.get_by_role("searchbox", name="Search targets and categories").fill("Religion")
+    assert set(column(1)) == {"religion"}
+    assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} shown"
+
+
+def test_a_template_is_chosen(visit: Open) -> None:
+    page = visit("report").page
+    cells = page.locator("#target-table tbody tr").first.locator("td.paper")
+    assert cells.first.is_visible()
+    page.get_by_role("radio", name="phrase neutralised").check()
+    assert not cells.first.is_visible()
+
+
+def test_what_offends_is_behind_a_click_and_a_warning(visit: Open) -> None:
+    page = visit("report").page
+    behind = page.locator("details:has(> summary .warning)")
+    assert behind.count() == 3
+    for each in behind.all():
+        inside = each.locator(":scope > :not(summary)").first
+        assert "content warning" in each.locator("summary").first.inner_text()
+        assert not inside.is_visible()
+        each.locator("summary").first.click()
+        assert inside.is_visible()
+
+
+def test_print_hides_the_controls_and_shows_whole_tables(visit: Open) -> None:
+    page = visit("report")
+    page.page.emulate_media(media="print", color_scheme="dark")
+    assert not page.page.locator("nav").is_visible()
+    assert not page.page.get_by_role("searchbox").first.is_visible()
+    assert page.run("[...document.querySelectorAll('.tall')].every((each) => each.scrollHeight <= each.clientHeight)")
+    assert page.run("tools.luminance()") > 0.8
+    assert page.run("tools.faint()") == []
+
+
+def begin(page: Page) -> None:
+    page.get_by_label("Your made-up name").fill("fox")
+    page.get_by_label("I am 18 or older").check()
+    page.get_by_role("button", name="Begin").click()
+
+
+def screen(page: Page) -> str:
+    return str(page.locator(".screen:visible").get_attribute("id"))
+
+
+def press(page: Page, *keys: str) -> str:
+    """The screen after these keys."""
+    for key in keys:
+        page.keyboard.press(key)
+    return screen(page)
+
+
+def test_a_rater_answers_rests_and_saves(visit: Open, tmp_path: Path) -> None:
+    opened = visit("survey")
+    page = opened.page
+    page.get_by_role("button", name="Begin").click()
+    assert screen(page) == "welcome", "neither name nor consent"
+    page.get_by_role("button", name="Make one up").click()
+    assert re.fullmatch(r"rater-[a-z2-9]{6}", page.get_by_label("Your made-up name").input_value())
+    begin(page)
+    assert page.locator("#statement").text_content() == "lawyer is a <b>thief</b>"
+    in_order(opened)
+    page.get_by_label("Negative").check()
+    page.get_by_role("button", name="Next").click()
+    assert page.get_by_role("alert").inner_text() == "Please answer both questions, or skip this sentence."
+    page.get_by_label("Yes").check()
+    page.get_by_role("button", name="Next").click()
+    assert press(page, "s") == "question"
+    assert press(page, "2", "n", "Enter") == "rest", "two answers are enough for a day"
+    page.get_by_role("button", name="Go on all the same").click()
+    page.get_by_label("Answer with the keys shown").uncheck()
+    assert press(page, "3", "y", "Enter") == "question", "keys are switched off"
+    page.get_by_label("Answer with the keys shown").check()
+    page.get_by_role("button", name="Back").click()
+    assert page.get_by_label("Neutral").is_checked()
+    press(page, "3", "Enter")
+    assert press(page, "3", "y", "Enter") == "end"
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save my answers").click()
+    assert download.value.suggested_filename == "answers-5urvey-fox.csv"
+    download.value.save_as(tmp_path / "answers.csv")
+    loaded = read_answers([tmp_path / "answers.csv"], ASKED["item"].to_list(), raters=1)
+    assert loaded.ratings.select("item", "label", "quality").rows() == [
+        ("a1", -1, True),
+        ("c3", 1, False),
+        ("d4", 1, True),
+    ]
+    assert loaded.notices == ["1 of 4 items have no rating: b2"]
+
+
+def test_a_rater_stops_comes_back_and_deletes(visit: Open) -> None:
+    opened = visit("survey")
+    page, kept = opened.page, "localStorage.getItem('5urvey answers of fox')"
+    begin(page)
+    press(page, "1", "y", "Enter", "s")
+    page.get_by_role("button", name="Stop").click()
+    assert screen(page) == "stop"
+    assert page.locator("#stop .done").text_content() == "1"
+    page.reload()
+    assert page.get_by_label("Your made-up name").input_value() == "fox"
+    begin(page)
+    assert page.locator("#statement").text_content() == 'she, and "he"', "the third, where the rater was"
+    assert json.loads(opened.run(kept))["b2"] == {"skipped": True}
+    page.get_by_role("button", name="Stop").click()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete my answers").click()
+    page.locator("#welcome").wait_for()
+    assert opened.run(kept) is None
+
+
+BROKEN = {
+    "console.error('lost')": "error: lost",
+    "missing.value": "page error: missing is not defined",
+    "Promise.reject(new Error('late'))": "page error: late",
+    "document.body.append(Object.assign(new Image(), {src: 'https://elsewhere.example/x.png'}))": "request to: https://elsewhere.example/x.png",
+    "fetch('https://elsewhere.example/count').catch(() => null)": "request to: https://elsewhere.example/count",
+}
+
+
+@pytest.mark.parametrize("script", BROKEN)
+def test_a_page_that_is_broken_or_asks_another_host_is_found_out(browser: Browser, tmp_path: Path, script: str) -> None:
+    (tmp_path / "page.html").write_text(f"<!doctype html><title>x</title><body><script>{script}</script>")
+    assert BROKEN[script] in Visit(browser, tmp_path / "page.html").close()
+
+
+def test_a_page_s_own_policy_refuses_what_it_would_fetch(
+    browser: Browser, files: dict[str, Path], tmp_path: Path
+) -> None:
+    html = files["report"].read_text(encoding="utf-8")
+    (tmp_path / "page.html").write_text(
+        html.replace("</main>", "<img alt='x' src='https://elsewhere.example/x.png'></main>")
+    )
+    faults = " ".join(Visit(browser, tmp_path / "page.html").close())
+    assert "violates the following Content Security Policy directive" in faults
+
+
+def test_a_page_that_cannot_be_read_is_found_out(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        "<!doctype html><title>x</title><body style='width: 500px'><p style='color: #999'>faint</p><button></button>"
+        "<svg role='img' viewBox='0 0 9 9'><text style='fill: #ddd'>pale</text></svg><p>clear</p>"
+    )
+    page = Visit(browser, tmp_path / "page.html")
+    assert [each.split(" ")[1] for each in page.run("tools.faint()")] == ['"faint"', '"pale"']
+    assert page.run("tools.unnamed()") == [
+        '<svg role="img" viewBox="0 0 9 9"><text style="fill: #ddd">pale</text></svg>'
+    ]
+    assert page.nameless() == ["button", "image"]
+    page.page.set_viewport_size(PHONE)
+    assert page.run("tools.overflow()") > 0
+    assert page.close() == []
