@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,6 @@ from mitigate.errors import MitigateError
 
 HERE = Path(__file__).parent
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
-
-# Hydra insists on a folder to keep its own notes of a sweep in; ours are in the run folders.
-OmegaConf.register_new_resolver("scratch", lambda: str(Path(tempfile.gettempdir()) / "mitigate-hydra"))
 
 
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")

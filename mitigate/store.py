@@ -24,7 +24,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.triples import Labels
 
-NOT_RESULTS = {"manifest.json", "wandb", ".lock", "sweep.json"}  # of a run folder
+NOT_RESULTS = {"manifest.json", "wandb", ".lock"}  # of a run folder
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,16 @@ class Result:
 
 class NotComputedError(Exception):
     """A stage that a dry run would have to compute; its argument is the stage's name."""
+
+
+class BusyError(MitigateError):
+    """A run folder that another process is working on."""
+
+
+def wait_for(folder: Path) -> None:
+    """Return when no process is working on the run folder."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 class Run:
@@ -76,7 +86,7 @@ class Run:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self.close()
-            raise MitigateError(
+            raise BusyError(
                 f"another process is working on {folder}; wait for it, or stop it and start this again"
             ) from error
 

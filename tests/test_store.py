@@ -1,4 +1,5 @@
 import json
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ from mitigate import filter as some_module
 from mitigate import verbalise as other_module
 from mitigate.errors import MitigateError
 from mitigate.files import write
-from mitigate.store import PartFolder, Run, read_json
+from mitigate.store import BusyError, PartFolder, Run, read_json, wait_for
 
 
 @pytest.fixture
@@ -95,8 +96,14 @@ def test_manifest_lists_files_and_goes_when_something_is_computed_anew(run: Run)
 
 
 def test_two_processes_cannot_hold_one_folder(run: Run) -> None:
-    with pytest.raises(MitigateError, match="another process is working on"):
+    with pytest.raises(BusyError, match="another process is working on"):
         Run(run.folder)
+
+
+def test_one_can_wait_until_the_other_process_has_ended(run: Run) -> None:
+    threading.Timer(0.2, run.close).start()
+    wait_for(run.folder)
+    Run(run.folder).close()
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

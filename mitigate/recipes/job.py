@@ -1,7 +1,6 @@
 """What every recipe needs around its stages: the run folder, named by what the run is; the record in W&B; a line on
 the terminal for each stage; and the rehearsal that tells what is still to be done."""
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -17,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import write
-from mitigate.store import NotComputedError, Result, Run, as_json, digest_of, read_json
+from mitigate.recipes import notes
+from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, wait_for
 from mitigate.tracking import NoTracking, Tracking, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
@@ -62,7 +62,8 @@ def perform(
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
-    run that is complete is not recorded a second time."""
+    run that is complete is not recorded a second time. While another process is at the same run, this one waits, and
+    then looks again."""
     folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), inputs]))[:8]}"
     say(f"  run folder  {folder}")
     rehearsal = Run(folder, dry=True)
@@ -79,15 +80,21 @@ def perform(
         return None
     if complete:
         say("  complete: nothing is left to do")
-        note_sweep(folder)
+        notes.leave({"folder": str(folder)})
         return metrics
-    return _perform(config, Run(folder), pipeline)
+    try:
+        run = Run(folder)
+    except BusyError:
+        say("  another process is at this very run; waiting until it has ended")
+        wait_for(folder)
+        return perform(config, name, inputs, stages, pipeline)
+    return _perform(config, run, pipeline)
 
 
 def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
     """The pipeline, recorded; the record is finished as failed when the pipeline fails."""
     write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
-    note_sweep(run.folder)
+    notes.leave({"folder": str(run.folder)})
     tracking = open_tracking(
         config.tracking.mode,
         folder=run.folder,
@@ -131,25 +138,6 @@ def science(config: DictConfig) -> dict[str, Any]:
         for key in keys:
             part.pop(key, None)
     return settings
-
-
-def note_sweep(folder: Path) -> None:
-    """Note in the run folder which sweep it last belonged to, so that the sweep's end finds its runs."""
-    hydra = HydraConfig.get()
-    if hydra.mode is not None and hydra.mode.name == "MULTIRUN":
-        write(folder / "sweep.json", as_json({"sweep": sweep_id(), "job": hydra.job.num}))
-
-
-def sweep_id() -> str:
-    """The id that the start of a sweep leaves in the environment, which its jobs' processes inherit."""
-    return os.environ.get("MITIGATE_SWEEP", "")
-
-
-def runs_of_sweep(outputs: Path) -> list[Path]:
-    """The run folders of the sweep under way, in the order of their jobs."""
-    notes = [(read_json(path), path.parent) for path in outputs.glob("*/sweep.json")]
-    found = [(note["job"], folder) for note, folder in notes if note and note["sweep"] == sweep_id()]
-    return [folder for _, folder in sorted(found)]
 
 
 def command() -> str:

@@ -1,27 +1,22 @@
 """The end of a sweep (`-m`): its runs side by side in one table."""
 
-import os
-import uuid
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from mitigate.recipes.job import runs_of_sweep, say
+from mitigate.recipes import notes
+from mitigate.recipes.job import say
 from mitigate.store import read_json
 
 
 class SideBySide(Callback):
     """A Hydra callback that prints the measures of all runs of a sweep."""
 
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        os.environ["MITIGATE_SWEEP"] = uuid.uuid4().hex
-
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        runs = {folder.name: read_json(folder / "metrics.json") for folder in runs_of_sweep(Path(config.paths.outputs))}
+        runs = {folder.name: read_json(folder / "metrics.json") for folder in notes.runs(config)}
         finished = {name: metrics for name, metrics in runs.items() if metrics}
         if len(finished) > 1:
             from mitigate.report.tables import console

@@ -1,0 +1,54 @@
+"""What the jobs of a sweep leave for its end: a note each, of the run folder or of the failure. Kept in Hydra's own
+folder, which all processes and machines of a sweep share; gone when the sweep has ended."""
+
+import os
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from mitigate.files import write
+from mitigate.store import as_json, read_json
+
+
+def begin() -> None:
+    """Give the sweep an id, in the environment, which its jobs' processes inherit."""
+    os.environ["MITIGATE_SWEEP"] = uuid.uuid4().hex
+
+
+def leave(facts: Mapping[str, Any]) -> None:
+    """Leave the job's note, in place of one it has left before. A job that is no part of a sweep leaves none."""
+    hydra = HydraConfig.get()
+    if hydra.mode is not None and hydra.mode.name == "MULTIRUN":
+        note = {"overrides": list(hydra.overrides.task), **facts}
+        write(_folder(hydra.sweep.dir) / f"{hydra.job.num:06}.json", as_json(note))
+
+
+def read(config: DictConfig) -> list[dict[str, Any]]:
+    """The notes of the sweep that ends, in the order of their jobs, each with the `job`: what not all were told."""
+    files = map(read_json, sorted(_folder(config.hydra.sweep.dir).glob("*.json")))
+    notes = [note for note in files if note]
+    told = Counter(override for note in notes for override in note["overrides"])
+    for note in notes:
+        note["job"] = " ".join(
+            override for override in note["overrides"] if len(notes) == 1 or told[override] < len(notes)
+        )
+    return notes
+
+
+def runs(config: DictConfig) -> list[Path]:
+    """The run folders of the sweep that ends, each once, in the order of their jobs."""
+    return [Path(folder) for folder in dict.fromkeys(note["folder"] for note in read(config) if "folder" in note)]
+
+
+def forget(config: DictConfig) -> None:
+    shutil.rmtree(_folder(config.hydra.sweep.dir), ignore_errors=True)
+
+
+def _folder(place: str) -> Path:
+    return Path(place) / os.environ.get("MITIGATE_SWEEP", "")
