@@ -23,8 +23,9 @@ from mitigate.tracking import NoTracking, Tracking, open_tracking
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
 SURROUNDINGS = {
     "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment"),
-    "recipe": ("run",),
+    "recipe": ("run", "shown"),
     "data": ("root", "path", "runs", "output", "load", "missing"),
+    "compare": ("runs", "baseline"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "probe": ("processes", "device"),
