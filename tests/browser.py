@@ -39,7 +39,6 @@ class Visit:
         self.faults: list[str] = []
         self.address = file.absolute().as_uri()
         self.page: Page = browser.new_page(viewport=size, color_scheme=scheme, accept_downloads=True)
-        self.page.set_default_timeout(5000)
         self.page.on("console", lambda said: said.type in ("error", "warning") and self._note(said.type, said.text))
         self.page.on("pageerror", lambda error: self._note("page error", error))
         self.page.on("request", self._asked)

@@ -73,7 +73,7 @@ def example_ratings() -> ratings.Results:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "report": lambda: page.render(report_example.report(num_targets=40)),
+    "report": lambda: page.render(report_example.report(num_targets=16)),
     "audit": lambda: audit.render(example_audit()),
     "survey": lambda: survey.render(example_survey()),
     "people": lambda: ratings.render(example_ratings()),

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from command import apart, here
+from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
+from mitigate.recipes.job import science
 
 
 def test_help_is_quick_and_names_the_choices() -> None:
@@ -79,3 +81,8 @@ def test_a_recipes_error_is_one_message(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setattr("mitigate.__main__.get_method", lambda _: refuse)
     assert here(monkeypatch) == 2
     assert capsys.readouterr().err.endswith("mitigate: the file is empty; give another\n")
+
+
+def test_chosen_targets_and_places_decide_nothing_that_a_run_finds() -> None:
+    config = {"seed": 1, "recipe": {"name": "mitigate", "run": "x", "shown": ["nurse"]}, "paths": {"outputs": "here"}}
+    assert science(OmegaConf.create(config)) == {"seed": 1, "recipe": {"name": "mitigate"}}
