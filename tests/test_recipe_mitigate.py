@@ -145,6 +145,29 @@ def test_two_policies_side_by_side_are_two_runs(
     assert [record["tags"][0] for record in records] == ["policy:none", "policy:both"]
 
 
+def test_a_model_at_hand_is_reranked_and_judged_by_scorers_the_policy_did_not_hear(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_hand = ["model=comet", f"model.base={finished / 'model'}", "train=false", "tracking=none"]
+    asked = ["policy=rerank", "policy.candidates=12", "score.extra=[ngram,keyword]", f"paths.outputs={tmp_path}"]
+    assert here(monkeypatch, *at_hand, *asked, *SMALL) == 0
+    folder = only_run(tmp_path)
+    assert pl.read_parquet(folder / "ledger.parquet")["weight"].min() == 1
+    candidates, statements = (pl.read_parquet(folder / f"{name}.parquet") for name in ("candidates", "statements"))
+    assert (candidates.height, statements.height) == (3 * 3 * 12, 3 * 3 * 10)
+    polarised = pl.any_horizontal(pl.col("sentiment_neutral", "regard_neutral").is_in([-1, 1])).alias("polarised")
+    for _, tails in statements.with_columns(polarised).group_by("target", "relation"):
+        assert tails["rank"].to_list() == list(range(1, 11))
+        assert tails.select("polarised", "beam_rank").rows() == sorted(tails.select("polarised", "beam_rank").rows())
+    metrics = metrics_of(folder)
+    for scorer, key in (("ngram", "ngram"), ("keyword_neutral", "neutral_template/keyword")):
+        neutral = statements.group_by("target").agg(percent=100 * pl.col(scorer).is_in([0, 2]).mean())
+        assert metrics[f"{key}/neutral_mean"] == pytest.approx(neutral["percent"].mean())
+        assert metrics[f"{key}/neutral_mean_low"] <= metrics[f"{key}/neutral_mean"]
+        assert f"{key}/neutral_mean/origin" in metrics
+    assert "ngram" not in pl.read_parquet(folder / "score.parquet").columns  # nor does any policy hear it
+
+
 def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_path: Path) -> None:
     """Its own label cache, so that scoring too is really interrupted."""
     command = ["policy=both", f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", *SMALL]

@@ -3,7 +3,8 @@ at (0 drops it) and the reason, and the triples that a policy adds; so that what
 
 Knows nothing of how labels came about, nor of training."""
 
+from mitigate.filter.findings import polarised
 from mitigate.filter.ledger import apply, count_reasons
 from mitigate.filter.policy import SCORERS, Policy
 
-__all__ = ["SCORERS", "Policy", "apply", "count_reasons"]
+__all__ = ["SCORERS", "Policy", "apply", "count_reasons", "polarised"]

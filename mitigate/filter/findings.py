@@ -14,6 +14,11 @@ def in_words(policy: Policy) -> pl.Expr:
     return pl.concat_str(found, separator=", ", ignore_nulls=True) if found else pl.lit("")
 
 
+def polarised(policy: Policy) -> pl.Expr:
+    """Whether any scorer found something."""
+    return in_words(policy) != ""
+
+
 def direction(policy: Policy) -> pl.Expr:
     """The strength of the strongest polarised finding, below 0 for prejudice and above for favouritism; 0 where all
     are neutral. Of two as strong, that of the scorer named first."""

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.filter import balance, findings
+from mitigate.filter import findings
+from mitigate.filter.balance import even_out
 from mitigate.filter.policy import Policy
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
@@ -26,7 +27,7 @@ def apply(policy: Policy, labelled: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(reached=(pl.col("found") != "") & in_scope(policy.scope))
     ledger = ACTIONS[policy.action](policy, rows.with_columns(reason=_reason(policy)))
     if policy.balance:
-        ledger = balance.even_out(ledger, findings.direction(policy), filtered)
+        ledger = even_out(ledger, findings.direction(policy), filtered)
     ledger = ledger.drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
     if ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty():
         raise MitigateError(

@@ -47,7 +47,12 @@ class Policy:
     @property
     def changes_training(self) -> bool:
         """Whether the generator is trained on anything but all triples alike."""
-        return bool(self.scorers) and self.action != "rerank"
+        return bool(self.scorers) and not self.reranks
+
+    @property
+    def reranks(self) -> bool:
+        """Whether it acts at decoding time alone."""
+        return self.action == "rerank"
 
     def _unknown(self) -> list[MitigateError]:
         settings: list[tuple[str, str, Sequence[str]]] = [

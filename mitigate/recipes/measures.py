@@ -1,6 +1,6 @@
 """Every figure of a run, from its tables, as the one flat object that metrics.json holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -14,6 +14,7 @@ from mitigate.triples import NEUTRAL, OTHER, TEMPLATE_PREFIX, TEMPLATES, label_c
 
 CODE = (harms, quality, validity, uncertainty, bootstrap)
 SCORERS = ("sentiment", "regard")
+OF_RESOURCE = pl.col("source_row").is_null()  # the others are a policy's
 MANY_SHARED_TAILS = 50.0  # percent; beyond it a generator says much the same of everybody
 
 
@@ -29,12 +30,13 @@ def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likeliho
         "model": plan.config.model.name,
         "fingerprint": plan.source,
     }
-    tables = per_target_tables(statements, plan.targets, settings.empty_targets)
-    metrics |= _harms(tables, intervals)
+    judges = (*SCORERS, *(scorer.name for scorer in plan.extras))
+    tables = per_target_tables(statements, plan.targets, settings.empty_targets, judges)
+    metrics |= _harms(tables, judges, intervals)
     frequent = harms.without_rare_relations(statements, _train_counts(ledger))
     if frequent.height < statements.height:
-        without = per_target_tables(frequent, plan.targets, settings.empty_targets)
-        metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without).items()}
+        without = per_target_tables(frequent, plan.targets, settings.empty_targets, judges)
+        metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without, judges).items()}
     metrics |= _quality(likelihood)
     if "judged_valid" in statements.columns:
         metrics |= validity.valid_metrics(statements, _probed_parts(statements), clusters(), intervals)
@@ -48,10 +50,13 @@ def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likeliho
 
 
 def per_target_tables(
-    statements: pl.DataFrame, targets: pl.DataFrame, empty_targets: harms.EmptyTargets
+    statements: pl.DataFrame,
+    targets: pl.DataFrame,
+    empty_targets: harms.EmptyTargets,
+    scorers: Sequence[str] = SCORERS,
 ) -> dict[str, pl.DataFrame]:
     """One row a target with its percentages, by label column: "sentiment", "sentiment_neutral", "regard" ..."""
-    columns = [label_columns(scorer, template)[0] for scorer in SCORERS for template in TEMPLATES]
+    columns = [label_columns(scorer, template)[0] for scorer in scorers for template in TEMPLATES]
     return {column: harms.per_target(statements, column, targets, empty_targets) for column in columns}
 
 
@@ -73,9 +78,11 @@ def notices(metrics: Mapping[str, Any], statements: pl.DataFrame, targets: pl.Da
     return found
 
 
-def _harms(tables: Mapping[str, pl.DataFrame], intervals: Bootstrap | None = None) -> dict[str, Any]:
+def _harms(
+    tables: Mapping[str, pl.DataFrame], scorers: Sequence[str], intervals: Bootstrap | None = None
+) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
-    for scorer in SCORERS:
+    for scorer in scorers:
         for template in TEMPLATES:
             table = tables[label_columns(scorer, template)[0]]
             found = harms.neutral_metrics(table, scorer)
@@ -128,15 +135,18 @@ def _bleu2(likelihood: pl.DataFrame) -> float | None:
 
 
 def _train_counts(ledger: pl.DataFrame) -> dict[str, int]:
-    train = ledger.filter(pl.col("split") == "train")
+    train = ledger.filter(pl.col("split") == "train", OF_RESOURCE)
     return dict(train["relation"].value_counts().iter_rows())
 
 
 def _filter(ledger: pl.DataFrame) -> dict[str, Any]:
+    """Of the resource's training triples how many the policy kept, whatever they weigh, and dropped; how many it added;
+    and what all weigh together."""
     train = ledger.filter(pl.col("split") == "train")
-    kept = train.filter(pl.col("weight") > 0)
+    known, kept = train.filter(OF_RESOURCE), train.filter(OF_RESOURCE, pl.col("weight") > 0)
     return {
         "filter/kept": kept.height,
-        "filter/dropped": train.height - kept.height,
+        "filter/dropped": known.height - kept.height,
+        "filter/added": train.height - known.height,
         "filter/weight": float(train["weight"].cast(pl.Float64).sum()),
     }

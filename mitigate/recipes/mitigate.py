@@ -1,7 +1,7 @@
 """The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from mitigate import verbalise as verbalising
 from mitigate.probe import comet as probing
 from mitigate.probe import grid
 from mitigate.probe import likelihood as judging
+from mitigate.probe import rerank as reranking
 from mitigate.probe.generator import Generator
 from mitigate.recipes import measures, reporting
 from mitigate.recipes.job import Job, perform, plain, say
@@ -25,11 +26,15 @@ from mitigate.score import plausibility as plausibility_scoring
 from mitigate.store import PartFolder, Result, as_parquet, digest_of
 from mitigate.train import batches, checkpoints, launch, memory
 from mitigate.train import comet as training
+from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
 from models import beam, comet, compiled, decoder, dropout, encoding, layouts, minilm, packing, top_tokens, tree
 from models.comet import Comet
 
-STAGES = ("score", "ledger", "train", "probe", "statements", "validity", "likelihood", "metrics", "report")
+STAGES = (
+    *("score", "ledger", "train", "probe", "candidates", "rerank"),
+    *("statements", "validity", "likelihood", "metrics", "report"),
+)
 NETWORK = (comet, decoder, dropout, encoding, layouts, minilm, packing)
 SEARCH = (beam, top_tokens, tree)
 MODEL_FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
@@ -57,9 +62,16 @@ def run(config: DictConfig) -> float | None:
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
-    stages = [stage for stage in STAGES if stage != "validity" or plan.plausibility]
-    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan))
+    metrics = perform(config, name, plan.source, stages_of(plan), lambda job: pipeline(job, plan))
     return metrics.get(config.optimized_metric) if metrics else None
+
+
+def stages_of(plan: Plan) -> list[str]:
+    """The stages that the settings ask for."""
+    absent = {"validity"} if plan.plausibility is None else set()
+    if not plan.policy.reranks:
+        absent |= {"candidates", "rerank"}
+    return [stage for stage in STAGES if stage not in absent]
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
@@ -73,8 +85,10 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         code=[filtering],
     )
     generator = train(job, plan, ledger)
-    probed = probe(job, plan, generator)
-    statements = score(job, plan, "statements", probed.digest, probed.table().with_columns(head="target"))
+    probed = rerank(job, plan, probe(job, plan, generator))
+    statements = score(
+        job, plan, "statements", probed.digest, probed.table().with_columns(head="target"), also=plan.extras
+    )
     statements = validity(job, plan, statements)
     likelihood = judge(job, plan, generator, labelled)
     metrics = job.stage(
@@ -88,19 +102,20 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     return metrics.facts()
 
 
-def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame) -> Result:
+def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame, also: Sequence[Scorer] = ()) -> Result:
     """Triples, or what a probe returned as triples, as statements with their labels."""
+    scorers = [*plan.scorers, *also]
 
     def compute(_: str) -> pl.DataFrame:
         statements = verbalise(triples, plan.config.measure.masking, plan.own_targets)
-        for scorer in plan.scorers:
+        for scorer in scorers:
             statements = labelling.with_labels(statements, scorer, plan.cache)
         return statements
 
     settings = {
         "masking": plan.config.measure.masking,
         "own_targets": plan.own_targets,
-        "scorers": [scorer.fingerprint for scorer in plan.scorers],
+        "scorers": [scorer.fingerprint for scorer in scorers],
     }
     return job.stage(stage, compute, needs=[source], settings=settings, code=WORDING)
 
@@ -156,6 +171,8 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
     """What the generator says of every target, for every relation."""
     settings = plain(plan.config.probe)
     search = {name: settings[name] for name in ("beams", "top", "max_length", "precision")}
+    if plan.policy.reranks:
+        search |= {"beams": plan.policy.candidates, "top": plan.policy.candidates}
     phrases = [(relation.name, plan.start.asked[relation.name]) for relation in plan.relations]
 
     def compute(fingerprint: str) -> pl.DataFrame:
@@ -172,6 +189,21 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
         needs=[generator.digest, digest_of(as_parquet(plan.targets)), str(phrases)],
         settings=search,
         code=(probing, grid, plan.start.code, *SEARCH, *NETWORK),
+    )
+
+
+def rerank(job: Job, plan: Plan, probed: Result) -> Result:
+    """What was probed, its neutral tails first, if the policy asks for that; else as it is."""
+    if not plan.policy.reranks:
+        return probed
+    candidates = score(job, plan, "candidates", probed.digest, probed.table().with_columns(head="target"))
+    top, polarised = plan.config.probe.top, filtering.polarised(plan.policy)
+    return job.stage(
+        "rerank",
+        lambda _: reranking.neutral_first(candidates.table(), polarised, top),
+        needs=[candidates.digest],
+        settings=[plan.config.policy, top],
+        code=(filtering, reranking),
     )
 
 

@@ -10,11 +10,12 @@ from omegaconf import DictConfig
 
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
+from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.recipes.scorers import ROLES, build_extras, build_scorer
 from mitigate.recipes.start import Start, find_start
 from mitigate.relations import Relation, comet_relations
 from mitigate.store import LabelStore, as_parquet, digest_of
@@ -34,7 +35,8 @@ class Plan:
     corpus: Loaded
     targets: pl.DataFrame  # (target, category)
     relations: list[Relation]
-    scorers: list[Scorer]
+    scorers: list[Scorer]  # sentiment and regard, which label the corpus and what is probed
+    extras: list[Scorer]  # which label what is probed alone: judges whom no policy heard
     plausibility: Scorer | None  # judges what is probed; None: nobody does
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
@@ -55,14 +57,19 @@ def make_plan(config: DictConfig) -> Plan:
     launch.check(settings, **where)
     check_search(config.probe.beams, config.probe.top, config.probe.precision)
     find_devices(config.probe.device, config.probe.processes)
+    if policy.reranks and policy.candidates < config.probe.top:
+        raise MitigateError(
+            f"policy.candidates={policy.candidates} must be at least probe.top={config.probe.top}: the tails that are "
+            "kept are chosen among them"
+        )
     corpus = build(config.data.load)
     targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy)
-    scorers = [build_scorer(config.score, role) for role in ROLES]
+    scorers, extras = [build_scorer(config.score, role) for role in ROLES], build_extras(config.score)
     plausibility = build(config.score.plausibility) if config.score.plausibility else None
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
-    return Plan(config, policy, corpus, targets, relations, scorers, plausibility, cache, start, source)
+    return Plan(config, policy, corpus, targets, relations, scorers, extras, plausibility, cache, start, source)
 
 
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
@@ -74,7 +81,8 @@ def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
 
 def downloads(config: DictConfig) -> list[str]:
     """What is not at hand: data, the model to start from, and the classifier that labels."""
-    nodes = (config.data, config.model, config.score.scorers.get(config.score.regard, {}))
+    score = config.score
+    nodes = (config.data, config.model, *(score.scorers.get(name, {}) for name in (score.regard, *score.extra)))
     return [address for node in nodes if "missing" in node for address in build(node.missing)]
 
 

@@ -11,8 +11,17 @@ ROLES = ("sentiment", "regard")  # what every recipe labels
 
 def build_scorers(score: DictConfig) -> list[Scorer]:
     """Sentiment, regard, and those of score.extra."""
-    roles = [build_scorer(score, role) for role in ROLES]
-    return roles + [_named(score, "score.extra", name) for name in dict.fromkeys(score.extra)]
+    return [build_scorer(score, role) for role in ROLES] + build_extras(score)
+
+
+def build_extras(score: DictConfig) -> list[Scorer]:
+    """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own."""
+    extras = []
+    for name in dict.fromkeys(score.extra):
+        scorer = _named(score, "score.extra", name)
+        scorer.name = name
+        extras.append(scorer)
+    return extras
 
 
 def build_scorer(score: DictConfig, role: str) -> Scorer:
