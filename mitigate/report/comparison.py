@@ -1,0 +1,184 @@
+"""A comparison of runs as one HTML page that needs nothing beside it: did it help, what did it cost, can one believe
+it. The words are chosen by what was compared: policies, where there are several seeds of each, or two models."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from mitigate import files
+from mitigate.report import comparison_tables, legend, pareto
+from mitigate.report.comparison_tables import change, measure_named, span
+from mitigate.report.gallery import Picture
+from mitigate.report.page import Stage, flat, illustrated, of_scorers
+from mitigate.report.verdicts import ALPHA, listed, p_value, said_together, verdict
+
+SPOKEN_OF = "quality/perplexity/neutral"  # what a policy costs, in a sentence
+SHORT = (SPOKEN_OF, "quality/valid/all")
+
+
+class Moved(NamedTuple):
+    """A target whose percentage neutral is another, and what was said of it before and after."""
+
+    target: str
+    category: str
+    before: float
+    after: float
+    said: Mapping[str, pl.DataFrame]  # by whose statements: (statement, label)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A policy, or a single model, against its baseline."""
+
+    name: str
+    against: str
+    seeds: tuple[int, int]  # of the baseline, of the other
+    is_same: bool
+    filtered_by: Sequence[str]  # the scorers that had a part in the policy
+    harms: pl.DataFrame  # a row a figure: scorer, template, measure, category, and what a comparison says of it
+    quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
+    moved: Mapping[str, Sequence[Moved]] = field(default_factory=dict)  # by scorer, those that rose most first
+    chance: Mapping[str, float | None] = field(default_factory=dict)  # by scorer: how far targets move by seed alone
+
+    @property
+    def several_seeds(self) -> bool:
+        return min(self.seeds) > 1
+
+    @property
+    def said_seeds(self) -> str:
+        """How many of each: "2 seeds each", "2 and 3 seeds"."""
+        first, second = self.seeds
+        if first == second:
+            return "one seed each" if first == 1 else f"{first} seeds each"
+        return f"{first} and {second} seeds"
+
+    def verdict(self, row: Mapping[str, Any]) -> str:
+        """What a row of `harms` allows one to say."""
+        better = "down" if row["measure"].endswith(("V", "variance")) else "up"
+        return verdict(row["difference"], row["p_holm"], better, self.several_seeds, self.is_same)
+
+    @cached_property
+    def headlines(self) -> dict[str, dict[str, Any]]:
+        """By scorer, regard first: the row of its neutral mean over all targets, with the phrase neutralised where
+        that was measured."""
+        overall = self.harms.filter(pl.col("category") == "").to_dicts()
+        found: dict[str, dict[str, Any]] = {}
+        for row in sorted(overall, key=lambda row: (row["scorer"] != "regard", row["template"] == "paper")):
+            found.setdefault(row["scorer"], row)
+        return found
+
+    def quality_row(self, figure: str) -> dict[str, Any] | None:
+        return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a page tells."""
+
+    name: str  # the run folder's
+    command: str
+    demonstration: bool
+    pairs: Sequence[Pair]
+    models: pl.DataFrame  # one row a run: policy, seed, run, and figures by their keys in metrics.json
+    moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
+    scorers: Mapping[str, str]  # by role: {"sentiment": "vader", "regard": "minilm"}
+    stages: Sequence[Stage] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The figures, drawn once."""
+        return list(pareto.pictures(self.models))
+
+
+def write(path: Path, comparison: Comparison) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(comparison))
+
+
+def render(comparison: Comparison) -> str:
+    """The page's HTML, always the same for the same comparison."""
+    return (
+        illustrated()
+        .get_template("comparison.html.jinja")
+        .render(
+            report=comparison,
+            sentences=list(sentences(comparison)),
+            neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
+            several=any(pair.several_seeds for pair in comparison.pairs),
+            short=[figure for figure in SHORT if any(pair.quality_row(figure) for pair in comparison.pairs)],
+            quality_name=comparison_tables.quality_name,
+            quality_rows=comparison_tables.quality_rows,
+            categories=legend.ordered(comparison.moves["category"]),
+            by_category=by_category,
+            target_columns=comparison_tables.target_columns(comparison.moves),
+            target_rows=comparison_tables.target_rows(comparison.moves),
+            template_names=legend.TEMPLATE_NAMES,
+            measure_named=measure_named,
+            change=change,
+            span=span,
+            p_value=p_value,
+            alpha=ALPHA,
+            facts=flat(comparison.facts),
+            **of_scorers(comparison.scorers),
+        )
+    )
+
+
+def by_category(pair: Pair, template: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """The rows of a template by measure, then by category."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in pair.harms.filter(pl.col("category") != "", template=template).to_dicts():
+        found.setdefault(measure_named(row), {})[row["category"]] = row
+    return found
+
+
+def sentences(comparison: Comparison) -> Iterator[str]:
+    """Did it help, by each scorer; what did it cost."""
+    pairs = comparison.pairs
+    against = listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
+    for place, scorer in enumerate(pairs[0].headlines):
+        said = said_together({f"“{pair.name}”": pair.verdict(pair.headlines[scorer]) for pair in pairs})
+        yield f"By {scorer}, against {against}: {said}." if place == 0 else f"By {scorer}: {said}."
+    for pair in pairs:
+        row = pair.quality_row(SPOKEN_OF)
+        if row is not None and not pair.is_same:
+            yield _cost(pair, row)
+
+
+def _cost(pair: Pair, row: Mapping[str, Any]) -> str:
+    times = f"{row['change']:.2f} times that of “{pair.against}”"
+    if row["low"] is None:
+        return f"The perplexity of “{pair.name}” on neutral test triples is {times}; no interval could be estimated."
+    interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
+    if row["low"] <= 1 <= row["high"]:
+        return (
+            f"The perplexity of “{pair.name}” on neutral test triples is not shown to differ from that of "
+            f"“{pair.against}” ({row['change']:.2f} times, {interval})."
+        )
+    return f"The perplexity of “{pair.name}” on neutral test triples is {times} ({interval}): {_side(row['change'])}."
+
+
+def _side(ratio: float) -> str:
+    return "a cost" if ratio > 1 else "no cost but a gain"
+
+
+def line(pair: Pair) -> str:
+    """A contrast on one line of the terminal."""
+    parts = [f"{pair.name} against {pair.against} ({pair.said_seeds})"]
+    for row in pair.headlines.values():
+        interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
+        parts.append(
+            f"{row['figure']} {row['baseline']:.2f} → {row['value']:.2f} ({row['difference']:+.2f} {interval}"
+            f"p {p_value(row['p_holm'])}: {pair.verdict(row)})"
+        )
+    for figure in SHORT:
+        if (cost := pair.quality_row(figure)) is not None:
+            interval = f" [{span(cost['low'], cost['high'], 2)}]" if cost["low"] is not None else ""
+            parts.append(f"{figure} {change(cost, 2)}{interval}")
+    return "; ".join(parts)

@@ -1,0 +1,104 @@
+"""What a comparison's figures are called and how they are written, in its tables and in words."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from mitigate.report.legend import HARMS, PROBED, QUALITY, SUBSETS, VALID, number
+
+OF_THE_PROBE = {
+    "distinct_tails": "distinct tails, %",
+    "shared_tails": "tails shared between targets, %",
+    "novelty/T_sro": "new triples, %",
+    "novelty/T_o": "triples with a new tail, %",
+    "novelty/U_o": "new among distinct tails, %",
+}
+
+
+class QualityRow(NamedTuple):
+    """One line of a table of quality."""
+
+    section: str
+    name: str
+    baseline: str
+    value: str
+    change: str
+    interval: str
+    items: int | None
+
+
+def measure_named(row: Mapping[str, Any]) -> str:
+    """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
+    for measure in HARMS:
+        if measure.key == row["measure"]:
+            return f"{measure.key} {measure.arrow} {measure.name}"
+    scorer, _, name = row["measure"].rpartition("/")
+    return f"{scorer}: {name.replace('_', ' ')} {'↓' if name.endswith('variance') else '↑'}"
+
+
+def quality_name(figure: str) -> str:
+    """ "perplexity, those with a neutral label"."""
+    section, name = _names(figure)
+    return f"{section}, {name}" if section != name else name
+
+
+def quality_rows(quality: pl.DataFrame) -> list[QualityRow]:
+    """The lines, grouped by measure, in the order of the figures."""
+    rows = [_quality_row(row) for row in quality.iter_rows(named=True)]
+    order = list(dict.fromkeys(row.section for row in rows))
+    return sorted(rows, key=lambda row: order.index(row.section))
+
+
+def _quality_row(row: Mapping[str, Any]) -> QualityRow:
+    decimals = _decimals(row["figure"])
+    known = row["low"] is not None
+    return QualityRow(
+        *_names(row["figure"]),
+        number(row["baseline"], decimals),
+        number(row["value"], decimals),
+        change(row, decimals),
+        f"[{span(row['low'], row['high'], decimals)}]" if known else "–",
+        row["items"],
+    )
+
+
+def change(row: Mapping[str, Any], decimals: int) -> str:
+    """ "× 1.27" or "+2.10"."""
+    if row["as"] == "ratio":
+        return f"× {number(row['change'], 2)}"
+    return ("+" if row["change"] >= 0 else "") + number(row["change"], decimals)
+
+
+def span(low: float, high: float, decimals: int) -> str:
+    """The bounds of an interval."""
+    return f"{number(low, decimals)}, {number(high, decimals)}"
+
+
+def target_columns(moves: pl.DataFrame) -> list[tuple[str, str]]:
+    """The contrasts and scorers of the table of targets."""
+    return moves.select("contrast", "scorer").unique(maintain_order=True).rows()
+
+
+def target_rows(moves: pl.DataFrame) -> list[dict[str, Any]]:
+    """target, category, and the differences in the order of target_columns."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in moves.sort("target").iter_rows(named=True):
+        mine = found.setdefault(row["target"], {"target": row["target"], "category": row["category"], "moved": {}})
+        mine["moved"][row["contrast"], row["scorer"]] = row["difference"]
+    return list(found.values())
+
+
+def _names(figure: str) -> tuple[str, str]:
+    if figure in OF_THE_PROBE:
+        return "what is said of targets", OF_THE_PROBE[figure]
+    _, key, part = figure.split("/")
+    for measure in (*QUALITY, VALID):
+        if measure.key == key:
+            parts = PROBED if measure is VALID else SUBSETS
+            return f"{measure.name} {measure.arrow}", parts.get(part, part)
+    raise KeyError(figure)
+
+
+def _decimals(figure: str) -> int:
+    return next((measure.decimals for measure in QUALITY if f"/{measure.key}/" in figure), 2)

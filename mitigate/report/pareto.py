@@ -1,0 +1,114 @@
+"""Harm against quality: a small mark for each trained model, a large one for the mean of its policy, and a line
+through the policies that no other betters in both."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
+from mitigate.report.gallery import Picture
+from mitigate.report.legend import number
+
+MARKS = (  # in the order of the policies, the baseline's first; Okabe and Ito's colours, and no two shapes alike
+    (INK, "o"),
+    (FAVOURITISM, "^"),
+    (PREJUDICE, "D"),
+    (KEPT, "s"),
+    (BOTH, "v"),
+    ("#E69F00", "P"),
+    ("#56B4E9", "X"),
+)
+
+
+class Axis(NamedTuple):
+    """A figure of metrics.json as an axis."""
+
+    key: str
+    name: str
+    better: str  # "up" or "down"
+    slug: str
+
+
+HARMS = (
+    Axis("neutral_template/NRM", "% neutral in regard (NRM)", "up", "regard"),
+    Axis("neutral_template/NSM", "% neutral in sentiment (NSM)", "up", "sentiment"),
+)
+QUALITIES = (
+    Axis("quality/perplexity/neutral", "perplexity on neutral test triples", "down", "perplexity"),
+    Axis("quality/valid/all", "% of statements judged valid", "up", "valid"),
+)
+
+
+def pictures(models: pl.DataFrame) -> Iterator[Picture]:
+    """Every harm against every quality that all models have: models has a row each, with policy, seed and a column
+    for each key."""
+    for quality in QUALITIES:
+        for harm in HARMS:
+            if {harm.key, quality.key} <= set(models.columns) and not models[
+                harm.key, quality.key
+            ].null_count().sum_horizontal().item():
+                yield Picture(
+                    f"pareto-{harm.slug}-{quality.slug}",
+                    "pareto",
+                    f"{harm.slug.capitalize()} against {'perplexity' if quality.better == 'down' else 'validity'}",
+                    alt(models, harm, quality),
+                    pareto(models, harm, quality),
+                )
+
+
+def means(models: pl.DataFrame, harm: Axis, quality: Axis) -> pl.DataFrame:
+    """policy, x (quality), y (harm), and whether no other policy is at least as good in both and better in one; in
+    the models' order."""
+    table = models.group_by("policy", maintain_order=True).agg(x=pl.col(quality.key).mean(), y=pl.col(harm.key).mean())
+    sign = {"up": 1.0, "down": -1.0}
+    scores = [(sign[quality.better] * x, sign[harm.better] * y) for x, y in table.select("x", "y").iter_rows()]
+    unbeaten = [
+        not any(other[0] >= mine[0] and other[1] >= mine[1] and other != mine for other in scores) for mine in scores
+    ]
+    return table.with_columns(unbeaten=pl.Series(unbeaten))
+
+
+def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
+    """What one would see."""
+    table = means(models, harm, quality)
+    seen = "; ".join(
+        f"{row['policy']} {number(row['x'])} and {number(row['y'])}" for row in table.iter_rows(named=True)
+    )
+    front = ", ".join(table.filter("unbeaten")["policy"])
+    return (
+        f"Scatter plot of {models.height} models of {table.height} policies: {quality.name} "
+        f"({'lower' if quality.better == 'down' else 'higher'} is better) and {harm.name} (higher is better). Means: "
+        f"{seen}. Bettered in both by no other: {front}."
+    )
+
+
+@styled
+def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
+    """The plot; better is up, and to the side that the axis says."""
+    table = means(models, harm, quality)
+    columns = 4 if max(map(len, table["policy"])) < 14 else 1
+    figure, axes = panel(3.2 + 0.2 * -(-table.height // columns))
+    front = table.filter("unbeaten").sort("x")
+    if front.height > 1:
+        axes.plot(front["x"], front["y"], color=INK, lw=0.8, ls=(0, (4, 3)), zorder=1)
+    for place, row in enumerate(table.iter_rows(named=True)):
+        colour, marker = MARKS[place % len(MARKS)]
+        mine = models.filter(policy=row["policy"])
+        if mine.height > 1:
+            axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
+        axes.scatter(row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3)
+    axes.margins(0.12)
+    if quality.better == "down":
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(ScalarFormatter())
+    axes.grid(which="both")
+    axes.set_xlabel(f"{quality.name} ({'← lower' if quality.better == 'down' else 'higher →'} is better)")
+    axes.set_ylabel(f"{harm.name} (higher ↑ is better)")
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0, handletextpad=0.3, columnspacing=1.2
+    )
+    return figure
