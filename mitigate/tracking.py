@@ -10,10 +10,16 @@ from urllib.parse import urlparse
 
 import polars as pl
 
-from mitigate.errors import one_of
+from mitigate.errors import MitigateError, one_of
 
 MODES = ("auto", "online", "offline", "none")
-METRICS = {"NSM": "max", "NRM": "max", "NSV": "min", "NRV": "min", "quality/perplexity/all": "min"}
+HARMS = {"NSM": "max", "NRM": "max", "NSV": "min", "NRV": "min"}
+QUALITY = {"perplexity": "min", "bits_per_char": "min", "bleu2": "max"}
+METRICS = {  # and which way is better
+    **HARMS,
+    **{f"neutral_template/{name}": better for name, better in HARMS.items()},
+    **{f"quality/{name}/all": better for name, better in QUALITY.items()},
+}
 
 
 class Tracking(Protocol):
@@ -128,13 +134,34 @@ def open_tracking(mode: str, **options: Any) -> Tracking:
     """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key.
 
     Raises MitigateError for another mode."""
+    mode = resolve(mode)
+    return NoTracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
+
+
+def resolve(mode: str) -> str:
+    """The mode that "auto" comes to; any other as it is. Raises MitigateError for one that does not exist."""
     if mode not in MODES:
         raise one_of("tracking.mode", mode, MODES)
-    if mode == "none":
-        return NoTracking()
     if mode == "auto":
-        mode = os.environ.get("WANDB_MODE") or ("online" if _has_key() else "offline")
-    return NoTracking() if mode == "disabled" else WandbTracking(mode, **options)
+        return os.environ.get("WANDB_MODE") or ("online" if _has_key() else "offline")
+    return mode
+
+
+def is_handed_out() -> bool:
+    """Whether `wandb agent` started this process, and waits for a record of it."""
+    return "WANDB_SWEEP_ID" in os.environ
+
+
+def default_entity() -> str:
+    """Whose projects they are when nobody is named: the key's owner, or their team. Asks W&B.
+
+    Raises MitigateError when it knows of none."""
+    import wandb
+
+    entity = wandb.Api().default_entity
+    if entity is None:
+        raise MitigateError("W&B names no default entity for this key; say tracking.entity=NAME")
+    return entity
 
 
 def _has_key() -> bool:

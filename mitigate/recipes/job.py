@@ -18,7 +18,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.recipes import notes
 from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, wait_for
-from mitigate.tracking import NoTracking, Tracking, open_tracking
+from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
 SURROUNDINGS = {
@@ -63,8 +63,8 @@ def perform(
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
-    run that is complete is not recorded a second time. While another process is at the same run, this one waits, and
-    then looks again."""
+    run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process is at
+    the same run, this one waits, and then looks again."""
     folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), inputs]))[:8]}"
     say(f"  run folder  {folder}")
     rehearsal = Run(folder, dry=True)
@@ -79,7 +79,7 @@ def perform(
         for stage in stages[len(rehearsal.results) :]:
             say(f"  {stage:<12}{'to be run':>18}")
         return None
-    if complete:
+    if complete and not is_handed_out():
         say("  complete: nothing is left to do")
         notes.leave({"folder": str(folder)})
         return metrics
@@ -99,11 +99,11 @@ def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, A
     tracking = open_tracking(
         config.tracking.mode,
         folder=run.folder,
-        run_id=run.folder.name[-8:] + digest_of(str(run.folder.absolute()))[:8],
+        run_id=record_id(run.folder),
         project=config.tracking.project,
         entity=config.tracking.entity,
         name=run.folder.name,
-        group=f"{config.data.name}-{config.model.name}",
+        group=group_of(config),
         job_type=config.recipe.name,
         tags=[f"policy:{config.policy.name}", f"seed:{config.seed}"],
         config=plain(config),
@@ -118,6 +118,16 @@ def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, A
         tracking.finish(failed=failed)
         run.close()
     return metrics
+
+
+def record_id(folder: Path) -> str:
+    """The id under which a run is recorded: the same each time it goes on, another for a folder elsewhere."""
+    return folder.name[-8:] + digest_of(str(folder.absolute()))[:8]
+
+
+def group_of(config: DictConfig) -> str:
+    """The group a run is recorded in: those of one group stand side by side."""
+    return f"{config.data.name}-{config.model.name}"
 
 
 def build(node: DictConfig, **more: Any) -> Any:

@@ -1,0 +1,64 @@
+"""A saved view of runs in W&B: filtered and baseline side by side, and quality against harm. The only module that
+knows wandb_workspaces."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mitigate.errors import MitigateError
+
+if TYPE_CHECKING:
+    from wandb_workspaces.workspaces import Workspace
+
+HARMS = ("neutral_template/NRM", "neutral_template/NSM", "NRM", "NSM", "NRV", "NSV")
+QUALITY = ("quality/perplexity/all", "quality/perplexity/neutral", "quality/bleu2/all")
+COLUMNS = ("config:policy.name", "config:seed", *(f"summary:{key}" for key in (*HARMS[:4], *QUALITY[:1])))
+
+
+def workspace(entity: str, project: str, group: str, baseline: str | None) -> "Workspace":
+    """The view of the main job's runs of one group, as an object that has not been saved: a bar for each policy, mean
+    over seeds, for each harm; each run's quality against its harm; a table of all. `baseline` is a run's id.
+
+    Raises MitigateError where wandb-workspaces is not installed."""
+    try:
+        from wandb_workspaces import expr, workspaces
+        from wandb_workspaces.reports.v2 import BarPlot, Config, ScatterPlot, SummaryMetric
+    except ImportError as error:
+        raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'") from error
+
+    def bars(key: str) -> BarPlot:
+        policy = Config("policy.name")
+        return BarPlot(
+            title=key,
+            metrics=[key],
+            orientation="v",
+            groupby=policy,
+            groupby_aggfunc="mean",
+            groupby_rangefunc="minmax",
+        )
+
+    def against(quality: str) -> ScatterPlot:
+        return ScatterPlot(title=f"{HARMS[0]} by {quality}", x=SummaryMetric(quality), y=SummaryMetric(HARMS[0]))
+
+    def section(name: str, panels: Sequence[BarPlot | ScatterPlot]) -> workspaces.Section:
+        return workspaces.Section(name=name, panels=list(panels), is_open=True)
+
+    return workspaces.Workspace(
+        entity=entity,
+        project=project,
+        name=f"baseline and filtered, {group}",
+        sections=[
+            section("harms by policy", [bars(key) for key in HARMS]),
+            section("quality by policy", [bars(key) for key in QUALITY]),
+            section("what it costs", [against(key) for key in QUALITY]),
+        ],
+        runset_settings=workspaces.RunsetSettings(
+            filters=[expr.Metric("Group") == group, expr.Metric("JobType") == "mitigate"],
+            pinned_columns=list(COLUMNS),
+            baseline_run=baseline,
+        ),
+    )
+
+
+def save(view: "Workspace") -> str:
+    """Save the view in W&B, which takes a key; returns its address."""
+    return view.save().url

@@ -1,0 +1,38 @@
+"""The saved view, built without a network and read as what would be sent to W&B."""
+
+import json
+
+import pytest
+
+from mitigate import dashboards
+from mitigate.tracking import METRICS
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
+
+
+@pytest.fixture
+def spec() -> dict:
+    pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
+    view = dashboards.workspace("me", "mitigate", "sample-comet_minilm", "abcd1234")
+    return json.loads(view._to_model().model_dump_json(by_alias=True, exclude_none=True))["spec"]
+
+
+def test_a_view_has_a_bar_for_each_policy_and_a_point_for_each_run(spec: dict) -> None:
+    sections = spec["section"]["panelBankConfig"]["sections"]
+    assert [section["name"] for section in sections] == ["harms by policy", "quality by policy", "what it costs"]
+    bars = [panel["config"] for section in sections[:2] for panel in section["panels"]]
+    assert {bar["groupBy"] for bar in bars} == {"policy.value.name"}
+    assert {metric for bar in bars for metric in bar["metrics"]} <= {*METRICS, "quality/perplexity/neutral"}
+    points = [panel["config"] for panel in sections[2]["panels"]]
+    assert (points[0]["xAxis"], points[0]["yAxis"]) == (
+        "summary:quality/perplexity/all",
+        "summary:neutral_template/NRM",
+    )
+
+
+def test_it_shows_the_runs_of_one_group_and_knows_the_baseline(spec: dict) -> None:
+    (runs,) = spec["section"]["runSets"]
+    shown = {(rule["key"]["name"], rule["value"]) for rule in runs["filters"]["filters"]}
+    assert shown == {("group", "sample-comet_minilm"), ("jobType", "mitigate")}
+    assert runs["pinnedRunIds"] == [runs["baselineRunId"]]
+    assert "summary:neutral_template/NRM" in runs["runFeed"]["columnPinned"]
