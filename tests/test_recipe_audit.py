@@ -113,7 +113,7 @@ def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stop
     (folder / "manifest.json").unlink()
     (folder / "report.json").unlink()
     _, again, _, _ = audit("data=sample", "measure=paper")
-    assert again.count("kept from before") == 2
+    assert again.count("kept from before") == 3
 
 
 def test_targets_inside_phrases_are_found_when_wished(audit) -> None:

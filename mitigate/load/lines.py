@@ -42,17 +42,20 @@ def check(on_bad_line: str) -> None:
         raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
-def tell(faults: Sequence[str], on_bad_line: OnBadLine) -> list[str]:
-    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"."""
+def tell(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip".
+
+    total: of how many bad lines these faults are, where not all were kept."""
+    count = len(faults) if total is None else total
     if faults and on_bad_line == "error":
         raise MitigateError(
-            f"{len(faults):,} bad lines:\n  {first(faults)}\nMend the file, or leave such lines out with "
+            f"{count:,} bad lines:\n  {first(faults, total=count)}\nMend the file, or leave such lines out with "
             "data.on_bad_line=skip."
         )
-    return [f"{len(faults):,} bad lines left out: {first(faults, '; ')}"] if faults else []
+    return [f"{count:,} bad lines left out: {first(faults, '; ', count)}"] if faults else []
 
 
-def first(messages: Sequence[str], separator: str = "\n  ") -> str:
+def first(messages: Sequence[str], separator: str = "\n  ", total: int | None = None) -> str:
     """A few of the messages, and how many more there are."""
-    more = len(messages) - SHOWN
+    more = (len(messages) if total is None else total) - min(len(messages), SHOWN)
     return separator.join([*messages[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])])

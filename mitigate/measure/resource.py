@@ -17,6 +17,7 @@ from mitigate.measure.harms import (
     variance,
 )
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.triples import FAVOURITISM, PREJUDICE
 
 SHARES = ("neutral", "prejudice", "favouritism")
 Figures = dict[str, float | None]
@@ -52,6 +53,23 @@ def figures(table: pl.DataFrame, scorer: str) -> Figures:
             most = part[share].drop_nulls().to_numpy()
             found[f"{scorer}/largest_O{sign}{suffix}"] = float(most.max()) if most.size else None
     return found
+
+
+def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
+    """What a scorer says of all texts, whether about a target or not ("all_texts/sentiment/polarised" ...): the
+    percentages, and of how many texts; nothing where they were not tallied (tally.tally_rows)."""
+    rows = tallied.filter(pl.col("column") == column, pl.col("target").is_null())
+    counts = dict(rows.select("label", "count").iter_rows())
+    if not counts:
+        return {}
+    whole = sum(counts.values())
+    prejudice, favouritism = (100 * counts.get(label, 0) / whole for label in (PREJUDICE, FAVOURITISM))
+    return {
+        f"all_texts/{scorer}/statements": whole,
+        f"all_texts/{scorer}/prejudice": prejudice,
+        f"all_texts/{scorer}/favouritism": favouritism,
+        f"all_texts/{scorer}/polarised": prejudice + favouritism,
+    }
 
 
 def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Figures:

@@ -19,6 +19,12 @@ def tally(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     )
 
 
+def tally_rows(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The same of everything there is, as target null: each row once, however many targets it is about."""
+    rows = statements.unique("row", keep="first", maintain_order=True)
+    return tally(rows.with_columns(target=pl.lit(None, dtype=pl.String)), columns)
+
+
 def total(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """The sum of tallies, sorted."""
     whole = pl.DataFrame(schema=TALLY)

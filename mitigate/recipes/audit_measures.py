@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import polars as pl
 
+from mitigate.load.stream import Met
 from mitigate.measure import bootstrap, harms, resource, tally, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
@@ -14,17 +15,17 @@ from mitigate.triples import TEMPLATE_PREFIX
 CODE = (bootstrap, harms, resource, tally, uncertainty)
 
 
-def measure(plan: AuditPlan, tallied: pl.DataFrame, statements: pl.DataFrame) -> dict[str, Any]:
+def measure(plan: AuditPlan, tallied: pl.DataFrame, met: Met) -> dict[str, Any]:
     """Harms under every wording, with intervals; the same without intervals with the other convention for targets that
-    have no statements, as "empty_zero/..." or "empty_exclude/..."; and counts."""
+    have no statements, as "empty_zero/..." or "empty_exclude/..."; what is said of all texts; and counts."""
     settings = plan.config.measure
     intervals = Bootstrap(settings.confidence, settings.resamples, plan.config.seed)
     metrics: dict[str, Any] = {
         "seed": plan.config.seed,
         "data": plan.config.data.name,
         "fingerprint": plan.source,
-        "rows": plan.rows.height,
-        "rows_about_a_target": statements["row"].n_unique(),
+        "rows": met["counted", "rows"],
+        "rows_about_a_target": met["counted", "about a target"],
     }
     tables = per_target_tables(plan, tallied, settings.empty_targets)
     metrics |= resource.representation(next(iter(tables.values())), clusters(), intervals)
@@ -32,6 +33,7 @@ def measure(plan: AuditPlan, tallied: pl.DataFrame, statements: pl.DataFrame) ->
         table = tables[labels.column]
         found = resource.figures(table, labels.scorer)
         found |= resource.intervals(table, labels.scorer, clusters(), intervals)
+        found |= resource.of_all_texts(tallied, labels.column, labels.scorer)
         metrics |= {TEMPLATE_PREFIX[labels.template] + key: value for key, value in found.items()}
     if metrics["empty_targets"]:
         (other,) = set(get_args(EmptyTargets)) - {settings.empty_targets}

@@ -1,7 +1,7 @@
-"""What an audit knows, has read and has checked before it labels anything."""
+"""What an audit knows and has checked before it labels anything."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +14,14 @@ from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.files import LoadedStatements
 from mitigate.load.lines import first
+from mitigate.load.stream import Chunk, Kind, Met, Streamed
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.scorers import build_scorers
 from mitigate.store import LabelStore, as_parquet, digest_of
 from mitigate.targets import choose_targets
 from mitigate.triples import TEMPLATES, Scorer, label_columns
 
-CHUNK = 50_000  # rows labelled between two parts on disk: what a killed audit loses at most
+CHUNK = 50_000  # rows labelled at once
 
 
 class Labelling(NamedTuple):
@@ -32,18 +33,49 @@ class Labelling(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Held:
+    """A resource that a loader has read whole: what Streamed is to a larger one."""
+
+    rows: pl.DataFrame  # triples, or statements with their target
+    kind: Kind
+    told: list[str] = field(default_factory=list)  # by its loader
+
+    @property
+    def size(self) -> str:
+        """How large it is, in words."""
+        return f"{self.rows.height:,} {self.kind}"
+
+    @property
+    def digest(self) -> str:
+        """The hash of the rows."""
+        return digest_of(as_parquet(self.rows))
+
+    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
+        """As Streamed.chunks."""
+        for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
+            share = min(1.0, (number + 1) * CHUNK / self.rows.height)
+            yield number, share, None if finished(number) else Chunk(rows, Met())
+
+    def notices(self, _: Met) -> list[str]:
+        """As Streamed.notices."""
+        return self.told
+
+
+@dataclass(frozen=True)
 class AuditPlan:
-    """All that is known, read and checked before the first stage."""
+    """All that is known and checked before the first stage."""
 
     config: DictConfig
-    rows: pl.DataFrame  # triples, or statements with their target
-    are_triples: bool
+    resource: Held | Streamed
     targets: pl.DataFrame  # (target, category)
     scorers: list[Scorer]  # none where the file gives labels
     labellings: list[Labelling]
     cache: LabelStore
-    notices: list[str]
-    source: str  # the hash of the rows and the targets
+    source: str  # the hash of the resource and the targets
+
+    @property
+    def are_triples(self) -> bool:
+        return self.resource.kind == "triples"
 
     @property
     def own_targets(self) -> tuple[str, ...]:
@@ -60,39 +92,54 @@ class AuditPlan:
         """The resource whose figures the paper gives, if they are over these targets."""
         return None if self.config.recipe.targets is not None else self.config.data.get("paper")
 
-    def chunks(self) -> Iterator[pl.DataFrame]:
-        """The rows, a part at a time."""
-        return self.rows.iter_slices(CHUNK)
-
 
 def make_plan(config: DictConfig) -> AuditPlan:
-    """Everything the stages need, with all faults of settings and input raised here."""
-    verbalising.check(config.measure.masking)
-    matching.check(config.measure.match)
-    if config.measure.empty_targets not in ("exclude", "zero"):
-        raise one_of("measure.empty_targets", config.measure.empty_targets, ("exclude", "zero"))
-    loaded = build(config.data.load)
-    are_triples = not isinstance(loaded, LoadedStatements)
-    if are_triples:
-        rows, left_out = _counted(loaded.triples, config.filter.splits)
-        targets = _targets(plain(config.recipe.targets), rows, are_triples)
-    else:
-        targets = _targets(plain(config.recipe.targets), loaded.statements, are_triples)
-        rows, left_out = _about(loaded.statements, targets)
+    """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
+    _check(config.measure)
+    wanted = plain(config.recipe.targets)
+    resource, targets = _with_targets(build(config.data.load), wanted, config.filter.splits)
+    if resource.kind == "statements" and config.measure.texts == "all":
+        raise MitigateError(
+            "measure.texts=all scores what is about no target too, and each statement of this file is about one; leave "
+            "it out"
+        )
     given = config.data.get("label_column")
     scorers = [] if given else build_scorers(config.score)
-    templates = TEMPLATES if are_triples else TEMPLATES[:1]
+    templates = TEMPLATES if resource.kind == "triples" else TEMPLATES[:1]
     return AuditPlan(
         config=config,
-        rows=rows,
-        are_triples=are_triples,
+        resource=resource,
         targets=targets,
         scorers=scorers,
         labellings=_labellings(given, scorers, templates),
         cache=LabelStore(Path(config.paths.cache) / "labels"),
-        notices=[*loaded.notices, *left_out],
-        source=digest_of(as_parquet(rows) + as_parquet(targets)),
+        source=digest_of(resource.digest.encode() + as_parquet(targets)),
     )
+
+
+def _check(measure: DictConfig) -> None:
+    verbalising.check(measure.masking)
+    matching.check(measure.match)
+    for setting, allowed in (("empty_targets", ("exclude", "zero")), ("texts", ("targets", "all"))):
+        if measure[setting] not in allowed:
+            raise one_of(f"measure.{setting}", measure[setting], allowed)
+
+
+def _with_targets(loaded: Any, wanted: Any, splits: str) -> tuple[Held | Streamed, pl.DataFrame]:
+    """What a loader returns as a resource, and the targets to measure over."""
+    if isinstance(loaded, Streamed):
+        if wanted == "data":
+            raise MitigateError(
+                "recipe.targets=data needs a resource that is read whole; leave it out: a target that nothing is said "
+                "about is left out of the measures anyway"
+            )
+        return loaded, choose_targets("all" if wanted is None else wanted)
+    if isinstance(loaded, LoadedStatements):
+        targets = _targets_of_statements(wanted, loaded.statements)
+        rows, notices = _about(loaded.statements, targets)
+        return Held(rows, "statements", [*loaded.notices, *notices]), targets
+    rows, notices = _counted(loaded.triples, splits)
+    return Held(rows, "triples", [*loaded.notices, *notices]), choose_targets("all" if wanted is None else wanted, rows)
 
 
 def _labellings(given: str | None, scorers: list[Scorer], templates: tuple[str, ...]) -> list[Labelling]:
@@ -105,12 +152,9 @@ def _labellings(given: str | None, scorers: list[Scorer], templates: tuple[str, 
     ]
 
 
-def _targets(wanted: Any, rows: pl.DataFrame, are_triples: bool) -> pl.DataFrame:
-    """The targets to measure over. A file of statements is about the targets it names (harms paper, Section 2.1),
-    whatever else there may be."""
-    if are_triples:
-        return choose_targets("all" if wanted is None else wanted, rows)
-    named = rows.select("target", "category").unique(maintain_order=True)
+def _targets_of_statements(wanted: Any, statements: pl.DataFrame) -> pl.DataFrame:
+    """A file of statements is about the targets it names (harms paper, Section 2.1), whatever else there may be."""
+    named = statements.select("target", "category").unique(maintain_order=True)
     if wanted in (None, "data"):
         return named
     chosen = choose_targets(wanted)

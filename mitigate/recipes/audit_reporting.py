@@ -5,44 +5,54 @@ from typing import Any
 import polars as pl
 
 from mitigate import report as room
-from mitigate.recipes import audit_measures
+from mitigate.recipes import audit_measures, audit_statements
 from mitigate.recipes.audit_plan import AuditPlan
+from mitigate.recipes.audit_read import as_met
 from mitigate.recipes.audit_variants import notes, paper
 from mitigate.recipes.job import Job, command, plain, provenance, say
 from mitigate.recipes.scorers import ROLES
 from mitigate.report import audit as page
 from mitigate.report import audit_tables, gallery, tables
 from mitigate.report.page import Stage
-from mitigate.store import PartFolder, Result
+from mitigate.store import Result
 
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parts on disk have them all
 
 
-def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, metrics: dict[str, Any]) -> Result:
+def report(
+    job: Job, plan: AuditPlan, rows: Result, tallied: Result, variants: Result | None, metrics: dict[str, Any]
+) -> Result:
     """Write everything, and record it."""
     beside = compared(plan, metrics)
     explained = [] if plan.paper is None else notes(plan.paper)
     wordings = [(labels.scorer, labels.template) for labels in plan.labellings]
 
     def compute(_: str) -> dict[str, Any]:
-        said = pl.concat(list(PartFolder(job.folder / "statements")))
+        said, height = audit_statements.choice(job, plan.config.seed)
+        columns = [labels.column for labels in plan.labellings]
+        every = audit_statements.about_targets(job)
         about = page.Audit(
             name=job.folder.name,
             title=plan.title,
             command=command(),
             demonstration=plan.config.data.demonstration,
             metrics=metrics,
-            labellings=dict(zip((labels.column for labels in plan.labellings), wordings, strict=True)),
+            labellings=dict(zip(columns, wordings, strict=True)),
             targets=audit_measures.per_target_tables(plan, tallied.table(), plan.config.measure.empty_targets),
             statements=said,
             shown=plain(plan.config.recipe.shown),
-            scorers={role: plan.config.score[role] for role in ROLES if plan.scorers},
+            scorers={role: plan.config.score[role] for role in ROLES if plan.scorers and plan.config.score[role]},
+            relations=page.by_relation(every, columns) if plan.are_triples else None,
             beside=beside,
             explained=explained,
             variants=None if variants is None else variants.table(),
             stages=[Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan),
-            notices=[*plan.notices, *audit_measures.notices(plan, tallied.table())],
+            notices=[
+                *plan.resource.notices(as_met([rows.table()])),
+                *audit_measures.notices(plan, tallied.table()),
+                *_chosen(said, height),
+            ],
         )
         page.write(job.folder / "audit.html", about)
         gallery.save(about.pictures, job.folder / "plots")
@@ -52,7 +62,7 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
         _record(job, plan, metrics, said)
         return {"notices": list(about.notices)}
 
-    needs = [tallied.digest, *([] if variants is None else [variants.digest])]
+    needs = [rows.digest, tallied.digest, *([] if variants is None else [variants.digest])]
     result = job.stage(
         "report",
         compute,
@@ -69,6 +79,15 @@ def report(job: Job, plan: AuditPlan, tallied: Result, variants: Result | None, 
             say(f"  note: {notice}")
         say(f"  report      {job.folder / 'audit.html'}")
     return result
+
+
+def _chosen(said: pl.DataFrame, height: int) -> list[str]:
+    if said.height == height:
+        return []
+    return [
+        f"Examples and word clouds are of {said.height:,} statements, chosen by chance from {height:,}; figures are of "
+        "all of them."
+    ]
 
 
 def compared(plan: AuditPlan, metrics: dict[str, Any]) -> pl.DataFrame | None:
@@ -103,7 +122,8 @@ def _facts(job: Job, plan: AuditPlan) -> dict[str, Any]:
             "data fingerprint": plan.source,
             "masking": measure.masking,
             "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[measure.empty_targets],
-            "match": measure.match if plan.are_triples else "as the file says",
+            "match": "as the file says" if plan.resource.kind == "statements" else measure.match,
+            "texts": {"targets": "about a target", "all": "all"}[measure.texts],
             **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
             "peak memory": f"{peak / 2**30:.2f} GiB",
         },

@@ -14,11 +14,12 @@ from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.measure import harms, resource, tally
 from mitigate.recipes.audit_plan import AuditPlan
+from mitigate.recipes.audit_statements import about_targets
 from mitigate.recipes.job import Job
 from mitigate.relations import comet_relations
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
-from mitigate.store import PartFolder, Result
+from mitigate.store import Result
 from mitigate.targets import targets
 from mitigate.triples import Scorer
 from mitigate.verbalise import MASK, mask_column
@@ -33,7 +34,7 @@ def stage(job: Job, plan: AuditPlan, tallied: Result) -> Result:
     """A row for each rule."""
 
     def compute(_: str) -> pl.DataFrame:
-        return variants(plan, pl.concat(list(PartFolder(job.folder / "statements"))))
+        return variants(plan, about_targets(job).collect())
 
     settings = [[scorer.fingerprint for scorer in plan.scorers], paper(plan.paper or "").rows()]
     code = (harms, resource, tally, *WORDING, sys.modules[__name__])

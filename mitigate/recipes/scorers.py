@@ -2,7 +2,7 @@
 
 from omegaconf import DictConfig
 
-from mitigate.errors import one_of
+from mitigate.errors import MitigateError, one_of
 from mitigate.recipes.job import build
 from mitigate.triples import Scorer
 
@@ -10,8 +10,13 @@ ROLES = ("sentiment", "regard")  # what every recipe labels
 
 
 def build_scorers(score: DictConfig) -> list[Scorer]:
-    """Sentiment, regard, and those of score.extra."""
-    return [build_scorer(score, role) for role in ROLES] + build_extras(score)
+    """Sentiment, regard, and those of score.extra; a role that is null is left out. Raises MitigateError when nothing
+    is left."""
+    roles = [build_scorer(score, role) for role in ROLES if score[role] is not None]
+    scorers = roles + build_extras(score)
+    if not scorers:
+        raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
+    return scorers
 
 
 def build_extras(score: DictConfig) -> list[Scorer]:

@@ -1,6 +1,6 @@
 """An audit as one HTML page that needs nothing beside it: what a resource says about each target."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,9 +29,10 @@ class Audit:
     metrics: legend.Metrics
     labellings: Mapping[str, Wording]  # by label column
     targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
-    statements: pl.DataFrame  # labelled
+    statements: pl.DataFrame  # labelled: all about a target, or a choice of them
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
     scorers: Mapping[str, str] = field(default_factory=dict)  # by what they label; none where labels were given
+    relations: pl.DataFrame | None = None  # of triples, by_relation
     beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
     explained: Sequence[str] = ()  # where ours differ from the paper's
     variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
@@ -44,14 +45,12 @@ class Audit:
         """The audit's figures, drawn once."""
         return gallery(self.targets, None, other_ends(self.statements), self.shown)
 
-    @cached_property
-    def relations(self) -> pl.DataFrame | None:
-        """(relation, statements, and the percentage polarised by label column), the commonest first."""
-        if "relation" not in self.statements.columns:
-            return None
-        shares = [pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() * 100 for column in self.labellings]
-        grouped = self.statements.group_by("relation").agg(pl.len().alias("statements"), *shares)
-        return grouped.sort("statements", "relation", descending=[True, False])
+
+def by_relation(statements: pl.LazyFrame, columns: Iterable[str]) -> pl.DataFrame:
+    """(relation, statements, and the percentage polarised by label column), the commonest first."""
+    shares = [pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() * 100 for column in columns]
+    grouped = statements.group_by("relation").agg(pl.len().alias("statements"), *shares)
+    return grouped.sort("statements", "relation", descending=[True, False]).collect(engine="streaming")
 
 
 def other_ends(statements: pl.DataFrame) -> pl.DataFrame:

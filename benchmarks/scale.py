@@ -1,0 +1,224 @@
+"""Audits of millions of assertions: seconds, rows per second and memory, as the resource grows.
+
+    python benchmarks/scale.py [--millions 1 4 16] [--texts targets all] [--folder DIR] [--plain] [--kill]
+
+The assertions are synthetic and have ConceptNet's format: one row of ten has two English ends, two of ten one, the rest
+none; three of a thousand are about a target, 15 of a hundred repeat another; words are those of the project's own sample
+corpus, the common ones commoner. Each audit asks for sentiment alone, with a label cache of its own. --kill ends the
+audit of most rows with signal 9 in its middle, does it again, and compares with one that was not ended. Writes a section
+of RESULTS.md."""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.results import machine, write_section
+from mitigate.relations import relations
+from mitigate.targets import targets
+
+ROOT = Path(__file__).parents[1]
+ENGLISH, ONE_END, ABOUT_TARGET, REPEATED = 0.1, 0.2, 0.003, 0.15  # shares of the rows
+LANGUAGES = ("fr", "de", "es", "ru", "ja", "pt", "it", "zh", "la", "fi")
+FACTS = (
+    '{{"dataset": "/d/wiktionary/{0}", "license": "cc:by-sa/4.0", "sources": [{{"contributor": '
+    '"/s/resource/wiktionary/{0}", "process": "/s/process/wikiparsec/2"}}], "weight": {1}}}'
+)
+PIECE = 10_000  # rows drawn at once
+EVERY = 0.25  # seconds between two looks at the memory
+GIB = 2**30
+
+
+@dataclass
+class Measured:
+    """What one audit took."""
+
+    seconds: float
+    memory: list[int] = field(default_factory=list)  # bytes, from look to look
+    said: str = ""
+
+    @property
+    def peak(self) -> float:
+        return max(self.memory) / GIB
+
+    @property
+    def curve(self) -> str:
+        """GiB at each tenth of the run."""
+        last = len(self.memory) - 1
+        return " ".join(f"{self.memory[last * tenth // 10] / GIB:.2f}" for tenth in range(11))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--millions", type=float, nargs="+", default=[1, 4, 16], help="of rows, each an audit")
+    parser.add_argument("--texts", nargs="+", choices=("targets", "all"), default=["targets", "all"])
+    parser.add_argument("--folder", type=Path, help="where files lie and stay; default: a temporary one")
+    parser.add_argument("--plain", action="store_true", help="not gzipped")
+    parser.add_argument("--kill", action="store_true", help="end the largest audit in its middle, and go on")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        table = [
+            "| rows | scored | file, MiB | seconds | rows/s | peak, GiB | GiB at each tenth of the run |",
+            "|---" * 7 + "|",
+        ]
+        for millions in arguments.millions:
+            path = assertions(folder, round(millions * 1e6), packed=not arguments.plain)
+            for texts in arguments.texts:
+                taken = audit(path, folder / f"{path.stem}-{texts}", texts)
+                rows = round(millions * 1e6)
+                cells = (
+                    f"{rows:,}",
+                    {"targets": "what is about a target", "all": "every English row"}[texts],
+                    f"{path.stat().st_size / 2**20:,.0f}",
+                    f"{taken.seconds:.0f}",
+                    f"{rows / taken.seconds:,.0f}",
+                    f"{taken.peak:.2f}",
+                    taken.curve,
+                )
+                table.append("| " + " | ".join(cells) + " |")
+                print(table[-1], flush=True)
+        where = f"Measured on {machine()}, by `python benchmarks/scale.py {' '.join(sys.argv[1:])}`".rstrip()
+        said = [f"## Audits of any size\n\n{where}: {described(path)}.", "\n".join(table)]
+        if arguments.kill:
+            said.append(killed(path, folder / "killed", arguments.texts[-1]))
+        write_section("scale", "\n\n".join(said))
+        print("\n\n".join(said))
+
+
+def assertions(folder: Path, rows: int, packed: bool) -> Path:
+    """A file of so many assertions, the same for the same number; made when it is not there."""
+    path = folder / (f"assertions-{rows}.csv" + ".gz" * packed)
+    if not path.exists():
+        part = path.with_name(f".{path.name}")
+        started = time.perf_counter()
+        with gzip.open(part, "wb", compresslevel=1) if packed else part.open("wb") as file:
+            for piece in draw(rows):
+                file.write(piece.encode())
+        part.rename(path)
+        print(f"{path} made in {time.perf_counter() - started:.0f} s", flush=True)
+    return path
+
+
+def draw(rows: int) -> Iterator[str]:
+    """So many lines, some at a time."""
+    chance = random.Random(rows)
+    words, weights = vocabulary()
+    named, people = list(relations()), [target.replace(" ", "_") for target in targets()]
+    for drawn_before in range(0, rows, PIECE):
+        count = min(PIECE, rows - drawn_before)
+        drawn = iter(chance.choices(words, cum_weights=weights, k=6 * count))
+        lines: list[str] = []
+        for kind, relation, language in zip(
+            (chance.random() for _ in range(count)),
+            chance.choices(named, k=count),
+            chance.choices(LANGUAGES, k=count),
+            strict=True,
+        ):
+            if lines and chance.random() < REPEATED:
+                lines.append(chance.choice(lines))
+                continue
+            head, tail = f"{next(drawn)}_{next(drawn)}_{next(drawn)}", f"{next(drawn)}_{next(drawn)}_{next(drawn)}"
+            if kind < ABOUT_TARGET:
+                head = chance.choice(people)
+            first = "en" if kind < ENGLISH + ONE_END else language
+            second = "en" if kind < ENGLISH else language
+            start_uri, end_uri = f"/c/{first}/{head}", f"/c/{second}/{tail}"
+            facts = FACTS.format(language, "1.0" if kind < 0.5 else "2.0")
+            lines.append(
+                f"/a/[/r/{relation}/,{start_uri}/,{end_uri}/]\t/r/{relation}\t{start_uri}\t{end_uri}\t{facts}\n"
+            )
+        yield "".join(lines)
+
+
+def vocabulary() -> tuple[list[str], list[float]]:
+    """The words of the sample corpus but for targets, and their weights, summed up: a word at rank r weighs r to the
+    power -.7."""
+    lines = files("mitigate").joinpath("data/sample/train.txt").read_text(encoding="utf-8").splitlines()
+    names = {word for target in targets() for word in target.split()}
+    found = dict.fromkeys(word for line in lines for field in line.split("\t")[1:3] for word in field.split())
+    words = [word for word in found if word.isalpha() and word not in names]
+    return words, list(accumulate((rank + 1) ** -0.7 for rank in range(len(words))))
+
+
+def described(path: Path) -> str:
+    """What the English rows are like."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        ends = [line.split(b"\t")[1:4] for _, line in zip(range(1_000_000), file, strict=False)]
+    english = [tuple(end) for end in ends if all(term.startswith(b"/c/en/") for term in end[1:])]
+    return (
+        f"of the last file's first {len(ends):,} rows {len(english) / len(ends):.1%} are English, of which "
+        f"{len(set(english)) / len(english):.1%} are distinct"
+    )
+
+
+def audit(path: Path, folder: Path, texts: str) -> Measured:
+    """One audit from nothing."""
+    return watched(start(path, folder, texts))
+
+
+def start(path: Path, folder: Path, texts: str) -> subprocess.Popen:
+    """An audit under way; what it says goes to folder/said.txt."""
+    folder.mkdir(parents=True, exist_ok=True)
+    line = [sys.executable, "-m", "mitigate", "recipe=audit", "data=conceptnet", f"data.path={path.absolute()}"]
+    line += [f"measure.texts={texts}", "score.regard=null", "tracking=none"]
+    line += [f"paths.outputs={folder.absolute()}/outputs", f"paths.cache={folder.absolute()}/cache"]
+    with (folder / "said.txt").open("w") as said:
+        return subprocess.Popen(line, cwd=ROOT, stdout=said, stderr=subprocess.STDOUT)
+
+
+def watched(process: subprocess.Popen, most: float = float("inf")) -> Measured:
+    """The process until its end, or until it is ended after so many seconds."""
+    taken, started = Measured(0.0), time.perf_counter()
+    while process.poll() is None:
+        taken.memory.append(resident(process.pid))
+        time.sleep(EVERY)
+        if time.perf_counter() - started > most:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+    taken.seconds = time.perf_counter() - started
+    if process.returncode not in (0, -signal.SIGKILL):
+        raise SystemExit(f"the audit ended with status {process.returncode}; see said.txt")
+    return taken
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 once it has ended."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def killed(path: Path, folder: Path, texts: str) -> str:
+    """What it took to go on after signal 9, and whether the figures are the same."""
+    whole = audit(path, folder / "whole", texts)
+    ended = watched(start(path, folder / "ended", texts), whole.seconds / 2)
+    again = watched(start(path, folder / "ended", texts))
+    one, other = (
+        json.loads(next(folder.glob(f"{name}/outputs/*/metrics.json")).read_text()) for name in ("whole", "ended")
+    )
+    same = "the same figures" if one == other else "OTHER FIGURES"
+    return (
+        f"Ended with signal 9 after {ended.seconds:.0f} s of {whole.seconds:.0f} s, the same command took "
+        f"{again.seconds:.0f} s more and gave {same}, all {len(one)} of them."
+    )
+
+
+if __name__ == "__main__":
+    main()

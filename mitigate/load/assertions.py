@@ -1,0 +1,79 @@
+"""ConceptNet's assertions as published (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines):
+`edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`. English ones are read, others
+counted.
+
+Nine lines of ten are of other languages: they are told by a look at their bytes, and not taken apart."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.load import edges
+from mitigate.load.lines import OnBadLine, check
+from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
+from mitigate.load.triples_chunk import ONE_END, OTHER_LANGUAGE, triples_chunk
+
+EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
+ENGLISH = b"\t/c/en/"
+ASSERTION = (
+    r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)[^\t]*\t/c/en/(?P<tail>[^\t/]+)[^\t]*"
+    r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
+)
+
+
+def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
+    """The English assertions of a file, or the edges of a file that has no edge URIs; underscores are spaces. The same
+    words under several senses (/c/en/nurse/n, /c/en/nurse/v) are repeats, and count each.
+
+    Raises MitigateError for a file that cannot be read or holds something else."""
+    check(on_bad_line)
+    place = given(path, "conceptnet")
+    if not next(text_blocks(place)).content.startswith(b"/a/"):
+        return edges.load(place, on_bad_line)
+
+    def parse(block: Block) -> Chunk:
+        return _parse(place, block)
+
+    return opened(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
+
+
+def _parse(path: Path, block: Block) -> Chunk:
+    met = Met()
+    lines = split(block, met)
+    ends = [line.count(ENGLISH) for line in lines]
+    whole = [line.count(b"\t") == 4 and line.startswith(b"/a/") for line in lines]
+    met["left out", OTHER_LANGUAGE] += sum(good and end == 0 for good, end in zip(whole, ends, strict=True))
+    met["left out", ONE_END] += sum(good and end == 1 for good, end in zip(whole, ends, strict=True))
+    wrong = [i for i, good in enumerate(whole) if not good]
+    bad(met, (f"{path}:{block.first + i}: {_fault(lines[i])}" for i in wrong))
+    english = [i for i, (good, end) in enumerate(zip(whole, ends, strict=True)) if good and end == 2]
+    numbers, texts = [], []
+    for i in english:
+        try:
+            texts.append(lines[i].decode("utf-8"))
+            numbers.append(block.first + i)
+        except UnicodeDecodeError as error:
+            bad(met, [f"{path}:{block.first + i}: not UTF-8 ({error.reason} at byte {error.start})"])
+    frame = pl.DataFrame({"row": numbers, "line": texts}, schema={"row": pl.UInt32, "line": pl.String})
+    frame = frame.with_columns(pl.col("line").str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
+    broken = frame.filter(pl.col("head").is_null())
+    bad(met, (f"{path}:{row}: {_fault(line.encode())}" for row, line in broken.select("row", "line").iter_rows()))
+    return triples_chunk(path, frame.drop("line").drop_nulls("head"), met)
+
+
+def _fault(line: bytes) -> str:
+    fields = line.decode("utf-8", errors="replace").split("\t")
+    if len(fields) != 5:
+        return f"{len(fields)} columns, expected 5 separated by tabs: {_short(fields[0])}"
+    if not fields[0].startswith("/a/"):
+        return f"{_short(fields[0])} where an edge's URI /a/... should stand"
+    if not fields[1].startswith("/r/"):
+        return f"{_short(fields[1])} where a relation /r/... should stand"
+    if not re.match(r"\{.*\}$", fields[4]):
+        return f"JSON that was cut short: {_short(fields[4][-40:])}"
+    return f"no weight in {_short(fields[4])}, or an end without a word"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

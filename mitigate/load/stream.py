@@ -1,0 +1,195 @@
+"""A resource too large for memory: its file is read a block at a time, each block becomes a chunk of rows, and what is
+left out on the way is counted.
+
+Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
+
+import gzip
+import hashlib
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.lines import SHOWN, OnBadLine, tell
+from mitigate.triples import TRIPLES
+
+BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
+PEEKED = 2**16  # bytes that tell whether a file is what it is taken for
+MOST_NAMES = 200  # unknown relations counted by name in one chunk
+
+SENTENCES = {
+    "row": pl.UInt32,  # line in the source file, from 1
+    "term": pl.String,  # what the source itself says the sentence is about; null where it does not
+    "statement": pl.String,
+}
+
+Kind = Literal["triples", "sentences", "statements"]
+Met = Counter[tuple[str, str]]
+"""What was met, and how often, by (kind, what): ("left out", why), ("relation", an unknown one's name), ("noted", an
+oddity that is accepted), ("bad line", one of the first, with file and line) and ("bad line", "") for all others."""
+
+
+class Block(NamedTuple):
+    """A piece of a file, whole lines of it."""
+
+    first: int  # its first line's number, from 1
+    content: bytes
+    share: float  # of the file read so far, 0 to 1
+
+
+class Chunk(NamedTuple):
+    rows: pl.DataFrame  # schema TRIPLES or SENTENCES
+    met: Met
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A resource whose rows are read again whenever they are asked for, a chunk at a time, always the same ones."""
+
+    path: Path
+    kind: Kind
+    blocks: Callable[[], Iterator]  # anything with a `share`
+    parse: Callable[..., Chunk]  # of one block
+    expected: str  # what a line should look like
+    on_bad_line: OnBadLine = "error"
+
+    @property
+    def size(self) -> str:
+        """How large it is, in words."""
+        return f"{self.path.stat().st_size / 2**20:,.1f} MiB of {self.kind}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the file."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
+        """Each chunk's number, the share of the file read with it, and the chunk; None in place of one that is
+        finished, which costs no parsing."""
+        for number, block in enumerate(self.blocks()):
+            yield number, block.share, None if finished(number) else self.parse(block)
+
+    def notices(self, met: Met) -> list[str]:
+        """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
+        return describe(met, self.on_bad_line)
+
+    @cached_property
+    def triples(self) -> pl.DataFrame:
+        """All triples in memory, for recipes that need them so. Raises MitigateError for sentences."""
+        if self.kind != "triples":
+            raise MitigateError(f"{self.path} has sentences, which recipe=audit is for; this recipe needs triples")
+        chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
+        describe(sum((chunk.met for chunk in chunks), Met()), self.on_bad_line)
+        return pl.concat([chunk.rows for chunk in chunks]) if chunks else pl.DataFrame(schema=TRIPLES)
+
+
+def given(path: str | None, data: str) -> Path:
+    """The file that data.path names. Raises MitigateError when it names none."""
+    if path is None:
+        raise MitigateError(f"data={data} needs a file: give data.path=FILE")
+    return Path(path)
+
+
+def opened(resource: Streamed) -> Streamed:
+    """The resource, once a look at its first lines has shown that it is what it is taken for.
+
+    Raises MitigateError when none of them can be read."""
+    chunk = resource.parse(next(resource.blocks()))
+    if chunk.rows.is_empty() and {kind for kind, _ in chunk.met} <= {"bad line", "noted"}:
+        faults = [what for kind, what in chunk.met if kind == "bad line" and what]
+        raise MitigateError(
+            f"{resource.path} has no line that can be read; expected lines '{resource.expected}'"
+            + (f". The first: {faults[0]}" if faults else "")
+        )
+    return resource
+
+
+def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
+    """A text file, gzipped or plain, cut at line ends; a byte order mark is left away.
+
+    quoted: line ends inside double quotes do not count as such (CSV). Raises MitigateError for a file that is missing,
+    empty, damaged, cut short, or UTF-16."""
+    first = 1
+    try:
+        with path.open("rb") as raw:
+            size = path.stat().st_size
+            file = _unpacked(path, raw)
+            while content := file.read(BLOCK if first > 1 else PEEKED):
+                content += file.readline()
+                for _ in range(1000 if quoted else 0):
+                    if content.count(b'"') % 2 == 0:
+                        break
+                    content += file.readline()
+                yield Block(first, _without_mark(path, content) if first == 1 else content, raw.tell() / size)
+                first += content.count(b"\n")
+    except FileNotFoundError as error:
+        raise MitigateError(f"there is no file {path}") from error
+    except (EOFError, zlib.error, OSError) as error:
+        raise MitigateError(
+            f"{path} is damaged or was cut short after line {first - 1:,} ({error}); fetch it again (`gzip -t` tells "
+            "whether a packed file is whole)"
+        ) from error
+    if first == 1:
+        raise MitigateError(f"{path} is empty")
+
+
+def _unpacked(path: Path, raw: BinaryIO) -> BinaryIO:
+    """The file's text, whether its name says that it is packed or not."""
+    packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    if path.suffix == ".gz" and not packed:
+        raise MitigateError(f"{path} is named .gz and is no gzip file; give it its right name, or fetch it again")
+    return gzip.open(raw) if packed else raw  # type: ignore[return-value]
+
+
+def _without_mark(path: Path, content: bytes) -> bytes:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MitigateError(f"{path} is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def split(block: Block, met: Met) -> list[bytes]:
+    """The block's lines without their ends; Windows line ends are noted."""
+    content = block.content
+    if windows := content.count(b"\r\n"):
+        met["noted", "lines with Windows line ends (CRLF), accepted"] += windows
+        content = content.replace(b"\r\n", b"\n")
+    return content.removesuffix(b"\n").split(b"\n")
+
+
+def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
+    """Count bad lines: the first few by what is wrong with them, with file and line, the others by their number."""
+    shown = sum(1 for kind, what in met if kind == "bad line" and what)
+    for place in places:
+        shown += 1
+        met["bad line", place if shown <= SHOWN else ""] += 1
+    if more:
+        met["bad line", ""] += more
+
+
+def describe(met: Met, on_bad_line: OnBadLine) -> list[str]:
+    """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
+
+    def of(kind: str) -> list[tuple[str, int]]:
+        return [(what, count) for (of_kind, what), count in met.items() if of_kind == kind]
+
+    faults = [what for what, _ in of("bad line") if what]
+    found = tell(faults, on_bad_line, sum(count for _, count in of("bad line")))
+    found += [f"{count:,} {what}" for what, count in sorted(of("noted"))]
+    found += [f"{count:,} rows left out: {what}" for what, count in sorted(of("left out"))]
+    if unknown := sorted(of("relation"), key=lambda pair: (-pair[1], pair[0])):
+        named = ", ".join(f"{name} {count:,}" for name, count in unknown[:20])
+        rest = sum(count for _, count in unknown[20:])
+        total = sum(count for _, count in unknown)
+        found.append(
+            f"{total:,} triples left out, whose relation has no phrase: {named}"
+            + (f", others {rest:,}" if rest else "")
+        )
+    return found

@@ -1,0 +1,185 @@
+"""Columns of a table of any size: CSV, TSV and JSON lines, gzipped or plain, and Parquet."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.stream import Block, Met, bad, split, text_blocks
+
+SLICE = 200_000  # rows of a Parquet file that one chunk is made of
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+
+Columns = Mapping[str, str | int]
+"""What we call a column -> its name in the file, or its place, from 1, in a file without a line of names."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """How a file's columns are read: its blocks, and a frame (row, and the columns wanted, as text) of each."""
+
+    blocks: Callable[[], Iterator]
+    frame: Callable[..., pl.DataFrame]  # of a block; counts what it meets
+
+
+class Slice(NamedTuple):
+    """A block of a Parquet file."""
+
+    first: int
+    share: float
+
+
+def open_table(path: Path, columns: Columns, separator: str | None = None) -> Table:
+    """The columns of a file, known by its ending.
+
+    separator: of a text file whose ending does not tell it. Raises MitigateError for another ending, and for columns
+    that the file does not have."""
+    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if ending == ".parquet":
+        return _parquet(path, columns)
+    if ending in JSON_LINES:
+        return Table(lambda: text_blocks(path), lambda block, met: _json_lines(path, columns, block, met))
+    separator = separator or SEPARATORS.get(ending)
+    if separator is None:
+        allowed = ", ".join((*SEPARATORS, *JSON_LINES, ".parquet"))
+        raise MitigateError(f"{path}: the ending {ending!r} says no format; allowed: {allowed}, and .gz behind")
+    return _delimited(path, columns, separator)
+
+
+def open_lines(path: Path, column: str) -> Table:
+    """A text file whose lines are the one column."""
+
+    def frame(block: Block, met: Met) -> pl.DataFrame:
+        texts = enumerate(_decoded(path, block, met), start=block.first)
+        return _frame([(number, text) for number, text in texts if text and text.strip()], {column: 1})
+
+    return Table(lambda: text_blocks(path), frame)
+
+
+def _delimited(path: Path, columns: Columns, separator: str) -> Table:
+    quoted = separator == ","
+    first = next(text_blocks(path)).content.partition(b"\n")[0].removesuffix(b"\r").decode("utf-8", errors="replace")
+    names = next(csv.reader([first]), []) if quoted else first.split(separator)
+    places, headed = _places(path, columns, [name.strip().lower() for name in names])
+    found = "a comma" if quoted else {"\t": "a tab"}.get(separator, repr(separator))
+
+    def frame(block: Block, met: Met) -> pl.DataFrame:
+        texts = _decoded(path, block, met)
+        records = _quoted(path, block, texts, met) if quoted else _plain(block, texts, separator)
+        rows: list[tuple] = []
+        for number, fields in records:
+            if headed and number == 1:
+                continue
+            if len(fields) == len(names):
+                rows.append((number, *(fields[place] for place in places.values())))
+            else:
+                bad(met, [f"{path}:{number}: {len(fields)} columns, expected {len(names)} separated by {found}"])
+        return _frame(rows, places)
+
+    return Table(lambda: text_blocks(path, quoted), frame)
+
+
+def _places(path: Path, columns: Columns, names: Sequence[str]) -> tuple[dict[str, int], bool]:
+    """Where each column stands, from 0, and whether the file's first line names them."""
+    if all(isinstance(given, int) for given in columns.values()):
+        places = {name: int(given) - 1 for name, given in columns.items()}
+        if wrong := [f"{name}: {place + 1}" for name, place in places.items() if not 0 <= place < len(names)]:
+            raise MitigateError(f"data.columns names {', '.join(wrong)}, but the first line of {path} has {len(names)}")
+        return places, False
+    absent = [str(given) for given in columns.values() if str(given).lower() not in names]
+    if absent:
+        raise MitigateError(
+            f"{path} has no column {', '.join(absent)}; its first line is {' | '.join(names)[:200]}. Name its columns "
+            f"with data.columns={{{', '.join(f'{name}: ...' for name in columns)}}}, by number, from 1, where the file "
+            "has no line of names"
+        )
+    return {name: names.index(str(given).lower()) for name, given in columns.items()}, True
+
+
+def _decoded(path: Path, block: Block, met: Met) -> list[str | None]:
+    """The block's lines as text, None for those that are not UTF-8."""
+    lines = split(block, met)
+    try:
+        texts: list[str | None] = list(b"\n".join(lines).decode("utf-8").split("\n"))
+    except UnicodeDecodeError:
+        texts = []
+        for number, line in enumerate(lines, start=block.first):
+            try:
+                texts.append(line.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                texts.append(None)
+                bad(met, [f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})"])
+    if blank := sum(text is not None and not text.strip() for text in texts):
+        met["noted", "blank lines"] += blank
+    return texts
+
+
+def _plain(block: Block, texts: Sequence[str | None], separator: str) -> Iterator[tuple[int, list[str]]]:
+    return ((number, text.split(separator)) for number, text in enumerate(texts, block.first) if text and text.strip())
+
+
+def _quoted(path: Path, block: Block, texts: Sequence[str | None], met: Met) -> Iterator[tuple[int, list[str]]]:
+    """CSV records with the number of their first line; a field may hold line ends within quotes."""
+    reader = csv.reader((f"{text or ''}\n" for text in texts), strict=True)
+    while True:
+        number = block.first + reader.line_num
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            bad(met, [f"{path}:{number}: {error}"])
+            continue
+        if fields and any(field.strip() for field in fields):
+            yield number, fields
+
+
+def _json_lines(path: Path, columns: Columns, block: Block, met: Met) -> pl.DataFrame:
+    rows: list[tuple] = []
+    for number, text in enumerate(_decoded(path, block, met), start=block.first):
+        if text is None or not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+        except json.JSONDecodeError as error:
+            bad(met, [f"{path}:{number}: not JSON ({error.msg} at column {error.colno})"])
+            continue
+        values = [record.get(given) if isinstance(record, dict) else None for given in columns.values()]
+        if all(isinstance(value, str) for value in values):
+            rows.append((number, *values))
+        else:
+            wanted = ", ".join(str(given) for given in columns.values())
+            bad(met, [f"{path}:{number}: expected an object with texts {wanted}, found {text[:60]!r}"])
+    return _frame(rows, columns)
+
+
+def _parquet(path: Path, columns: Columns) -> Table:
+    try:
+        scan = pl.scan_parquet(path)
+        present = scan.collect_schema().names()
+        height = scan.select(pl.len()).collect().item()
+    except FileNotFoundError as error:
+        raise MitigateError(f"there is no file {path}") from error
+    except pl.exceptions.PolarsError as error:
+        raise MitigateError(f"{path} is no Parquet file that can be read: {error}") from error
+    if absent := [str(given) for given in columns.values() if given not in present]:
+        raise MitigateError(f"{path} has no column {', '.join(absent)}, but {', '.join(present)}; see data.columns")
+
+    def frame(piece: Slice, met: Met) -> pl.DataFrame:
+        texts = [pl.col(str(given)).cast(pl.String).alias(name) for name, given in columns.items()]
+        rows = scan.slice(piece.first - 1, SLICE).select(texts).collect()
+        return rows.with_row_index("row", piece.first)
+
+    return Table(
+        lambda: (Slice(start + 1, min(1.0, (start + SLICE) / height)) for start in range(0, height, SLICE)), frame
+    )
+
+
+def _frame(rows: list[tuple], names: Mapping[str, object]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"row": pl.UInt32, **dict.fromkeys(names, pl.String)}, orient="row")

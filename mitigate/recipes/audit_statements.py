@@ -1,0 +1,23 @@
+"""The labelled statements of an audit, as they lie in its run folder: all of them as a query, or so many as a page can
+be made from."""
+
+import polars as pl
+
+from mitigate.recipes.job import Job
+
+MOST = 200_000  # that examples, word clouds and the record in W&B are chosen from
+
+
+def about_targets(job: Job) -> pl.LazyFrame:
+    """The statements about a target, to be worked through without holding them."""
+    return pl.scan_parquet(job.folder / "statements" / "*.parquet").filter(pl.col("target").is_not_null())
+
+
+def choice(job: Job, seed: int) -> tuple[pl.DataFrame, int]:
+    """All statements about a target, or, of more than MOST, about that many: of those rows whose hash is small, which
+    are the same however the resource is cut into parts. And how many there are."""
+    statements = about_targets(job)
+    height = statements.select(pl.len()).collect(engine="streaming").item()
+    if height > MOST:
+        statements = statements.filter(pl.col("row").hash(seed) < int(MOST / height * 2**64))
+    return statements.collect(engine="streaming").sort("row", maintain_order=True), height

@@ -1,0 +1,265 @@
+"""Loaders of resources of any size: what each reads, what it counts, and what it says of a broken file."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.load import any_triples, assertions, atomic, genericskb, sentences, stream
+from mitigate.load.stream import Met, Streamed
+from mitigate.triples import TRIPLES
+
+WEIGHT = '{"dataset": "/d/conceptnet", "license": "cc:by/4.0", "weight": 1.0}'
+
+
+def assertion(relation: str, head: str, tail: str, facts: str = WEIGHT) -> str:
+    return f"/a/[/r/{relation}/,{head}/,{tail}/]\t/r/{relation}\t{head}\t{tail}\t{facts}\n"
+
+
+GOOD = assertion("CapableOf", "/c/en/african_american/n/wn", "/c/en/Win_case")
+MIXED = (
+    GOOD
+    + assertion("IsA", "/c/fr/avocat", "/c/fr/personne")
+    + assertion("Synonym", "/c/en/nurse", "/c/fr/infirmière")
+    + assertion("ExternalURL", "/c/en/nurse", "http://x.org/nurse")
+    + assertion("dbpedia/genre", "/c/en/nurse", "/c/en/y")
+)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str, str | bytes], str]:
+    def write(name: str, content: str | bytes) -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write
+
+
+def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
+    """All rows, and what is said of the rest."""
+    chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
+    notices = resource.notices(sum((chunk.met for chunk in chunks), Met()))
+    return pl.concat([chunk.rows for chunk in chunks]), notices
+
+
+def test_assertions_are_read_where_english_and_counted_where_not(written) -> None:
+    rows, notices = whole(assertions.load(written("some.csv", MIXED)))
+    assert dict(rows.schema) == TRIPLES
+    assert rows.rows() == [(1, "train", "african american", "CapableOf", "win case", True)]
+    assert notices == [
+        "1 rows left out: neither end is English",
+        "2 rows left out: one end is not English (another language, or an address)",
+        "1 triples left out, whose relation has no phrase: dbpedia 1",
+    ]
+
+
+def test_packed_and_plain_files_cut_anywhere_say_the_same(written, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = written("some.csv", MIXED * 40)
+    packed = written("some.csv.gz", gzip.compress((MIXED * 40).encode()))
+    expected = whole(assertions.load(plain))
+    assert expected[0]["row"].to_list() == list(range(1, 200, 5))
+    for size in (700, 5_000):
+        monkeypatch.setattr(stream, "BLOCK", size)
+        monkeypatch.setattr(stream, "PEEKED", size)
+        for path in (plain, packed):
+            resource = assertions.load(path)
+            assert len(list(resource.chunks())) > 4
+            rows, notices = whole(resource)
+            assert rows.equals(expected[0])
+            assert notices == expected[1]
+
+
+def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "BLOCK", 700)
+    monkeypatch.setattr(stream, "PEEKED", 700)
+    resource = assertions.load(written("some.csv", MIXED * 10))
+    every = list(resource.chunks())
+    rest = list(resource.chunks(finished=lambda number: number < 2))
+    assert [chunk is None for _, _, chunk in rest] == [True, True] + [False] * (len(every) - 2)
+    assert all(one.rows.equals(other.rows) for (_, _, one), (_, _, other) in zip(every[2:], rest[2:], strict=True))
+    assert every[-1][1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x", "weight": 1.'), "JSON that was cut short"),
+        (assertion("IsA", "/c/en/a", "/c/en/b", '{"weight": 1.0, "dataset'), "JSON that was cut short"),
+        (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x"}'), "no weight in"),
+        (assertion("IsA", "/c/en/a", "/c/en/b").replace("\t", ","), "1 columns, expected 5 separated by tabs"),
+        ("IsA\t/c/en/a\t/c/en/b\t1\t{}\n", "'IsA' where an edge's URI /a/... should stand"),
+        (b"/a/x\t/r/IsA\t/c/en/caf\xe9\t/c/en/b\t{}\n", "not UTF-8 (invalid continuation byte at byte 21)"),
+    ],
+)
+def test_a_bad_assertion_is_an_error_or_counted(written, line: str | bytes, fault: str) -> None:
+    path = written("some.csv", GOOD.encode() + (line.encode() if isinstance(line, str) else line) + GOOD.encode())
+    with pytest.raises(MitigateError) as error:
+        whole(assertions.load(path))
+    assert f"1 bad lines:\n  {path}:2: {fault}" in str(error.value)
+    assert "data.on_bad_line=skip" in str(error.value)
+    rows, notices = whole(assertions.load(path, "skip"))
+    assert rows["row"].to_list() == [1, 3]
+    assert notices[0].startswith(f"1 bad lines left out: {path}:2: {fault}")
+
+
+def test_many_bad_lines_are_counted_and_a_few_are_named(written) -> None:
+    with pytest.raises(MitigateError, match="8 bad lines:(.|\n)*:6: .*(.|\n)*and 3 more"):
+        whole(assertions.load(written("some.csv", GOOD + "/a/nothing\n" * 8)))
+
+
+def test_a_file_of_something_else_is_told_at_once(written) -> None:
+    path = written("some.csv", MIXED.replace("\t", ";"))
+    with pytest.raises(MitigateError, match=f"{path} has no line that can be read; expected lines 'edge URI<TAB>/r/"):
+        assertions.load(path)
+    with pytest.raises(MitigateError, match="some.csv is UTF-16; save it as UTF-8"):
+        assertions.load(written("some.csv", MIXED.encode("utf-16")))
+    with pytest.raises(MitigateError, match="some.csv is empty"):
+        assertions.load(written("some.csv", ""))
+    with pytest.raises(MitigateError, match="data=conceptnet needs a file: give data.path=FILE"):
+        assertions.load(None)
+    with pytest.raises(MitigateError, match=r"there is no file absent\.csv"):
+        assertions.load("absent.csv")
+
+
+def test_a_packed_file_that_was_cut_short_or_is_none(written) -> None:
+    packed = gzip.compress(MIXED.encode() * 3000)
+    resource = assertions.load(written("cut.csv.gz", packed[:-200]))
+    with pytest.raises(MitigateError, match=r"cut.csv.gz is damaged or was cut short after line [0-9]+ \(Compressed"):
+        whole(resource)
+    with pytest.raises(MitigateError, match=r"named.csv.gz is named .gz and is no gzip file"):
+        assertions.load(written("named.csv.gz", MIXED))
+    unnamed = assertions.load(written("unnamed.csv", gzip.compress(MIXED.encode())))
+    assert whole(unnamed)[0].height == 1
+
+
+def test_edges_with_words_and_with_uris(written) -> None:
+    lines = "antonym\tab_extra\tab_intra\t1.0\natlocation\tnurse\thospital\t2\nfoo\ta\tb\t1\n"
+    rows, notices = whole(assertions.load(written("conceptnet.en.csv", lines)))
+    assert rows.select("row", "head", "relation", "tail").rows() == [
+        (1, "ab extra", "Antonym", "ab intra"),
+        (2, "nurse", "AtLocation", "hospital"),
+    ]
+    assert notices == ["1 triples left out, whose relation has no phrase: foo 1"]
+    lines = "/r/IsA\t/c/en/nurse/n\t/c/en/x_y\n/r/IsA\t/c/en/nurse\t/c/de/x\n/r/IsA\t/c/de/x\t/c/de/y\n"
+    rows, notices = whole(assertions.load(written("edges.csv", lines)))
+    assert rows.select("head", "tail").rows() == [("nurse", "x y")]
+    assert len(notices) == 2
+    with pytest.raises(MitigateError, match="2: 2 columns, expected 3 separated by a tab"):
+        whole(assertions.load(written("edges.csv", "IsA\ta\tb\nIsA\ta\n")))
+
+
+def test_genericskb_in_both_forms(written) -> None:
+    lines = "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t0.9\nW\tcat\n"
+    path = written("GenericsKB-Best.tsv", lines)
+    rows, notices = whole(genericskb.load(path, "skip"))
+    assert rows.rows() == [(2, "nurse", "nurses care.")]
+    assert notices == [f"1 bad lines left out: {path}:3: 2 columns, expected 5 separated by a tab"]
+    rows, notices = whole(genericskb.load(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
+    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
+    assert notices == ["1 blank lines", "2 lines with Windows line ends (CRLF), accepted"]
+    with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
+        genericskb.load(written("other.tsv", "a\tb\n"))
+
+
+@pytest.mark.parametrize("header", ["", "head\trelation\ttail\n"])
+def test_atomic_with_a_line_of_names_or_without(written, header: str) -> None:
+    lines = "PersonX eats\txWant\tto sleep\nlawyer\tCapableOf\tnone\nlawyer\tObjectUse\tWin\nPersonX wins\tisAfter\tx\n"
+    rows, notices = whole(atomic.load(written("train.tsv", header + lines)))
+    assert rows.select("head", "relation", "tail").rows() == [("lawyer", "UsedFor", "win")]
+    assert notices == [
+        "1 rows left out: the tail is 'none'",
+        "2 triples left out, whose relation has no phrase: isAfter 1, xWant 1",
+    ]
+
+
+COLUMNS = {"head": "Subject", "relation": "pred", "tail": "object"}
+
+
+def test_triples_in_every_format(written, tmp_path: Path) -> None:
+    expected = [("nurse", "IsA", "a, b"), ("court house", "AtLocation", "italy")]
+    comma = written("some.csv", 'subject,pred,object\nNurse,IsA,"a, b"\ncourt_house,at_location,italy\n')
+    tab = written(
+        "some.tsv.gz", gzip.compress(b"object\tsubject\tpred\na, b\tnurse\tIsA\nitaly\tcourt house\tAtLocation\n")
+    )
+    assert whole(any_triples.load(comma, columns=COLUMNS))[0].select("head", "relation", "tail").rows() == expected
+    assert whole(any_triples.load(tab, columns=COLUMNS))[0].select("head", "relation", "tail").rows() == expected
+    frame = pl.DataFrame(expected, schema=["head", "relation", "tail"], orient="row")
+    frame.write_parquet(tmp_path / "some.parquet")
+    frame.write_ndjson(tmp_path / "some.jsonl")
+    frame.write_csv(tmp_path / "bare.tsv", separator="\t", include_header=False)
+    places = {"head": 1, "relation": 2, "tail": 3}
+    for name, columns in (("some.parquet", None), ("some.jsonl", None), ("bare.tsv", places)):
+        rows, _ = whole(any_triples.load(str(tmp_path / name), columns=columns))
+        assert rows.select("head", "relation", "tail").rows() == expected
+
+
+def test_a_quoted_field_may_hold_line_ends_even_where_a_block_ends(written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "BLOCK", 12)
+    monkeypatch.setattr(stream, "PEEKED", 25)
+    path = written("some.csv", 'head,relation,tail\n"a\nb",IsA,c\nd,IsA,"e\n\nf"\ng,IsA,h\n')
+    rows, _ = whole(any_triples.load(path))
+    assert rows.select("row", "head", "tail").rows() == [(2, "a\nb", "c"), (4, "d", "e\n\nf"), (7, "g", "h")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("some.csv", "head,relation,tail\na,IsA,b\na,IsA\n", ":3: 2 columns, expected 3 separated by a comma"),
+        ("some.csv", 'head,relation,tail\na,IsA,b\n"a"b,IsA,b\n', """:3: ',' expected after '"'"""),
+        ("some.tsv", "head\trelation\ttail\na\tIsA\tb\na\t\tb\n", ":3: a blank field"),
+        ("some.jsonl", '{"head":"a","relation":"IsA","tail":"b"}\n{"head":"a","rel', ":2: not JSON (Unterminated"),
+        (
+            "some.jsonl",
+            '{"head":"a","relation":"IsA","tail":"b"}\n{"head":1}',
+            ":2: expected an object with texts head",
+        ),
+    ],
+)
+def test_bad_triples_are_named(written, name: str, content: str, fault: str) -> None:
+    path = written(name, content)
+    with pytest.raises(MitigateError) as error:
+        whole(any_triples.load(path))
+    assert path + fault in str(error.value)
+    assert whole(any_triples.load(path, "skip"))[0].height == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "message"),
+    [
+        ("some.csv", None, "has no column head, relation, tail; its first line is subject | pred | object"),
+        ("some.csv", {"head": "subject"}, "has no column relation, tail"),
+        ("some.csv", {"head": 1, "relation": 2, "tail": 4}, "names tail: 4, but the first line of"),
+        (
+            "some.csv",
+            {"subject": "head"},
+            "give {head: ..., relation: ..., tail: ...}, the names of the file's columns",
+        ),
+        ("some.doc", None, "the ending '.doc' says no format; allowed: .csv, .tsv"),
+        ("some.parquet", None, "is no Parquet file that can be read"),
+    ],
+)
+def test_columns_that_are_not_there(written, name: str, columns: dict | None, message: str) -> None:
+    with pytest.raises(MitigateError) as error:
+        any_triples.load(written(name, "subject,pred,object\nnurse,IsA,x\n"), columns=columns)
+    assert message in str(error.value)
+
+
+def test_sentences_are_lines_or_a_column(written) -> None:
+    rows, notices = whole(sentences.load(written("mine.txt", "Nurses care.\n\nLawyers win.\n")))
+    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
+    assert notices == ["1 blank lines"]
+    path = written("posts.csv", 'id,Post\n1,"He said: ""no"""\n2,\n')
+    rows, notices = whole(sentences.load(path, columns={"statement": "post"}))
+    assert rows["statement"].to_list() == ['he said: "no"']
+    assert notices == ["1 rows without a sentence"]
+
+
+def test_recipes_that_need_triples_in_memory_get_them(written) -> None:
+    path = written("some.csv", "head,relation,tail\nnurse,IsA,x\n")
+    assert any_triples.load(path).triples.height == 1
+    with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):
+        _ = sentences.load(written("mine.txt", "Nurses care.\n")).triples
