@@ -10,6 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
+PAPER = {"width": 718, "height": 1047}  # A4 less the margins that browsers leave
 NO_FETCH = ("data:", "blob:", "about:")  # addresses that lie in the page itself
 NAMED = {"image", "button", "checkbox", "radio", "textbox", "searchbox", "combobox", "link", "region", "progressbar"}
 TOOLS = Path(__file__).with_name("page_tools.js").read_text()  # defines `tools`

@@ -70,6 +70,11 @@ window.tools = (() => {
     // How many pixels the page is wider than its window.
     overflow: () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
 
+    // Parts that hold more than they show without scrolling.
+    cut: () => [...document.querySelectorAll(".scroll")]
+      .filter((each) => seen(each) && (each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight))
+      .map((each) => each.getAttribute("aria-label")),
+
     column: (table, place) => [...document.querySelector(table).tBodies[0].rows]
       .filter((row) => !row.hidden).map((row) => row.cells[place].textContent.trim()),
   };
