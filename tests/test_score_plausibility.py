@@ -1,5 +1,6 @@
 """Plausibility as a scorer of triples: judgements, the cache, and networks of one's own."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,7 +8,8 @@ import polars as pl
 import pytest
 import torch
 
-from mitigate.score.plausibility import Plausibility, with_plausibility
+from mitigate.load.triples_file import read_triples
+from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.store import LabelStore
 from mitigate.triples import Labels
 from models.minilm import locate
@@ -62,3 +64,22 @@ def test_a_network_of_ones_own_gives_its_probabilities(tmp_path, phrases, shape)
     network.shift(1)
     network.save(tmp_path / "mine")
     assert scorer.fingerprint != Plausibility(tmp_path / "mine").fingerprint
+
+
+def test_the_shipped_judge_tells_mild_triples_from_nonsense():
+    judge = Plausibility()
+    valid = ["bird\tHasA\twing", "oven\tUsedFor\tbake bread", "snow\tHasProperty\tcold", "chef\tCapableOf\tcook meal"]
+    nonsense = ["bird\tMadeOf\ttelephone call", "oven\tCausesDesire\twing", "snow\tUsedFor\thot", "meal\tIsA\tchef"]
+    assert judge(valid).label.tolist() == [1] * 4
+    assert judge(nonsense).label.tolist() == [0] * 4
+
+
+def test_the_shipped_judge_has_the_accuracy_its_card_states(real_data):
+    card = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    stated = {row[0]: float(row[1]) for row in re.findall(r"^\| (dev2|test) \| ([\d.]+) \|", card, flags=re.M)}
+    judge = Plausibility()
+    for name, file in (("dev2", "dev2.txt"), ("test", "test.txt")):
+        labelled = read_triples(real_data / "conceptnet100k" / file, name, labelled=True).triples
+        said = labelled.with_columns(pl.col("head", "tail").str.to_lowercase())
+        found = judge(said.select(pl.concat_str("head", "relation", "tail", separator="\t")).to_series().to_list())
+        assert 100 * np.mean(found.label == labelled["valid"].to_numpy()) == pytest.approx(stated[name], abs=0.3)

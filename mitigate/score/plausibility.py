@@ -4,6 +4,7 @@ A triple is judged as it is, unmasked. What a network has learnt is what Concept
 about the world, and about people: valid is not true, and not fair."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +18,18 @@ from models.plausibility import bilinear, low_rank, phrases, pieces
 from models.plausibility.bilinear import Bilinear
 from models.regard import batching
 
+SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/minilm")))
 SEPARATOR = "\t"  # between the parts of a triple that is kept in the cache as a text
 
 
 class Plausibility:
-    """folder is one that `recipe=plausibility` left, words/ or minilm/; encoder_folder holds the encoder (None: as
-    models.minilm.locate finds it)."""
+    """folder is one that `recipe=plausibility` left, words/ or minilm/ (None: the one that comes with the project);
+    encoder_folder holds the encoder (None: as models.minilm.locate finds it)."""
 
     name = "plausibility"
 
-    def __init__(self, folder: str | Path, encoder_folder: str | Path | None = None) -> None:
-        folder = Path(folder)
+    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
+        folder = SHIPPED if folder is None else Path(folder)
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         dtype = native_dtype()
         self._network = Bilinear.load(folder, encoder_folder, dtype)
