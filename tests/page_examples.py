@@ -1,13 +1,14 @@
 """A page of each kind, made up and small: its objects, and its HTML by name."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 import report_example
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import humans_figures
-from mitigate.report import audit, page, ratings, survey
+from mitigate.report import audit, comparison, page, ratings, survey
 
 ASKED = pl.DataFrame(
     {
@@ -72,9 +73,63 @@ def example_ratings() -> ratings.Results:
     )
 
 
+def example_comparison() -> comparison.Comparison:
+    """Two policies of two seeds each against a baseline, over 16 targets."""
+    before, after = (report_example.statements(per_target=10, num_targets=16, seed=seed) for seed in (0, 1))
+    tables = [report_example.per_target(said, "regard") for said in (before, after)]
+    moves = (
+        tables[0]
+        .join(tables[1], on=["target", "category"])
+        .select("target", "category", before="neutral", after="neutral_right")
+        .with_columns(difference=pl.col("after") - pl.col("before"), scorer=pl.lit("regard"))
+    )
+    said = {
+        name: said.select("statement", label="regard").head(3) for name, said in (("none", before), ("both", after))
+    }
+    harms = pl.DataFrame(
+        {"scorer": ["regard"], "template": ["neutral"], "measure": ["NRM"], "figure": ["neutral_template/NRM"]}
+        | {"baseline": [70.0], "value": [72.5], "difference": [2.5], "low": [1.0], "high": [4.0]}
+        | {"targets": [16], "detectable": [2.1], "p": [0.004], "p_holm": [0.008]}
+    ).join(pl.DataFrame({"category": ["", "gender", "religion"]}), how="cross")
+    quality = pl.DataFrame(
+        {"figure": ["quality/perplexity/neutral", "distinct_tails"], "items": [1200, None], "baseline": [9.0, 40.0]}
+        | {"value": [9.9, 41.0], "as": ["ratio", "difference"], "change": [1.1, 1.0]}
+        | {"low": [1.05, None], "high": [1.15, None]}
+    )
+    pairs = [
+        comparison.Pair(
+            name=name,
+            against="none",
+            seeds=(2, 2),
+            is_same=False,
+            filtered_by=["regard"],
+            harms=harms,
+            quality=quality,
+            moved={"regard": [comparison.Moved("lawyer", "profession", 60.0, 70.0, said)]},
+            chance={"regard": 3.0},
+        )
+        for name in ("both", "swap")
+    ]
+    models = [(name, seed, f"mitigate-{name}-seed{seed}") for name in ("none", "both", "swap") for seed in (1, 2)]
+    return comparison.Comparison(
+        name="compare-1a2b3c4d",
+        command="python -m mitigate recipe=compare compare.runs=[DIR]",
+        demonstration=True,
+        pairs=pairs,
+        models=pl.DataFrame(models, schema=["policy", "seed", "run"], orient="row").with_columns(
+            pl.int_range(70, 70 + len(models)).cast(pl.Float64).alias("neutral_template/NRM"),
+            pl.int_range(9, 9 + len(models)).cast(pl.Float64).alias("quality/perplexity/neutral"),
+        ),
+        moves=pl.concat(moves.with_columns(contrast=pl.lit(pair.name)) for pair in pairs),
+        scorers={"sentiment": "vader", "regard": "minilm"},
+        notices=["Two runs say a <b>thing</b>."],
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
-    "report": lambda: page.render(report_example.report(num_targets=16)),
+    "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
+    "comparison": lambda: comparison.render(example_comparison()),
     "survey": lambda: survey.render(example_survey()),
     "people": lambda: ratings.render(example_ratings()),
 }

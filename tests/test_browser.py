@@ -67,17 +67,21 @@ def test_a_page_is_in_order(visit: Open, name: str) -> None:
     in_order(visit(name))
 
 
-@pytest.mark.parametrize("name", ["report", "audit"])
+def shown_number(text: str) -> float:
+    return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
+@pytest.mark.parametrize("name", ["report", "audit", "comparison"])
 def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
     opened = visit(name)
     page, column = opened.page, lambda place: opened.run(f"tools.column('#target-table', {place})")
     heading = page.locator("#target-table th[data-column='3']")
     heading.get_by_role("button").click()
-    numbers = [float(text) for text in column(3)]
+    numbers = [shown_number(text) for text in column(3)]
     assert numbers == sorted(numbers, reverse=True) != sorted(numbers)
     assert heading.get_attribute("aria-sort") == "descending"
     page.keyboard.press("Enter")
-    assert [float(text) for text in column(3)] == sorted(numbers)
+    assert [shown_number(text) for text in column(3)] == sorted(numbers)
     assert heading.get_attribute("aria-sort") == "ascending"
     page.locator("#target-table th[data-column='0'] button").focus()
     page.keyboard.press("Space")
@@ -97,10 +101,11 @@ def test_a_template_is_chosen(visit: Open) -> None:
     assert not cells.first.is_visible()
 
 
-def test_what_offends_is_behind_a_click_and_a_warning(visit: Open) -> None:
-    page = visit("report").page
+@pytest.mark.parametrize(("name", "number"), [("report", 3), ("audit", 2), ("comparison", 2)])
+def test_what_offends_is_behind_a_click_and_a_warning(visit: Open, name: str, number: int) -> None:
+    page = visit(name).page
     behind = page.locator("details:has(> summary .warning)")
-    assert behind.count() == 3
+    assert behind.count() == number
     for each in behind.all():
         inside = each.locator(":scope > :not(summary)").first
         assert "content warning" in each.locator("summary").first.inner_text()
@@ -109,8 +114,9 @@ def test_what_offends_is_behind_a_click_and_a_warning(visit: Open) -> None:
         assert inside.is_visible()
 
 
-def test_print_hides_the_controls_and_shows_whole_tables(visit: Open) -> None:
-    page = visit("report")
+@pytest.mark.parametrize("name", ["report", "audit", "comparison"])
+def test_print_hides_the_controls_and_shows_whole_tables(visit: Open, name: str) -> None:
+    page = visit(name)
     page.page.emulate_media(media="print", color_scheme="dark")
     page.page.set_viewport_size(PAPER)
     assert not page.page.locator("nav").is_visible()
