@@ -62,7 +62,8 @@ class Bootstrap:
         """Studentised interval of the population variance of percentages: 0 to 0 where they are constant, up
         to MOST_VARIANCE where too many resamples are constant to bound it."""
         sums = cluster_sums(values - values.mean(axis=0), clusters, powers=(0, 1, 2))
-        low, high = np.exp(self._interval(_studentised, _log_variance, sums))
+        with np.errstate(over="ignore"):  # beyond MOST_VARIANCE all is one
+            low, high = np.exp(self._interval(_studentised, _log_variance, sums))
         return Interval(low, np.minimum(high, MOST_VARIANCE))
 
     def variance_difference(self, first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Interval:

@@ -14,6 +14,8 @@ STAGES = ("harms", "quality", "moves", "comparison", "report")
 def run(config: DictConfig) -> None:
     """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy."""
     plan = make_plan(config)
+    if plan.demonstration:
+        say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
     shared = about(plan)
     config = DictConfig(OmegaConf.merge(config, {key: shared[key] for key in ("policy", "data", "model")}))
     name = f"{config.recipe.name}-{config.data.name}-{config.model.name}"

@@ -16,7 +16,6 @@ def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: S
     return list(
         dict.fromkeys(
             [
-                *_demonstration(runs),
                 *_identical(pairs),
                 *_other_questions(runs, relations),
                 *_other_data(runs),
@@ -28,11 +27,6 @@ def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: S
             ]
         )
     )
-
-
-def _demonstration(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    if any(run.config.data.demonstration for run in runs):
-        yield "Runs on the demonstration's small corpus show how things work; they claim nothing of any policy."
 
 
 def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:

@@ -39,6 +39,10 @@ class ComparePlan:
         """All of them, each once."""
         return list({run.folder: run for arm in self.arms for run in arm.runs}.values())
 
+    @property
+    def demonstration(self) -> bool:
+        return any(run.config.data.demonstration for run in self.runs)
+
     def statements(self, run: FinishedRun) -> pl.DataFrame:
         """What the run's model said, of the relations that all were asked."""
         return run.statements.filter(pl.col("relation").is_in(self.relations))
@@ -144,7 +148,7 @@ def about(plan: ComparePlan) -> dict[str, Any]:
         "data": {
             "name": _shared_name([config.data.name for config in configs]),
             "own_texts": any(config.data.own_texts for config in configs),
-            "demonstration": any(config.data.demonstration for config in configs),
+            "demonstration": plan.demonstration,
         },
         "model": {"name": _shared_name([config.model.name for config in configs])},
     }

@@ -37,7 +37,7 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
         about = page.Comparison(
             name=job.folder.name,
             command=command(),
-            demonstration=any(run.config.data.demonstration for run in plan.runs),
+            demonstration=plan.demonstration,
             pairs=pairs,
             models=_models(plan),
             moves=moves.table(),
@@ -141,6 +141,7 @@ def _with_words(pairs: list[page.Pair]) -> pl.DataFrame:
 def _facts(plan: ComparePlan, pairs: list[page.Pair]) -> dict[str, Any]:
     """What comparison.json holds: every figure of every contrast, and what may be said of it."""
     return {
+        "demonstration": plan.demonstration,
         "contrasts": [
             {
                 "policy": pair.name,

@@ -16,8 +16,8 @@ from mitigate.recipes.job import science
 from mitigate.store import digest_of, read_json
 
 FOUND = ("statements.parquet", "likelihood.parquet")  # what figures are made of
-NOT_THE_MODEL = {"seed", "recipe.name", "measure.resamples", "measure.confidence"}
-"""Settings that do not set one group of runs apart from another."""
+NOT_THE_MODEL = {"recipe.name", "measure.resamples", "measure.confidence"}
+"""Settings that, like the seed, do not set one group of runs apart from another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class FinishedRun:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What decides what is found, but for the seed: "trainer.lr" -> 0.0005."""
-        flat = _flat(science(self.config))
-        return {name: value for name, value in flat.items() if name not in NOT_THE_MODEL}
+        """What decides what is found, but for the seed and what follows it: "trainer.lr" -> 0.0005."""
+        flat = _flat(science(self.config)).items()
+        return {name: value for name, value in flat if name not in NOT_THE_MODEL and name.split(".")[-1] != "seed"}
 
     @cached_property
     def digest(self) -> str:

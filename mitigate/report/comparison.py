@@ -17,7 +17,7 @@ from mitigate.report.page import Stage, flat, illustrated, of_scorers
 from mitigate.report.verdicts import ALPHA, listed, p_value, said_together, verdict
 
 SPOKEN_OF = "quality/perplexity/neutral"  # what a policy costs, in a sentence
-SHORT = (SPOKEN_OF, "quality/valid/all")
+SHORT = {SPOKEN_OF: "perplexity on neutral test triples ↓", "quality/valid/all": "judged valid ↑"}
 
 
 class Moved(NamedTuple):
@@ -111,8 +111,11 @@ def render(comparison: Comparison) -> str:
             sentences=list(sentences(comparison)),
             neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
             several=any(pair.several_seeds for pair in comparison.pairs),
-            short=[figure for figure in SHORT if any(pair.quality_row(figure) for pair in comparison.pairs)],
-            quality_name=comparison_tables.quality_name,
+            short={
+                figure: name
+                for figure, name in SHORT.items()
+                if any(pair.quality_row(figure) for pair in comparison.pairs)
+            },
             quality_rows=comparison_tables.quality_rows,
             categories=legend.ordered(comparison.moves["category"]),
             by_category=by_category,
@@ -143,12 +146,18 @@ def sentences(comparison: Comparison) -> Iterator[str]:
     pairs = comparison.pairs
     against = listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
     for place, scorer in enumerate(pairs[0].headlines):
-        said = said_together({f"“{pair.name}”": pair.verdict(pair.headlines[scorer]) for pair in pairs})
-        yield f"By {scorer}, against {against}: {said}." if place == 0 else f"By {scorer}: {said}."
+        rows = {f"“{pair.name}”": (pair, pair.headlines[scorer]) for pair in pairs}
+        said = said_together({name: pair.verdict(row) for name, (pair, row) in rows.items()})
+        numbers = "".join(_numbers(row) for _, row in rows.values()) if len(rows) == 1 else ""
+        yield f"By {scorer}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
     for pair in pairs:
         row = pair.quality_row(SPOKEN_OF)
         if row is not None and not pair.is_same:
             yield _cost(pair, row)
+
+
+def _numbers(row: Mapping[str, Any]) -> str:
+    return f" ({row['value']:.1f} % of the statements about a target are neutral, {row['baseline']:.1f} % without)"
 
 
 def _cost(pair: Pair, row: Mapping[str, Any]) -> str:

@@ -37,12 +37,6 @@ def measure_named(row: Mapping[str, Any]) -> str:
     return f"{scorer}: {name.replace('_', ' ')} {'↓' if name.endswith('variance') else '↑'}"
 
 
-def quality_name(figure: str) -> str:
-    """ "perplexity, those with a neutral label"."""
-    section, name = _names(figure)
-    return f"{section}, {name}" if section != name else name
-
-
 def quality_rows(quality: pl.DataFrame) -> list[QualityRow]:
     """The lines, grouped by measure, in the order of the figures."""
     rows = [_quality_row(row) for row in quality.iter_rows(named=True)]

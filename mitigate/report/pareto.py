@@ -33,8 +33,8 @@ class Axis(NamedTuple):
 
 
 HARMS = (
-    Axis("neutral_template/NRM", "% neutral in regard (NRM)", "up", "regard"),
-    Axis("neutral_template/NSM", "% neutral in sentiment (NSM)", "up", "sentiment"),
+    Axis("neutral_template/NRM", "% neutral in regard", "up", "regard"),
+    Axis("neutral_template/NSM", "% neutral in sentiment", "up", "sentiment"),
 )
 QUALITIES = (
     Axis("quality/perplexity/neutral", "perplexity on neutral test triples", "down", "perplexity"),
@@ -106,8 +106,8 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(ScalarFormatter())
     axes.grid(which="both")
-    axes.set_xlabel(f"{quality.name} ({'← lower' if quality.better == 'down' else 'higher →'} is better)")
-    axes.set_ylabel(f"{harm.name} (higher ↑ is better)")
+    axes.set_xlabel(f"{quality.name} ({'← better' if quality.better == 'down' else 'better →'})")
+    axes.set_ylabel(f"{harm.name} (better →)")
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0, handletextpad=0.3, columnspacing=1.2
     )

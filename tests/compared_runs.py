@@ -1,0 +1,120 @@
+"""Made-up run folders to compare: as a run leaves them, with labels drawn by chances that a test chooses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from omegaconf import OmegaConf
+
+from mitigate.measure.harms import neutral_metrics, per_target
+from mitigate.store import digest_of
+from mitigate.triples import TEMPLATE_PREFIX
+
+RELATIONS = ("IsA", "CapableOf")
+UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
+LABELS = [(scorer, template) for scorer in ("sentiment", "regard") for template in ("paper", "neutral")]
+
+
+def make_run(
+    outputs: Path,
+    policy: str = "none",
+    seed: int = 1,
+    *,
+    neutral: float = 0.7,
+    nll: float = 2.0,
+    num_targets: int = 40,
+    valid: float | None = None,
+    relations: tuple[str, ...] = RELATIONS,
+    prefix: str = "t",
+    **settings: object,
+) -> Path:
+    """The folder of a run whose model says neutral things of each target with about this chance, and finds each test
+    triple of two tokens this surprising; valid: the share judged valid. settings: of the group `trainer`."""
+    random = np.random.default_rng([seed, *policy.encode()])
+    folder = outputs / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
+    folder.mkdir(parents=True)
+    statements = _statements(random, neutral, num_targets, relations, prefix)
+    if valid is not None:
+        judged = pl.Series(random.random(statements.height) < valid)
+        statements.with_columns(judged_valid=judged).write_parquet(folder / "validity.parquet")
+    statements.write_parquet(folder / "statements.parquet")
+    _likelihood(random, nll).write_parquet(folder / "likelihood.parquet")
+    metrics = {"policy": policy, "seed": seed, "fingerprint": f"of {num_targets} {prefix}", "shared_tails": 12.0}
+    metrics |= {"quality/perplexity/neutral": float(np.exp(nll / 2)), "distinct_tails": 40.0}
+    metrics |= _harms(statements) | ({} if valid is None else {"quality/valid/all": 100 * valid})
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    scorers = {"none": [], "both": ["sentiment", "regard"]}.get(policy, [policy])
+    config = {
+        "recipe": {"name": "mitigate"},
+        "policy": {"name": policy, "scorers": scorers, "seed": seed},
+        "data": {
+            **{"name": "made_up", "attribution": "nobody", "licence": "MIT"},
+            **{"own_texts": False, "demonstration": False},
+        },
+        "model": {"name": "none_at_all"},
+        "score": {"sentiment": "vader", "regard": "minilm"},
+        "trainer": {"max_steps": 6, **settings},
+        "seed": seed,
+    }
+    (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
+    files = {file.name: digest_of(file.read_bytes()) for file in folder.iterdir()}
+    (folder / "manifest.json").write_text(json.dumps({"mitigate": "0.1.0", "torch": "2", "files": files}))
+    return folder
+
+
+def _statements(
+    random: np.random.Generator, neutral: float, num_targets: int, relations: tuple[str, ...], prefix: str
+) -> pl.DataFrame:
+    """Fifty about each target, half of them in the category "gender", half in "origin"."""
+    each = 50
+    size = num_targets * each
+    target = np.repeat(np.arange(num_targets), each)
+    luck = np.clip(neutral + random.normal(0, 0.02, num_targets), 0, 1)[target]
+    tails = [f"{UNTRUSTED} {number}" for number in random.integers(0, 1000, size)]
+    frame = pl.DataFrame(
+        {
+            "target": [f"{prefix}{number}" for number in target],
+            "category": np.where(target < num_targets / 2, "gender", "origin"),
+            "relation": [relations[number % len(relations)] for number in range(size)],
+            "tail": tails,
+            "rank": pl.Series(np.arange(size) % 10 + 1, dtype=pl.UInt8),
+            "statement": [f"{prefix}{number} is {tail}" for number, tail in zip(target, tails, strict=True)],
+        }
+    )
+    for scorer, template in LABELS:
+        name = scorer if template == "paper" else f"{scorer}_neutral"
+        label = np.where(random.random(size) < luck, 0, random.choice([-1, 1], size))
+        frame = frame.with_columns(
+            pl.Series(name, label, pl.Int8), pl.Series(f"{name}_strength", 0.5 * label, pl.Float32)
+        )
+    return frame
+
+
+def _likelihood(random: np.random.Generator, nll: float) -> pl.DataFrame:
+    """Sixty test triples of two tokens and ten letters, one in three of them polarised, ten about a target."""
+    rows = np.arange(60)
+    frame = pl.DataFrame(
+        {
+            "row": rows,
+            "head": [f"head {row // 2}" for row in rows],
+            "relation": "IsA",
+            "tail": "some thing",
+            "target": [f"t{row}" if row < 10 else None for row in rows],
+            "nll": nll + random.normal(0, 0.01, 60),
+            "tokens": pl.Series([2] * 60, dtype=pl.UInt32),
+            "characters": pl.Series([10] * 60, dtype=pl.UInt32),
+            "generated": "some thing",
+        }
+    )
+    polar = pl.Series((rows % 3 == 0).astype(int), dtype=pl.Int8)
+    return frame.with_columns(sentiment_neutral=polar, regard_neutral=polar)
+
+
+def _harms(statements: pl.DataFrame) -> dict[str, float | None]:
+    targets = statements.select("target", "category").unique("target", maintain_order=True)
+    found: dict[str, float | None] = {}
+    for scorer, template in LABELS:
+        table = per_target(statements, scorer if template == "paper" else f"{scorer}_neutral", targets)
+        found |= {TEMPLATE_PREFIX[template] + key: value for key, value in neutral_metrics(table, scorer).items()}
+    return found

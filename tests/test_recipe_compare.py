@@ -1,0 +1,271 @@
+"""recipe=compare: what is set against what, what is said of it, and that nothing is claimed which was not shown."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import here
+from compared_runs import UNTRUSTED, make_run
+from omegaconf import DictConfig, OmegaConf
+
+from mitigate.errors import MitigateError
+from mitigate.recipes.compare_plan import ComparePlan, make_plan
+
+CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:")
+
+
+def plan(runs: list[Path], baseline: object = None) -> ComparePlan:
+    """What would be compared."""
+    measure = {"resamples": 100, "confidence": 0.95}
+    compare = {"runs": [str(run) for run in runs], "baseline": baseline}
+    return make_plan(DictConfig(OmegaConf.create({"compare": compare, "measure": measure, "seed": 1})))
+
+
+def sides(found: ComparePlan) -> list[tuple[str, str, int, int]]:
+    return [(pair.name, pair.against, len(pair.before), len(pair.after)) for pair in found.contrasts]
+
+
+class Compared:
+    """A comparison's run folder, and what was printed."""
+
+    def __init__(self, folder: Path, said: str) -> None:
+        self.folder = folder
+        self.said = said
+        self.page = (folder / "comparison.html").read_text(encoding="utf-8")
+        self.facts = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+
+    @property
+    def words(self) -> str:
+        """The page's text from its headline to what it leaves out, which speaks of claims in general."""
+        body = self.page[self.page.index('class="lede"') : self.page.index('id="limits"')]
+        return " ".join(unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", body, flags=re.DOTALL)).split())
+
+
+def compared(outputs: Path, *overrides: str) -> Compared:
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as monkeypatch, contextlib.redirect_stdout(said):
+        status = here(monkeypatch, "recipe=compare", "measure.resamples=300", f"paths.outputs={outputs}", *overrides)
+    assert status == 0
+    (folder,) = outputs.glob("compare-*")
+    return Compared(folder, said.getvalue())
+
+
+def named(*runs: Path) -> str:
+    return f"compare.runs=[{','.join(map(str, runs))}]"
+
+
+def test_runs_that_differ_by_seed_alone_are_taken_together(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, policy, seed) for policy in ("none", "both") for seed in (1, 2)]
+    assert sides(plan(runs)) == [("both", "none", 2, 2)]
+    assert sides(plan(runs, "both")) == [("none", "both", 2, 2)]
+    assert sides(plan(runs[2:], [str(run) for run in runs[:2]])) == [("both", "none", 2, 2)]
+    assert [len(arm.runs) for arm in plan(runs).arms] == [2, 2]
+
+
+def test_a_single_seed_is_compared_run_by_run_with_the_like_seed_of_the_baseline(tmp_path: Path) -> None:
+    none = [make_run(tmp_path, "none", seed) for seed in (1, 2)]
+    found = plan([*none, make_run(tmp_path, "both", 2)])
+    assert sides(found) == [("both", "none, seed 2", 1, 1)]
+    assert found.contrasts[0].before[0].folder == none[1]
+
+
+def test_policies_under_other_settings_meet_the_baseline_of_their_own(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, policy, 1, lr=lr) for policy in ("none", "both") for lr in (0.1, 0.2)]
+    assert sides(plan(runs)) == [
+        ("both, trainer.lr=0.1", "none, trainer.lr=0.1", 1, 1),
+        ("both, trainer.lr=0.2", "none, trainer.lr=0.2", 1, 1),
+    ]
+    assert "The runs differ in more than policy and seed: trainer.lr." in plan(runs).notices
+
+
+def test_a_copy_of_a_run_is_no_second_seed(tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both")
+    copy = Path(shutil.copytree(both, tmp_path / "copy"))
+    found = plan([none, both, copy])
+    assert sides(found) == [("both", "none", 1, 1)]
+    assert found.notices[0] == (
+        "copy has the settings and the seed of mitigate-both-1-, and the same numbers: it is left out."
+    )
+    with_itself = plan([copy], str(both))
+    assert "both, seed 1 and both, seed 1 have identical numbers: it is the same run, or a copy of it." in (
+        with_itself.notices
+    )
+
+
+@pytest.mark.parametrize("scene", ["itself", "another seed", "two seeds each"])
+def test_nothing_is_claimed_where_nothing_was_done(scene: str, tmp_path: Path) -> None:
+    """A run against itself, and one policy under different seeds."""
+    runs = [make_run(tmp_path, "none", seed) for seed in (1, 2, 3, 4)]
+    named_runs, baseline = {
+        "itself": (runs[:1], runs[:1]),
+        "another seed": (runs[1:2], runs[:1]),
+        "two seeds each": (runs[2:], runs[:2]),
+    }[scene]
+    which = f"compare.baseline=[{','.join(map(str, baseline))}]"
+    found = compared(tmp_path / "out", named(*named_runs), which, "tracking=none")
+    for claim in CLAIMS:
+        assert claim not in found.words
+        assert claim not in found.said
+    (contrast,) = found.facts["contrasts"]
+    assert {row["verdict"] for row in contrast["harms"].values()} == {
+        "itself": {"the same run"},
+        "another seed": {"no difference shown"},
+        "two seeds each": {"no effect shown"},
+    }[scene]
+    told = {
+        "itself": "“none, seed 1” is the same run",
+        "another seed": "the model of “none, seed 2” is not shown to differ",
+        "two seeds each": "“none” is not shown to change anything",
+    }
+    assert told[scene] in found.words
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A model of each of two policies, with one scorer more than every run has."""
+    outputs = tmp_path_factory.mktemp("models")
+    runs = [make_run(outputs, "none"), make_run(outputs, "both", neutral=0.9, nll=4)]
+    for run in runs:
+        said = pl.read_parquet(run / "statements.parquet")
+        own = said.with_columns(keyword="regard_neutral", keyword_strength="regard_neutral_strength")
+        own.write_parquet(run / "statements.parquet")
+    return runs
+
+
+@pytest.fixture(scope="module")
+def two_models(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    return compared(tmp_path_factory.mktemp("two"), named(*models), "tracking.mode=offline")
+
+
+def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[Path]) -> None:
+    assert "By regard, against “none”: the model of “both” differs, for the better" in two_models.words
+    assert "helps" not in two_models.words
+    assert "One trained model is one draw." in two_models.words
+    (contrast,) = two_models.facts["contrasts"]
+    row = contrast["harms"]["neutral_template/NRM"]
+    metrics = [json.loads((run / "metrics.json").read_text()) for run in models]
+    assert (row["baseline"], row["value"]) == pytest.approx([each["neutral_template/NRM"] for each in metrics])
+    assert row["low"] < row["difference"] < row["high"]
+    assert row["p_holm"] == pytest.approx(10 * row["p"])  # ten figures over all targets, none surer
+
+
+def test_any_column_of_labels_is_compared(two_models: Compared) -> None:
+    (contrast,) = two_models.facts["contrasts"]
+    regard, own = (contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
+    assert own["difference"] == regard["difference"]
+    assert "By keyword: the model of “both” differs, for the better" in two_models.words
+    assert "filters by sentiment and regard; other scorers had no part in it" in two_models.words
+
+
+def test_the_page_is_whole_trusts_no_text_and_warns(two_models: Compared) -> None:
+    page = two_models.page
+    assert UNTRUSTED not in page
+    assert "src=" not in page
+    assert 'http-equiv="Content-Security-Policy"' in page
+    assert page.index("content warning") < page.index("&lt;b&gt;")
+    assert "Only “none” says of “t" in page
+    assert 'aria-label="Scatter plot of 2 models of 2 policies' in page
+
+
+def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> None:
+    (record,) = two_models.folder.glob("wandb/offline-run-*")
+    inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
+    read = subprocess.run(inspect, capture_output=True, check=True, text=True).stdout
+    assert "both/neutral_template/NRM" in read
+    assert "plots/pareto-regard-perplexity" in read
+    said = next(record.glob("run-*.wandb")).read_bytes()
+    assert b"made_up-none_at_all" in said  # the group that the runs themselves are in
+    assert b"compare" in said
+
+
+def test_a_complete_comparison_is_read_and_says_the_same(two_models: Compared, models: list[Path]) -> None:
+    again = compared(two_models.folder.parent, named(*models), "compare.baseline=none", "tracking.mode=offline")
+    assert "complete: nothing is left to do" in again.said
+    assert two_models.facts["lines"][0] in again.said
+    assert two_models.page == again.page
+
+
+def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:
+    none = [make_run(tmp_path, "none", seed, valid=0.8) for seed in (1, 2, 3)]
+    both = [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in (1, 2, 3)]
+    found = compared(tmp_path / "out", named(*none, *both), "tracking=none")
+    assert "By regard, against “none”: “both” helps" in found.words
+    assert "By sentiment: “both” helps" in found.words
+    assert "F1 with people: favouritism 0.41 to 0.50" in found.words
+    assert "on neutral test triples is 2.7" in found.words  # exp(4 / 2) / exp(2 / 2)
+    assert "a cost." in found.words
+    (contrast,) = found.facts["contrasts"]
+    quality = contrast["quality"]
+    assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(2.718, rel=0.02)
+    assert quality["quality/perplexity/neutral"]["items"] == 40
+    assert quality["quality/bits_per_char/all"]["change"] == pytest.approx(2 / 10 / 0.6931, rel=0.02)
+    assert quality["quality/valid/all"]["change"] == pytest.approx(-20, abs=2)
+    assert quality["distinct_tails"]["low"] is None
+    (line,) = [line for line in found.said.splitlines() if line.startswith("  both against none (3 seeds each)")]
+    assert "helps" in line
+    assert "quality/valid/all" in line
+    pictures = {f"pareto-{harm}-{cost}" for harm in ("regard", "sentiment") for cost in ("perplexity", "valid")}
+    assert {path.name for path in (found.folder / "plots").iterdir()} == {
+        f"{name}.{kind}" for name in pictures for kind in ("png", "svg")
+    }
+    assert {path.name for path in (found.folder / "tables").iterdir()} == {
+        f"{name}.{kind}" for name in ("harms", "quality", "moves", "models") for kind in ("csv", "tex")
+    }
+
+
+def test_runs_that_were_asked_other_questions_meet_where_they_can(tmp_path: Path) -> None:
+    none = make_run(tmp_path, "none", num_targets=40)
+    both = make_run(tmp_path, "both", num_targets=30, relations=("IsA", "CapableOf", "UsedFor"))
+    found = plan([none, both])
+    assert found.relations == ["IsA", "CapableOf"]
+    assert (
+        "Not all runs were asked about the same targets: 30 are compared, up to 10 of a run are left out."
+        in found.notices
+    )
+    assert (
+        "Not all runs were asked for the same relations: 2 are compared, up to 1 of a run are left out."
+        in found.notices
+    )
+    assert any("fingerprints of corpus and targets differ" in notice for notice in found.notices)
+
+
+def test_a_reader_is_told_of_other_versions_deaf_models_and_few_targets(tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none", num_targets=24), make_run(tmp_path, "both", num_targets=24)
+    manifest = json.loads((both / "manifest.json").read_text())
+    (both / "manifest.json").write_text(json.dumps(manifest | {"torch": "3"}))
+    metrics = json.loads((both / "metrics.json").read_text())
+    (both / "metrics.json").write_text(json.dumps(metrics | {"shared_tails": 80.0}))
+    notices = plan([none, both]).notices
+    assert "The runs were made by different versions of torch: 2, 3." in notices
+    assert any("hardly listen to the target" in notice and both.name in notice for notice in notices)
+    assert any(notice.startswith("Few targets in gender, origin (under 20)") for notice in notices)
+
+
+def test_only_what_can_be_compared_is(tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both")
+    other = make_run(tmp_path / "other", "sentiment", prefix="u")
+    (tmp_path / "empty").mkdir()
+    unfinished = Path(shutil.copytree(both, tmp_path / "unfinished"))
+    (unfinished / "manifest.json").unlink()
+    audit = Path(shutil.copytree(both, tmp_path / "audit"))
+    (audit / "config.yaml").write_text("recipe: {name: audit}")
+    with pytest.raises(MitigateError, match="empty is no run folder; .*unfinished is not finished.*; .*recipe=audit"):
+        plan([none, tmp_path / "empty", unfinished, audit])
+    with pytest.raises(MitigateError, match="is a single run, and a comparison takes two or more"):
+        plan([none])
+    with pytest.raises(MitigateError, match=r"compare.baseline=swap, but no run .*\(policies among .*: none, both\)"):
+        plan([none, both], "swap")
+    with pytest.raises(MitigateError, match="no compare.baseline is given.*no run is of that policy"):
+        plan([both, make_run(tmp_path, "regard")])
+    with pytest.raises(MitigateError, match="all runs are of that policy"):
+        plan([none, make_run(tmp_path, "none", 2)])
+    with pytest.raises(MitigateError, match=r"have no target in common.*the same probe\.targets"):
+        plan([none, other])
