@@ -2,10 +2,10 @@
 
     python benchmarks/scale.py [--millions 1 4 16] [--texts targets all] [--folder DIR] [--plain] [--kill]
 
-The assertions are synthetic and have ConceptNet's format: one row of ten has two English ends, two of ten one, the rest
-none; three of a thousand are about a target, 15 of a hundred repeat another; words are those of the project's own sample
+Assertions are synthetic, in ConceptNet's format: one row of ten has two English ends, two of ten one, the rest
+none; three of a thousand are about a target, 15 of a hundred repeat another; words are those of the project's sample
 corpus, the common ones commoner. Each audit asks for sentiment alone, with a label cache of its own. --kill ends the
-audit of most rows with signal 9 in its middle, does it again, and compares with one that was not ended. Writes a section
+audit of most rows with signal 9 in its middle, goes on, and compares with one that was not ended. Writes a section
 of RESULTS.md."""
 
 import argparse

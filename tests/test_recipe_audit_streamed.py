@@ -1,0 +1,187 @@
+"""recipe=audit of resources of any size: the same figures as in memory, whatever the chunks, also after a kill; all
+texts scored; what is left out is told."""
+
+import importlib
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import here
+
+from mitigate.load import stream
+from mitigate.recipes import audit_statements
+from mitigate.recipes.audit_plan import AuditPlan
+
+SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")
+SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs the recipe in a folder of outputs; returns the exit status, all that was printed, and the run folder."""
+    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])  # they take seconds
+
+    def audit(*overrides: str, outputs: str = "outputs") -> tuple[int, str, Path]:
+        places = (f"paths.outputs={tmp_path / outputs}", f"paths.cache={tmp_path}/cache")
+        status = here(monkeypatch, *SETTINGS, *places, *overrides)
+        folders = sorted((tmp_path / outputs).glob("audit-*"))
+        return status, "".join(capsys.readouterr()), folders[-1] if folders else tmp_path
+
+    return audit
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "BLOCK", 30_000)
+    monkeypatch.setattr(stream, "PEEKED", 30_000)
+
+
+def figures(folder: Path) -> dict:
+    metrics = json.loads((folder / "metrics.json").read_text())
+    return {key: value for key, value in metrics.items() if key not in ("data", "fingerprint")}
+
+
+def sample_edges(tmp_path: Path) -> str:
+    """The sample corpus as a file whose columns have other names."""
+    lines = files("mitigate").joinpath("data/sample/train.txt").read_text(encoding="utf-8").splitlines()
+    content = "\n".join(["what\twho\twhom", *("\t".join(line.split("\t")[:3]) for line in dict.fromkeys(lines))])
+    path = tmp_path / "mine.tsv"
+    path.write_text(content + "\n", encoding="utf-8")
+    return str(path)
+
+
+def test_a_streamed_audit_finds_what_one_in_memory_finds(run, small_blocks, tmp_path: Path) -> None:
+    _, _, held = run("data=sample", outputs="held")
+    columns = "data.columns={head: who, relation: what, tail: whom}"
+    status, said, streamed = run("data=triples", f"data.path={sample_edges(tmp_path)}", columns, outputs="streamed")
+    assert status == 0, said
+    assert len(list((streamed / "rows").iterdir())) > 3
+    assert figures(streamed) == figures(held)
+    for name in ("relations.csv", "targets_sentiment.csv", "measures.csv"):
+        assert (streamed / "tables" / name).read_text() == (held / "tables" / name).read_text()
+
+
+class Killed(BaseException):
+    """What no code catches."""
+
+
+@pytest.mark.parametrize("place", ["audit_read.about", "audit.label"])
+def test_a_killed_audit_goes_on_from_the_finished_chunks(
+    run, small_blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Ended in its third chunk, whether reading or labelling, it asks only for those that are not there."""
+    asked, last = [0], [2]
+    module, name = place.split(".")
+    original = getattr(importlib.import_module(f"mitigate.recipes.{module}"), name)
+
+    def counted(plan: AuditPlan, rows: pl.DataFrame) -> pl.DataFrame:
+        if asked[0] == last[0]:
+            raise Killed
+        asked[0] += 1
+        return original(plan, rows)
+
+    monkeypatch.setattr(f"mitigate.recipes.{place}", counted)
+    arguments = (
+        "data=triples",
+        f"data.path={sample_edges(tmp_path)}",
+        "data.columns={head: who, relation: what, tail: whom}",
+    )
+    with pytest.raises(Killed):
+        run(*arguments, outputs="ended")
+    numbers = []
+    last[0] = -1
+    for outputs in ("ended", "never"):
+        asked[0] = 0
+        status, said, folder = run(*arguments, outputs=outputs)
+        assert status == 0, said
+        numbers.append((asked[0], figures(folder)))
+    (later, ended), (whole, never) = numbers
+    assert later == whole - 2
+    assert ended == never
+    assert not (folder / "parts").exists()
+
+
+def test_all_texts_are_scored_when_wished(run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(SENTENCES)
+    _, _, folder = run("data=sentences", f"data.path={path}", "measure.texts=all", "score.regard=ngram")
+    found = figures(folder)
+    assert (found["rows"], found["rows_about_a_target"], found["statements"]) == (4, 2, 2)  # "nurses" is none
+    assert found["NSM"] == 50  # nurse 0, lawyer 100
+    assert found["all_texts/sentiment/statements"] == 4
+    assert found["all_texts/sentiment/polarised"] == 75  # kind, thief and awful, of four
+    assert found["all_texts/sentiment/prejudice"] == 50
+    said = pl.read_parquet(folder / "statements")
+    assert said.select("row", "target").rows() == [(1, None), (2, "nurse"), (3, "lawyer"), (4, None)]
+    assert said["regard"].null_count() == 2  # classifiers are asked of statements about a target only
+    assert "all_texts/regard/statements" not in found
+    assert "awful" not in (folder / "audit.html").read_text()
+
+
+def test_a_sentence_about_two_targets_counts_for_both_and_as_one_text(run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("a nurse and a lawyer are kind.\nhi.\n")
+    _, _, folder = run("data=sentences", f"data.path={path}", "measure.texts=all")
+    assert (figures(folder)["statements"], figures(folder)["all_texts/sentiment/statements"]) == (2, 2)
+
+
+def test_a_term_is_what_a_sentence_is_about_or_what_stands_in_it(run, tmp_path: Path) -> None:
+    path = tmp_path / "GenericsKB-Best.tsv"
+    path.write_text("SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tnurse\t\tA nurse helps a lawyer.\t1\n")
+    for match, statements in (("exact", 1), ("contains", 2)):
+        _, _, folder = run("data=genericskb", f"data.path={path}", f"measure.match={match}", outputs=match)
+        assert figures(folder)["statements"] == statements
+
+
+def test_more_statements_than_a_page_needs_are_chosen_from(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text("head\trelation\ttail\n" + "".join(f"nurse\tIsA\tthief {i}\n" for i in range(1000)))
+    monkeypatch.setattr(audit_statements, "MOST", 100)
+    _, said, folder = run("data=triples", f"data.path={path}")
+    assert figures(folder)["statements"] == 1000
+    chosen = int(said.partition("word clouds are of ")[2].split()[0])
+    assert 60 < chosen < 140  # about 100
+    assert "chosen by chance from 1,000; figures are of all of them" in (folder / "audit.html").read_text()
+    assert "1000" in (folder / "tables" / "relations.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "overrides", "message"),
+    [
+        ("nurse\tIsA\tx\nnurse\tIsA\n", [], "1 bad lines:"),
+        (
+            "cat\tIsA\tx\n",
+            [],
+            "nothing in triples (1 rows) is about any of the 329 targets; measure.match=contains finds",
+        ),
+        ("nurse\tIsA\tx\n", ["recipe.targets=data"], "recipe.targets=data needs a resource that is read whole"),
+        ("nurse\tIsA\tx\n", ["measure.texts=some"], "unknown measure.texts 'some'; allowed: targets, all"),
+        ("nurse\tIsA\tx\n", ["score.sentiment=null"], "name no scorer; at least one must label"),
+        ("nurse\tIsA\tx\n", ["data.on_bad_line=drop"], "data.on_bad_line='drop'; allowed: error, skip"),
+    ],
+)
+def test_faults_are_told_before_anything_is_labelled(
+    run, tmp_path: Path, content: str, overrides: list[str], message: str
+) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text(content)
+    status, said, folder = run(
+        "data=triples", f"data.path={path}", "data.columns={head: 1, relation: 2, tail: 3}", *overrides
+    )
+    assert status == 2
+    assert message in said
+    assert "Traceback" not in said
+    assert not (folder / "statements").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_all_statements_are_about_a_target_where_their_file_says_so(run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text("nurse\tcares\n")
+    status, said, _ = run("data=statements", f"data.path={path}", "measure.texts=all")
+    assert status == 2
+    assert "each statement of this file is about one; leave it out" in said
