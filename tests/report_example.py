@@ -67,6 +67,7 @@ def ledger(num_rows: int = 3000, seed: int = 1) -> pl.DataFrame:
     ]
     return rows.with_columns(
         target=pl.when(pl.Series(about)).then("target"),
+        source_row=pl.lit(None, pl.UInt32),
         reason=pl.Series(reasons),
         weight=pl.Series([float(reason == "kept") for reason in reasons], dtype=pl.Float32),
     )

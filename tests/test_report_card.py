@@ -53,8 +53,8 @@ def test_numbers_stand_in_tables() -> None:
 
 def test_says_what_was_left_out() -> None:
     text = card.render(replace(CARD, ledger=report_example.ledger(500)))
-    assert "| sentiment +1, regard -1 |" in text
-    assert "What was left out" not in card.render(CARD)
+    assert "| sentiment +1, regard -1 | 4 | 4 | 0 | 0.0 |" in text
+    assert "What the policy did" not in card.render(CARD)
 
 
 @pytest.mark.parametrize("demonstration", [True, False])

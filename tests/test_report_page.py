@@ -152,7 +152,7 @@ def test_a_real_run_is_no_demonstration(plain: page.Report) -> None:
 
 
 def test_offensive_examples_are_behind_a_warning(html: str) -> None:
-    before, after = html.split("Examples of dropped triples", 1)
+    before, after = html.split("Examples of triples it dropped", 1)
     assert before.rstrip().endswith("<summary>")
     assert "content warning" in after.split("</summary>")[0]
     assert html.count("content warning") == 3
@@ -189,7 +189,17 @@ def test_policy_none_drops_nothing(plain: page.Report) -> None:
     kept = plain.ledger.with_columns(weight=pl.lit(1.0, pl.Float32), reason=pl.lit("kept"))
     text = " ".join(Elements(page.render(replace(plain, ledger=kept))).text.split())
     assert "kept 3,000 and dropped 0 (0.0 %). Nothing was filtered" in text
-    assert "Examples of dropped triples" not in text
+    assert "Examples of triples" not in text
+
+
+def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.Report) -> None:
+    whole = plain.ledger.head(4).with_columns(weight=pl.Series([1, 0.5, 0.25, 1], dtype=pl.Float32))
+    added = whole[[1]].with_columns(row=pl.lit(None, pl.UInt32), source_row="row")
+    text = " ".join(Elements(page.render(replace(plain, ledger=pl.concat([whole, added])))).text.split())
+    assert "Of 4 triples it kept 4 and dropped 0 (0.0 %). It added 1, made from them. In training" in text
+    assert "all of them together count as much as 3.2 whole ones." in text
+    assert "Nothing was filtered" not in text
+    assert "Examples of triples it dropped, reweighed or added" in text
 
 
 def test_a_target_nothing_is_said_about_has_a_dash(run: page.Report) -> None:

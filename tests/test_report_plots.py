@@ -131,7 +131,7 @@ def test_chosen_targets_stand_in_the_order_they_were_chosen() -> None:
 
 def test_triples_of_the_corpus_are_counted_with_and_without_what_was_dropped() -> None:
     rows = pl.DataFrame({"target": ["nurse", "nurse", "nurse", "nun", None], "weight": [1.0, 0.0, 0.5, 0.0, 0.0]})
-    corpus = rows.with_columns(relation=pl.lit("IsA"), reason=pl.lit("regard -1"))
+    corpus = rows.with_columns(source_row=None, relation=pl.lit("IsA"), reason=pl.lit("regard -1"))
     counts = {picture.name: picture for picture in gallery.gallery({"regard": SQUARE}, corpus)}["counts-corpus"]
     assert counts.alt.endswith("targets: least 0, median 0, most 3; of them kept: least 0, median 0, most 2.")
     whole = gallery.gallery({"regard": SQUARE}, corpus.with_columns(weight=pl.lit(1.0)))

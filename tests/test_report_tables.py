@@ -103,31 +103,37 @@ def test_categories_come_in_the_papers_order() -> None:
 
 LEDGER = pl.DataFrame(
     {
-        "row": [1, 2, 3, 4, 5],
-        "relation": ["IsA", "IsA", "IsA", "HasA", "IsA"],
-        "target": ["nurse", None, "nurse", "lawyer", None],
-        "statement": ["s1", "s2", "s3", "s4", "s5"],
-        "weight": pl.Series([1.0, 0.0, 0.0, 0.5, 0.0], dtype=pl.Float32),
-        "reason": ["kept", "regard -1", "sentiment +1", "kept", "sentiment +1"],
+        "row": [1, 2, 3, 4, 5, None],
+        "source_row": [None] * 5 + [4],
+        "relation": ["IsA", "IsA", "IsA", "HasA", "IsA", "HasA"],
+        "target": ["nurse", None, "nurse", "lawyer", None, "judge"],
+        "statement": ["s1", "s2", "s3", "s4", "s5", "s6"],
+        "weight": pl.Series([1.0, 0.0, 0.0, 0.5, 0.0, 0.5], dtype=pl.Float32),
+        "reason": ["kept", "regard -1", "sentiment +1", "regard +1, swapped", "sentiment +1", "regard +1, swapped"],
     }
 )
 
 
 def test_ledger_by_relation() -> None:
     assert ledger.summary(LEDGER, "relation").rows() == [
-        ("IsA", 4, 1, 3, 1.0, 75.0, "sentiment +1 (2); regard -1 (1)"),
-        ("HasA", 1, 1, 0, 0.5, 0.0, None),
+        ("IsA", 4, 1, 3, 0, 1.0, 75.0, "sentiment +1 (2); regard -1 (1)"),
+        ("HasA", 1, 1, 0, 1, 1.0, 0.0, "regard +1, swapped (1)"),
     ]
 
 
 def test_ledger_by_target_leaves_out_triples_about_none() -> None:
-    assert ledger.summary(LEDGER, "target")["target"].to_list() == ["nurse", "lawyer"]
+    assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == [
+        ("nurse", 2, 0, 1.0),
+        ("lawyer", 1, 0, 0.5),
+        ("judge", 0, 1, 0.5),
+    ]
 
 
 def test_ledger_by_reason() -> None:
     assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == [
-        ("kept", 2, 0),
         ("sentiment +1", 2, 2),
+        ("kept", 1, 0),
+        ("regard +1, swapped", 1, 0),
         ("regard -1", 1, 1),
     ]
 
@@ -136,6 +142,7 @@ def test_examples_are_spread_over_the_resource() -> None:
     rows = pl.DataFrame(
         {
             "row": range(100),
+            "source_row": None,
             "relation": ["IsA"] * 99 + ["HasA"],
             "target": [None] * 50 + ["nurse"] * 50,
             "statement": "s",
@@ -143,8 +150,13 @@ def test_examples_are_spread_over_the_resource() -> None:
             "reason": ["regard -1"] * 90 + ["sentiment +1"] * 9 + ["kept"],
         }
     )
-    assert ledger.dropped_examples(rows, {"reason": 3})["row"].to_list() == [0, 30, 60, 90, 93, 96]
-    assert ledger.dropped_examples(rows, {"relation": 2, "target": 1})["row"].to_list() == [0, 50]
+    assert ledger.touched(rows, {"reason": 3})["row"].to_list() == [0, 30, 60, 90, 93, 96]
+    assert ledger.touched(rows, {"relation": 2, "target": 1})["row"].to_list() == [0, 50]
+
+
+def test_examples_of_what_a_policy_added_name_the_row_they_are_made_from() -> None:
+    found = ledger.touched(LEDGER).filter(reason="regard +1, swapped")
+    assert found.select("row", "target", "weight").rows() == [(4, "lawyer", 0.5), (4, "judge", 0.5)]
 
 
 def test_leak_is_what_the_phrase_adds() -> None:

@@ -1,24 +1,32 @@
-"""The filter's ledger, summed up: what was kept and dropped by relation, target or reason, and examples."""
+"""The filter's ledger, summed up: what was kept, dropped and added by relation, target or reason, and examples."""
 
 from collections.abc import Mapping
 
 import polars as pl
 
 KEPT = pl.col("weight") > 0
+OF_RESOURCE = pl.col("source_row").is_null()  # the others were added by the policy
+TOUCHED = pl.col("weight") != 1
 EXAMPLES = {"reason": 8, "relation": 3, "target": 2}  # how many of each are shown, at most
 
 
 def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
-    """For each value of column `by`, the largest first: (by, input, kept, dropped, weight, share_dropped,
+    """For each value of column `by`, the largest first: (by, input, kept, dropped, added, weight, share_dropped,
     reasons).
 
-    weight is the sum of the kept rows' weights, share_dropped in percent, reasons a text such as
-    "sentiment +1 (12); regard -1 (3)", the commonest first. Rows where `by` is null are left out."""
+    input, kept and dropped count the resource's triples, added those of the policy; weight is the sum of all their
+    weights, share_dropped in percent of the input, reasons a text such as "sentiment +1 (12); regard -1 (3)" of what
+    does not count whole, the commonest first. Rows where `by` is null are left out."""
     rows = ledger.filter(pl.col(by).is_not_null())
     counts = rows.group_by(by).agg(
-        input=pl.len(), kept=KEPT.sum(), dropped=(~KEPT).sum(), weight=pl.col("weight").cast(pl.Float64).sum()
+        input=OF_RESOURCE.sum(),
+        kept=(OF_RESOURCE & KEPT).sum(),
+        dropped=(OF_RESOURCE & ~KEPT).sum(),
+        added=(~OF_RESOURCE).sum(),
+        weight=pl.col("weight").cast(pl.Float64).sum(),
     )
-    frame = counts.with_columns(share_dropped=100 * pl.col("dropped") / pl.col("input"))
+    share = pl.when(pl.col("input") > 0).then(100 * pl.col("dropped") / pl.col("input")).otherwise(0.0)
+    frame = counts.with_columns(share_dropped=share)
     if by == "reason":
         return frame.sort("input", by, descending=[True, False])
     return frame.join(_reasons(rows, by), on=by, how="left").sort("input", by, descending=[True, False])
@@ -26,7 +34,7 @@ def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
 
 def _reasons(rows: pl.DataFrame, by: str) -> pl.DataFrame:
     return (
-        rows.filter(~KEPT)
+        rows.filter(OF_RESOURCE, TOUCHED)
         .group_by(by, "reason")
         .len()
         .sort("len", "reason", descending=[True, False])
@@ -35,12 +43,13 @@ def _reasons(rows: pl.DataFrame, by: str) -> pl.DataFrame:
     )
 
 
-def dropped_examples(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.DataFrame:
-    """Some dropped triples (reason, row, relation, target, statement) for each reason, relation and target, evenly
-    spaced over the resource: typical ones, not the worst."""
-    dropped = ledger.filter(~KEPT).sort("reason", "row")
-    chosen = dropped.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
-    return chosen.select("reason", "row", "relation", "target", "statement")
+def touched(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.DataFrame:
+    """Some triples that were dropped, reweighed or added (reason, row, relation, target, statement, weight) for each
+    reason, relation and target, evenly spaced over the resource: typical ones, not the worst. An added one has the
+    row of the triple it was made from."""
+    rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row")).sort("reason", "row")
+    chosen = rows.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
+    return chosen.select("reason", "row", "relation", "target", "statement", "weight")
 
 
 def _evenly(by: str, number: int) -> pl.Expr:

@@ -17,7 +17,7 @@ from mitigate.report.findings import findings
 from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.html import environment
 from mitigate.report.leak import difference, leak
-from mitigate.report.ledger import dropped_examples, summary
+from mitigate.report.ledger import summary, touched
 from mitigate.report.proxies import proxies, worth
 from mitigate.triples import TEMPLATES, label_columns
 
@@ -149,9 +149,9 @@ def _of_statements(statements: pl.DataFrame | None) -> dict[str, Any]:
 
 def _of_ledger(ledger: pl.DataFrame | None) -> dict[str, Any]:
     if ledger is None or ledger.is_empty():
-        return {"summaries": {}, "dropped": None}
+        return {"summaries": {}, "touched": None}
     summaries = {by: summary(ledger, by) for by in ("reason", "relation", "target")}
-    return {"summaries": summaries, "dropped": dropped_examples(ledger)}
+    return {"summaries": summaries, "touched": touched(ledger)}
 
 
 def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
