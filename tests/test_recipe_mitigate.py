@@ -130,19 +130,21 @@ def test_a_rehearsal_says_what_is_there_and_writes_nothing(
     assert not (tmp_path / "new").exists()
 
 
-def test_two_policies_side_by_side_are_two_runs(
+def test_two_policies_side_by_side_are_two_runs_and_a_comparison(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And the same seed gives the same numbers again."""
     assert here(monkeypatch, "-m", "policy=none,both", f"paths.outputs={tmp_path}", *SMALL) == 0
     said = capsys.readouterr().out
-    none, both = sorted(tmp_path.iterdir(), key=lambda path: "both" in path.name)
+    none, both = sorted(tmp_path.glob("mitigate-*"), key=lambda path: "both" in path.name)
     assert metrics_of(both) == metrics_of(finished)
     assert (metrics_of(none)["filter/dropped"], metrics_of(none)["policy"]) == (0, "none")
     assert ["none", "both"] in [line.split() for line in said.splitlines()]
-    records = [inspect(none), inspect(both)]
-    assert len({record["run_id"] for record in records}) == 2
-    assert [record["tags"][0] for record in records] == ["policy:none", "policy:both"]
+    (page,) = tmp_path.glob("compare-*/comparison.html")
+    assert "the model of “both” " in page.read_text(encoding="utf-8")
+    records = [inspect(none), inspect(both), inspect(page.parent)]
+    assert len({record["run_id"] for record in records}) == 3
+    assert [record["tags"][0] for record in records] == ["policy:none", "policy:both", "policy:both"]
 
 
 def test_a_model_at_hand_is_reranked_and_judged_by_scorers_the_policy_did_not_hear(

@@ -1,4 +1,4 @@
-"""The end of a sweep (`-m`): its runs side by side in one table."""
+"""The end of a sweep (`-m`): its runs side by side in one table, and compared on a page."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,20 +8,23 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from mitigate.recipes import notes
+from mitigate.recipes.compare_sweep import compare
 from mitigate.recipes.job import say
 from mitigate.store import read_json
 
 
 class SideBySide(Callback):
-    """A Hydra callback that prints the measures of all runs of a sweep."""
+    """A Hydra callback that prints the measures of all runs of a sweep, and has them compared."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        runs = {folder.name: read_json(folder / "metrics.json") for folder in notes.runs(config)}
-        finished = {name: metrics for name, metrics in runs.items() if metrics}
+        runs = {folder: read_json(folder / "metrics.json") for folder in notes.runs(config)}
+        finished = {folder: metrics for folder, metrics in runs.items() if metrics}
         if len(finished) > 1:
             from mitigate.report.tables import console
 
-            say("\nside by side\n\n" + console(short_names(finished)))
+            named = short_names({folder.name: metrics for folder, metrics in finished.items()})
+            say("\nside by side\n\n" + console(named))
+            compare(config, finished)
 
 
 def short_names(runs: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

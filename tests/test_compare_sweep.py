@@ -1,0 +1,73 @@
+"""What a sweep has compared at its end, by the command that it runs."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+
+from mitigate.recipes import compare_sweep
+from mitigate.recipes.compare_sweep import MOST_RUNS, compare
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ends a sweep of runs (policy, seed), "unfinished" among them; returns the settings of the comparison, as Hydra
+    reads them, or None where there was none."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(compare_sweep.subprocess, "run", lambda command, check: commands.append(command))
+    place = tmp_path / "it's, a [place]=here"
+    config = {
+        "paths": {"outputs": str(place), "cache": "cache"},
+        "measure": {"resamples": 300, "confidence": 0.95},
+        "tracking": {"mode": "none", "project": "mitigate", "entity": None, "statements": False},
+    }
+
+    def end(*runs: tuple[str, int], unfinished: int = 0) -> dict[str, Any] | None:
+        found = {}
+        for number, (policy, seed) in enumerate(runs):
+            folder = place / f"{number}"
+            folder.mkdir(parents=True, exist_ok=True)
+            if number >= unfinished:
+                (folder / "manifest.json").touch()
+            found[folder] = {"policy": policy, "seed": seed}
+        compare(DictConfig(OmegaConf.create(config)), found)
+        if not commands:
+            return None
+        python, *module = commands[-1][:3]
+        assert (python, module) == (sys.executable, ["-m", "mitigate"])
+        overrides = OverridesParser.create().parse_overrides(commands[-1][3:])
+        return {override.key_or_group: override.value() for override in overrides}
+
+    end.place = place  # type: ignore[attr-defined]
+    return end
+
+
+def test_policies_are_compared_with_none_as_the_sweep_was_set(asked) -> None:
+    settings = asked(("none", 1), ("both", 1))
+    assert settings["recipe"] == "compare"
+    assert [Path(run) for run in map(str, settings["compare.runs"])] == [asked.place / "0", asked.place / "1"]
+    assert "compare.baseline" not in settings
+    assert str(settings["paths.outputs"]) == str(asked.place)
+    assert (settings["measure.resamples"], settings["tracking.entity"]) == (300, None)
+    assert settings["tracking.statements"] is False
+
+
+@pytest.mark.parametrize("runs", [[("both", 1), ("both", 2)], [("none", 1), ("none", 2)], [("both", 1), ("regard", 1)]])
+def test_without_none_or_another_the_first_run_is_the_baseline(asked, runs) -> None:
+    assert str(asked(*runs)["compare.baseline"]) == str(asked.place / "0")
+
+
+def test_a_sweep_of_neither_policy_nor_seed_is_not_compared(asked) -> None:
+    assert asked(("both", 1), ("both", 1)) is None
+
+
+def test_what_is_not_finished_is_left_out(asked) -> None:
+    assert asked(("none", 1), ("both", 1), unfinished=1) is None
+
+
+def test_a_long_search_is_told_the_command(asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert asked(*(("both", seed) for seed in range(MOST_RUNS + 1))) is None
+    assert f"{MOST_RUNS + 1} runs are too many for one page" in capsys.readouterr().out
