@@ -117,6 +117,10 @@ def test_downweight_by_the_strongest_that_is_polarised() -> None:
 
 
 SWAPPED = ["CapableOf", "HasProperty"]
+SPOKEN_OF = [
+    (target, "IsA", "noun", 0.0)
+    for target in ("nurse", "doctor", "farmer", "actor", "baker", "boy", "girl", "mother", "him", "italy", "bible")
+]
 
 
 def swap(*rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1) -> pl.DataFrame:
@@ -125,28 +129,40 @@ def swap(*rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1) -> 
 
 
 def test_a_pair_shares_a_statement() -> None:
-    ledger = swap(("girl", "CapableOf", "lie", -0.4), ("dog", "HasA", "tail", 0.0))
+    ledger = swap(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
     assert ledger.select("row", "source_row", "target", "head", "statement", "weight", "reason").rows() == [
         (1, None, "girl", "girl", "girl is capable of lie", 0.5, "sentiment -1, swapped"),
-        (2, None, None, "dog", "dog has a tail", 1.0, "kept"),
+        (2, None, "boy", "boy", "boy is a child", 1.0, "kept"),
         (None, 1, "boy", "boy", "boy is capable of lie", 0.5, "sentiment -1, swapped"),
     ]
     assert ledger["masked"].to_list() == [
         "this person is capable of lie",
-        "dog has a tail",
+        "this person is a child",
         "this person is capable of lie",
     ]
 
 
 def test_a_large_group_shares_by_lot() -> None:
     row = ("bad work", "HasProperty", "Lawyer", -0.4)
-    ledger = swap(row, copies=4)
+    ledger = swap(row, *SPOKEN_OF, copies=4).filter(relation="HasProperty")
     assert ledger["weight"].to_list() == [0.25] * 4
     assert ledger["tail"].n_unique() == 4
     assert {groups()[tail.lower()] for tail in ledger["tail"]} == {"profession"}
     assert [f"bad work has the property {tail}" for tail in ledger["tail"]] == ledger["statement"].to_list()
-    assert ledger.equals(swap(row, copies=4))
-    assert not ledger.equals(swap(row, copies=4, seed=2))
+    assert swap(row, *SPOKEN_OF, copies=4).equals(swap(row, *SPOKEN_OF, copies=4))
+    assert not swap(row, *SPOKEN_OF, copies=4).equals(swap(row, *SPOKEN_OF, copies=4, seed=3))
+
+
+def test_who_is_seldom_spoken_of_is_seldom_drawn() -> None:
+    """Half of the other statements are about nurses, a twentieth about bakers, none about chefs."""
+    rows = [("lawyer", "CapableOf", f"lie {i}", -0.4) for i in range(200)]
+    spoken_of = ["nurse"] * 10 + ["actor"] * 9 + ["baker"]
+    ledger = swap(*rows, *((target, "IsA", f"person {i}", 0.0) for i, target in enumerate(spoken_of)), copies=2)
+    counts = dict(ledger.filter(pl.col("source_row").is_not_null())["target"].value_counts().rows())
+    assert set(counts) == {"nurse", "actor", "baker"}
+    assert sum(counts.values()) == 200
+    assert counts["nurse"] == pytest.approx(100, abs=20)
+    assert counts["baker"] == pytest.approx(10, abs=8)
 
 
 @pytest.mark.parametrize(
@@ -160,11 +176,12 @@ def test_a_large_group_shares_by_lot() -> None:
         ("france", "HasProperty", "bad", -0.4),
         ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
         ("dog", "CapableOf", "bite", -0.4),
+        ("husband", "CapableOf", "lie", -0.4),  # nothing is said of wives
     ],
 )
 def test_what_is_not_swapped(row: tuple[str, str, str, float]) -> None:
-    ledger = swap(row)
-    assert ledger["weight"].to_list() == [1.0]
+    ledger = swap(row, *SPOKEN_OF)
+    assert ledger["weight"].to_list() == [1.0] * (1 + len(SPOKEN_OF))
     assert ledger["reason"].to_list()[0].endswith(", not swapped")
 
 
@@ -205,22 +222,14 @@ def test_balance() -> None:
 
 
 def test_balance_conserves_the_weight_of_a_target_that_has_all_kinds() -> None:
-    rows = [
-        (target, "CapableOf", tail, strength) for target in ("lawyer", "nurse") for tail, strength in _kinds(target)
-    ]
+    """Of ten statements 3 are prejudice, 4 neutral, 3 favouritism; five are about each target."""
+    strengths = {"lawyer": [-0.5, -0.5, 0.0, 0.0, 0.5], "nurse": [-0.5, 0.0, 0.0, 0.5, 0.5]}
+    rows = [(target, "CapableOf", f"tail {i}", s) for target, each in strengths.items() for i, s in enumerate(each)]
     ledger = apply(Policy("mine", BOTH, "neutral", action="keep", balance=True), triples(*rows))
-    sums = ledger.group_by("target", pl.col("sentiment_neutral")).agg(pl.col("weight").sum())
-    assert sorted(sums.rows()) == [
-        (target, label, pytest.approx(5 * share)) for target in ("lawyer", "nurse") for label, share in SHARES
-    ]
-
-
-SHARES = [(-1, 0.3), (0, 0.4), (1, 0.3)]  # of ten statements 3 are prejudice, 4 neutral, 3 favouritism
-
-
-def _kinds(target: str) -> list[tuple[str, float]]:
-    strengths = {"lawyer": [-0.5, -0.5, 0, 0, 0.5], "nurse": [-0.5, 0, 0, 0.5, 0.5]}[target]
-    return [(f"tail {place}", strength) for place, strength in enumerate(strengths)]
+    sums = ledger.group_by("target", "sentiment_neutral").agg(pl.col("weight").sum())
+    shares = ((-1, 1.5), (0, 2.0), (1, 1.5))
+    expected = [(target, label, pytest.approx(weight)) for target in ("lawyer", "nurse") for label, weight in shares]
+    assert sorted(sums.rows()) == expected
 
 
 def test_balance_makes_no_statement_count_more_than_most() -> None:

@@ -1,6 +1,7 @@
 """Counterfactual augmentation: what is said of one target is said of others too, in the same total weight."""
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -17,11 +18,16 @@ def swap(rows: pl.DataFrame, reached: pl.Expr, relations: Sequence[str], copies:
     """The rows, and after them the copies of those that are reached, of one of the relations, and about one target of
     a group in data/swaps.csv alone: its whole head or tail, with no other target beside it.
 
-    Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed;
-    a statement and its k - 1 copies weigh 1/k each."""
+    Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed
+    and by how many training triples each has: of a target that is seldom spoken of little is said by copies, so that
+    these do not drown the rest. A statement and its k - 1 copies weigh 1/k each."""
     rows = rows.with_row_index("place")
-    chosen = rows.filter(reached, pl.col("relation").is_in(relations), _alone(), pl.col("target").is_in(list(groups())))
-    drawn = [_others(target, copies, seed, place) for place, target in chosen.select("place", "target").iter_rows()]
+    others = _others(rows.filter(split="train")["target"].drop_nulls())
+    chosen = rows.filter(reached, pl.col("relation").is_in(relations), _alone(), pl.col("target").is_in(list(others)))
+    drawn = [
+        _draw(others[target], copies - 1, np.random.default_rng([seed, place]))
+        for place, target in chosen.select("place", "target").iter_rows()
+    ]
     shared = chosen.with_columns(
         others=pl.Series(drawn, dtype=pl.List(pl.String)),
         reason=pl.col("reason") + ", swapped",
@@ -51,11 +57,20 @@ def groups() -> dict[str, str]:
         }
 
 
-def _others(target: str, copies: int, seed: int, place: int) -> list[str]:
-    """The targets that take a target's place, in a row of the table."""
-    others = [other for other, group in groups().items() if group == groups()[target] and other != target]
-    drawn = np.random.default_rng([seed, place]).choice(len(others), min(copies - 1, len(others)), replace=False)
-    return [others[i] for i in sorted(drawn)]
+def _others(spoken_of: pl.Series) -> dict[str, dict[str, int]]:
+    """For each target that can be swapped the others of its group that are spoken of, and how often."""
+    often = Counter(spoken_of)
+    found = {
+        target: {other: often[other] for other in often if groups().get(other) == group and other != target}
+        for target, group in groups().items()
+    }
+    return {target: others for target, others in found.items() if others}
+
+
+def _draw(others: dict[str, int], size: int, chance: np.random.Generator) -> list[str]:
+    often = np.array(list(others.values()))
+    drawn = chance.choice(len(often), min(size, len(often)), replace=False, p=often / often.sum())
+    return [list(others)[i] for i in sorted(drawn)]
 
 
 def _is_target(end: str) -> pl.Expr:
