@@ -44,6 +44,14 @@ def test_an_offline_run_can_be_read_back(tmp_path: Path, monkeypatch: pytest.Mon
     assert found["summary"]["statements"]["nrows"] == 2
     assert found["config"]["policy"]["name"] == "both"
     assert found["tags"] == ["policy:both"]
+    command.remove("--summary")
+    lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
+    records = [json.loads(line) for line in lines]
+    (run,) = (record["run"] for record in records if record["type"] == "run")
+    assert (run["run_group"], run["job_type"]) == ("sample-comet_minilm", "mitigate")
+    better = {record["metric"].get("name"): record["metric"].get("summary") for record in records if "metric" in record}
+    assert better["neutral_template/NRM"] == {"max": True}
+    assert better["quality/perplexity/all"] == better["NSV"] == {"min": True}
 
 
 def test_none_records_nothing(tmp_path: Path) -> None:
