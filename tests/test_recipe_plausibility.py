@@ -96,7 +96,7 @@ def write_data(root: Path) -> Path:
     return root
 
 
-def test_the_recipe_leaves_two_judges_their_cards_and_their_figures(tmp_path: Path):
+def test_the_recipe_leaves_three_judges_their_cards_and_their_figures(tmp_path: Path):
     probed = tmp_path / "earlier"
     probed.mkdir()
     pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(probed / "probe.parquet")
@@ -114,7 +114,7 @@ def test_the_recipe_leaves_two_judges_their_cards_and_their_figures(tmp_path: Pa
     metrics = json.loads((folder / "metrics.json").read_text())
     assert {"minilm/test/accuracy", "words/valid/shuffled", "minilm/valid/regard/neutral"} <= set(metrics)
     assert "minilm/valid/probe/earlier" in metrics
-    for name in ("minilm", "words"):
+    for name in ("minilm", "words", "average"):
         card = (folder / name / "README.md").read_text(encoding="utf-8")
         assert card.startswith("---\nlicense:")
         assert f"| test | {metrics[f'{name}/test/accuracy']:.1f} |" in card

@@ -2,6 +2,7 @@
 
 What is called valid is settled on dev1; dev2 and test have no say in anything."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,19 +25,21 @@ from mitigate.train import batches, checkpoints, memory
 from mitigate.train import plausibility as training
 from mitigate.triples import Scorer
 from models.minilm import locate
-from models.plausibility import bilinear, low_rank, phrases, pieces
+from models.plausibility import average, bilinear, low_rank, phrases, pieces
+from models.plausibility.average import MEMBERS, Average, load_judge
 from models.plausibility.bilinear import Bilinear
 from models.regard import batching
 
 NETWORKS = ("words", "minilm")
-STAGES = (*NETWORKS, "metrics")
-JUDGING = (bilinear, low_rank, phrases, pieces, batching)
-CODE = (training, batches, checkpoints, memory, quality, *JUDGING)
-MEASURING = (plausibility_figures, quality, relation_room, target_room, verbalising, labelling, *JUDGING)
+JUDGES = (*NETWORKS, "average")
+STAGES = (*JUDGES, "metrics")
+READING = (bilinear, low_rank, phrases, pieces, batching)
+CODE = (training, batches, checkpoints, memory, quality, *READING)
+MEASURING = (plausibility_figures, quality, relation_room, target_room, verbalising, labelling, average, *READING)
 
 
 def run(config: DictConfig) -> float | None:
-    """Train both networks and measure them; returns the accuracy of minilm on the test triples."""
+    """Train two networks, and measure them and their average; returns its accuracy on the test triples."""
     for network in NETWORKS:
         settings_of(config, network)  # faults are told before anything is read
     loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
@@ -49,13 +52,13 @@ def run(config: DictConfig) -> float | None:
     digest = digest_of(b"".join(sources))
     name = f"{config.recipe.name}-seed{config.seed}"
     metrics = perform(config, name, digest, STAGES, lambda job: pipeline(job, triples, probes, scorers))
-    return metrics["minilm/test/accuracy"] if metrics else None
+    return metrics["average/test/accuracy"] if metrics else None
 
 
 def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], scorers: list[Scorer]) -> dict[str, Any]:
-    """The stages in their order; the networks are left in the folders minilm/ and words/ of the run."""
+    """The stages in their order; the judges are left in the folders words/, minilm/ and average/ of the run."""
     learnt = digest_of(as_parquet(triples))
-    trained = {
+    made = {
         name: job.stage(
             name,
             partial(train, job, name, triples),
@@ -66,13 +69,21 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
         )
         for name in NETWORKS
     }
-    facts = {name: result.facts() for name, result in trained.items()}
+    seconds = sum(result.facts()["seconds"] for result in made.values())
+    made["average"] = job.stage(
+        "average",
+        lambda _: {"seconds": seconds} | average_networks(job, triples),
+        needs=[learnt, *(result.digest for result in made.values())],
+        code=(average, quality, *READING),
+        leaves=["average"],
+    )
+    facts = {name: result.facts() for name, result in made.items()}
 
     def measure(_: str) -> dict[str, Any]:
         cache = LabelStore(Path(job.config.paths.cache) / "labels")
         found: dict[str, Any] = {}
-        for name in NETWORKS:
-            judge = Bilinear.load(job.folder / name, locate())
+        for name in JUDGES:
+            judge = load_judge(job.folder / name, locate())
             figures = plausibility_figures.figures(judge, triples, probes, scorers, cache)
             found |= {f"{name}/{key}": value for key, value in (facts[name] | figures).items()}
         return found
@@ -80,16 +91,16 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
     metrics = job.stage(
         "metrics",
         measure,
-        needs=[learnt, *(result.digest for result in trained.values())],
+        needs=[learnt, *(result.digest for result in made.values())],
         settings=[[scorer.fingerprint for scorer in scorers], [digest_of(as_parquet(p)) for p in probes.values()]],
         code=MEASURING,
     ).facts()
     if not job.run.dry:
         job.tracking.summarise(metrics)
-        for name in NETWORKS:
+        for name in JUDGES:
             write(job.folder / name / "README.md", plausibility_card.render(name, metrics, job.config.seed))
-        job.tracking.artifact("plausibility", "model", job.folder / "minilm", metrics)
-        say(plausibility_figures.table(metrics, NETWORKS))
+        job.tracking.artifact("plausibility", "model", job.folder / "average", metrics)
+        say(plausibility_figures.table(metrics, JUDGES))
     return metrics
 
 
@@ -107,12 +118,27 @@ def train(job: Job, name: str, triples: pl.DataFrame, fingerprint: str) -> dict[
         fingerprint=fingerprint,
         log=partial(job.tracking.log, stage=name),
     )
-    dev = triples.filter(split="dev")
-    scores = network.logits(*plausibility_figures.parts(dev))
-    network.shift(-quality.best_threshold(scores, dev["valid"].to_numpy()))
+    settle(network, triples)
     network.save(job.folder / name)
     (job.folder / "checkpoints" / name / "last.ckpt").unlink(missing_ok=True)
     return fitted._asdict()
+
+
+def average_networks(job: Job, triples: pl.DataFrame) -> dict[str, Any]:
+    """Average what the two networks say, and save that as a judge of its own; returns its size."""
+    judge = Average([Bilinear.load(job.folder / name, locate()) for name in MEMBERS])
+    settle(judge, triples)
+    folder = job.folder / "average"
+    shutil.rmtree(folder, ignore_errors=True)
+    judge.save(folder, made_of=job.folder)
+    return {"bytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())}
+
+
+def settle(judge: Average | Bilinear, triples: pl.DataFrame) -> None:
+    """Shift a judge's logits so that 0 is the threshold that is best on dev1."""
+    dev = triples.filter(split="dev")
+    scores = judge.logits(*plausibility_figures.parts(dev))
+    judge.shift(-quality.best_threshold(scores, dev["valid"].to_numpy()))
 
 
 def settings_of(config: DictConfig, name: str) -> tuple[dict[str, Any], training.Settings]:

@@ -96,10 +96,10 @@ def parts(triples: pl.DataFrame) -> list[list[str]]:
 
 def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
     """The figures for the terminal, a column for each network."""
-    keys = [key.removeprefix(f"{names[0]}/") for key in metrics if key.startswith(f"{names[0]}/")]
+    keys = list(dict.fromkeys(key.partition("/")[2] for key in metrics))
     lines = [f"{'':<40}" + "".join(f"{name:>12}" for name in names)]
     for key in keys:
-        values = [metrics[f"{name}/{key}"] for name in names]
+        values = [metrics.get(f"{name}/{key}") for name in names]
         shown = (f"{value:>12,.2f}" if isinstance(value, float) else f"{value or '–':>12}" for value in values)
         lines.append(f"  {key:<38}" + "".join(shown))
     return "\n".join(lines)

@@ -14,17 +14,17 @@ from mitigate.score.labels import label_column
 from mitigate.score.regard import fingerprint, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
-from models.plausibility import bilinear, low_rank, phrases, pieces
-from models.plausibility.bilinear import Bilinear
+from models.plausibility import average, bilinear, low_rank, phrases, pieces
+from models.plausibility.average import load_judge
 from models.regard import batching
 
-SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/minilm")))
+SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/average")))
 SEPARATOR = "\t"  # between the parts of a triple that is kept in the cache as a text
 
 
 class Plausibility:
-    """folder is one that `recipe=plausibility` left, words/ or minilm/ (None: the one that comes with the project);
-    encoder_folder holds the encoder (None: as models.minilm.locate finds it)."""
+    """folder is one that `recipe=plausibility` left, words/, minilm/ or average/ (None: the one that comes with the
+    project); encoder_folder holds the encoder (None: as models.minilm.locate finds it)."""
 
     name = "plausibility"
 
@@ -32,14 +32,14 @@ class Plausibility:
         folder = SHIPPED if folder is None else Path(folder)
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         dtype = native_dtype()
-        self._network = Bilinear.load(folder, encoder_folder, dtype)
-        facts = [str(dtype), self._network.facts["encoder_sha256"]]
-        self.fingerprint = fingerprint(folder, facts, code=(bilinear, low_rank, phrases, pieces, batching))
+        self._judge = load_judge(folder, encoder_folder, dtype)
+        code = (average, bilinear, low_rank, phrases, pieces, batching)
+        self.fingerprint = fingerprint(folder, [str(dtype)], code)  # its config.json names the encoder's hash
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         """Of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being valid."""
         heads, relations, tails = zip(*(text.split(SEPARATOR) for text in texts), strict=True) if texts else ((),) * 3
-        probability = 1 / (1 + np.exp(-self._network.logits(heads, relations, tails)))
+        probability = 1 / (1 + np.exp(-self._judge.logits(heads, relations, tails)))
         return Labels((probability > 0.5).astype(np.int8), probability.astype(np.float32))
 
 

@@ -94,7 +94,7 @@ def native_dtype() -> torch.dtype:
 
 def fingerprint(folder: Path, facts: Sequence[str], code: Sequence[ModuleType]) -> str:
     """digest_of the classifier's files, but for its card, the facts and the code."""
-    paths = [path for path in sorted(folder.iterdir()) if path.suffix != ".md"]
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".md"]
     return digest_of([*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths), *facts], code)
 
 

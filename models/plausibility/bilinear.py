@@ -77,8 +77,8 @@ class Bilinear(nn.Module):
         (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")
 
     @classmethod
-    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
-        """The network of a folder, its change merged into the encoder.
+    def described(cls, folder: Path, encoder_folder: Path) -> "Bilinear":
+        """A network of the shape that a folder's config.json states, its own weights not yet loaded.
 
         Raises ValueError when the folder was trained on another encoder."""
         facts = json.loads((folder / CONFIG).read_text())
@@ -88,6 +88,14 @@ class Bilinear(nn.Module):
             raise ValueError(
                 f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"
             )
+        return network
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
+        """The network of a folder, its change merged into the encoder.
+
+        Raises ValueError when the folder was trained on another encoder."""
+        network = cls.described(folder, encoder_folder)
         network.load_state_dict(load_file(folder / WEIGHTS), strict=False)
         merge(network.phrases)
         network.phrases.to(dtype)
