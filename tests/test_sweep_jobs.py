@@ -84,3 +84,15 @@ def test_who_comes_second_to_a_run_waits_and_reads_what_the_first_has_found(
     assert status == 0
     assert said.index("another process is at this very run; waiting until it") < said.index("complete: nothing is left")
     assert manifest.read_bytes() == facts
+
+
+def test_a_complete_job_that_wandb_hands_out_is_recorded_all_the_same(
+    sweep, files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep(files[1:])
+    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
+    status, said, _ = sweep(files[1:])
+    assert status == 0
+    assert "nothing is left to do" not in said
+    assert said.count("kept from before") == 2
+    assert len(finished(tmp_path)) == 1
