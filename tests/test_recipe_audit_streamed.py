@@ -11,6 +11,7 @@ import pytest
 from command import here
 
 from mitigate.load import stream
+from mitigate.load.files import load as load_statements
 from mitigate.recipes import audit_statements
 from mitigate.recipes.audit_plan import AuditPlan
 
@@ -117,7 +118,17 @@ def test_all_texts_are_scored_when_wished(run, tmp_path: Path) -> None:
     assert said.select("row", "target").rows() == [(1, None), (2, "nurse"), (3, "lawyer"), (4, None)]
     assert said["regard"].null_count() == 2  # classifiers are asked of statements about a target only
     assert "all_texts/regard/statements" not in found
-    assert "awful" not in (folder / "audit.html").read_text()
+    page = (folder / "audit.html").read_text()
+    assert (
+        "Of all 4 texts of it, about a target or not, 75.0 % are not neutral by sentiment: 50.0 % negative, 25.0 %"
+        in page
+    )
+    assert "awful" not in page
+    exported = load_statements(str(folder / "statements.tsv")).statements  # as people are asked about them
+    assert exported.select("target", "statement").rows() == [
+        ("nurse", "the nurse is a thief."),
+        ("lawyer", "a lawyer is late."),
+    ]
 
 
 def test_a_sentence_about_two_targets_counts_for_both_and_as_one_text(run, tmp_path: Path) -> None:
@@ -147,6 +158,13 @@ def test_more_statements_than_a_page_needs_are_chosen_from(
     assert 60 < chosen < 140  # about 100
     assert "chosen by chance from 1,000; figures are of all of them" in (folder / "audit.html").read_text()
     assert "1000" in (folder / "tables" / "relations.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["conceptnet", "genericskb", "atomic", "triples", "sentences"])
+def test_every_resource_needs_a_file(run, name: str) -> None:
+    status, said, _ = run(f"data={name}")
+    assert status == 2
+    assert f"data={name} needs a file: give data.path=FILE" in said
 
 
 @pytest.mark.parametrize(

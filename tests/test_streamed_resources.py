@@ -82,6 +82,7 @@ def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatc
     assert [chunk is None for _, _, chunk in rest] == [True, True] + [False] * (len(every) - 2)
     assert all(one.rows.equals(other.rows) for (_, _, one), (_, _, other) in zip(every[2:], rest[2:], strict=True))
     assert every[-1][1] == 1.0
+    assert sum(chunk.height for _, _, chunk in every) == 50
 
 
 @pytest.mark.parametrize(
@@ -210,6 +211,11 @@ def test_a_quoted_field_may_hold_line_ends_even_where_a_block_ends(written, monk
     [
         ("some.csv", "head,relation,tail\na,IsA,b\na,IsA\n", ":3: 2 columns, expected 3 separated by a comma"),
         ("some.csv", 'head,relation,tail\na,IsA,b\n"a"b,IsA,b\n', """:3: ',' expected after '"'"""),
+        (
+            "some.csv",
+            'head,relation,tail\na,IsA,b\na,IsA,"b\nc,IsA,d\n',
+            ":3: unexpected end of data, and 1 lines behind it are lost",
+        ),
         ("some.tsv", "head\trelation\ttail\na\tIsA\tb\na\t\tb\n", ":3: a blank field"),
         ("some.jsonl", '{"head":"a","relation":"IsA","tail":"b"}\n{"head":"a","rel', ":2: not JSON (Unterminated"),
         (
@@ -232,7 +238,11 @@ def test_bad_triples_are_named(written, name: str, content: str, fault: str) -> 
     [
         ("some.csv", None, "has no column head, relation, tail; its first line is subject | pred | object"),
         ("some.csv", {"head": "subject"}, "has no column relation, tail"),
-        ("some.csv", {"head": 1, "relation": 2, "tail": 4}, "names tail: 4, but the first line of"),
+        (
+            "some.csv",
+            {"head": 1, "relation": 2, "tail": 4},
+            "tail in column 4, separated by a comma; its first line has 3: subject",
+        ),
         (
             "some.csv",
             {"subject": "head"},

@@ -47,6 +47,11 @@ class Chunk(NamedTuple):
     rows: pl.DataFrame  # schema TRIPLES or SENTENCES
     met: Met
 
+    @property
+    def height(self) -> int:
+        """How many rows it was made from, those left out included."""
+        return self.rows.height + sum(count for (kind, _), count in self.met.items() if kind != "noted")
+
 
 @dataclass(frozen=True)
 class Streamed:

@@ -56,8 +56,7 @@ def open_lines(path: Path, column: str) -> Table:
     """A text file whose lines are the one column."""
 
     def frame(block: Block, met: Met) -> pl.DataFrame:
-        texts = enumerate(_decoded(path, block, met), start=block.first)
-        return _frame([(number, text) for number, text in texts if text and text.strip()], {column: 1})
+        return _frame(list(_filled(block, _decoded(path, block, met), met)), {column: 1})
 
     return Table(lambda: text_blocks(path), frame)
 
@@ -66,12 +65,12 @@ def _delimited(path: Path, columns: Columns, separator: str) -> Table:
     quoted = separator == ","
     first = next(text_blocks(path)).content.partition(b"\n")[0].removesuffix(b"\r").decode("utf-8", errors="replace")
     names = next(csv.reader([first]), []) if quoted else first.split(separator)
-    places, headed = _places(path, columns, [name.strip().lower() for name in names])
-    found = "a comma" if quoted else {"\t": "a tab"}.get(separator, repr(separator))
+    found = "a comma" if quoted else "a tab"
+    places, headed = _places(path, columns, [name.strip().lower() for name in names], found)
 
     def frame(block: Block, met: Met) -> pl.DataFrame:
         texts = _decoded(path, block, met)
-        records = _quoted(path, block, texts, met) if quoted else _plain(block, texts, separator)
+        records = _quoted(path, block, texts, met) if quoted else _plain(block, texts, separator, met)
         rows: list[tuple] = []
         for number, fields in records:
             if headed and number == 1:
@@ -85,12 +84,15 @@ def _delimited(path: Path, columns: Columns, separator: str) -> Table:
     return Table(lambda: text_blocks(path, quoted), frame)
 
 
-def _places(path: Path, columns: Columns, names: Sequence[str]) -> tuple[dict[str, int], bool]:
+def _places(path: Path, columns: Columns, names: Sequence[str], separator: str) -> tuple[dict[str, int], bool]:
     """Where each column stands, from 0, and whether the file's first line names them."""
     if all(isinstance(given, int) for given in columns.values()):
         places = {name: int(given) - 1 for name, given in columns.items()}
-        if wrong := [f"{name}: {place + 1}" for name, place in places.items() if not 0 <= place < len(names)]:
-            raise MitigateError(f"data.columns names {', '.join(wrong)}, but the first line of {path} has {len(names)}")
+        if any(not 0 <= place < len(names) for place in places.values()):
+            wanted = ", ".join(f"{name} in column {place + 1}" for name, place in places.items())
+            raise MitigateError(
+                f"{path}: expected {wanted}, separated by {separator}; its first line has {len(names)}: {names[0][:60]}"
+            )
         return places, False
     absent = [str(given) for given in columns.values() if str(given).lower() not in names]
     if absent:
@@ -115,13 +117,20 @@ def _decoded(path: Path, block: Block, met: Met) -> list[str | None]:
             except UnicodeDecodeError as error:
                 texts.append(None)
                 bad(met, [f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})"])
-    if blank := sum(text is not None and not text.strip() for text in texts):
-        met["noted", "blank lines"] += blank
     return texts
 
 
-def _plain(block: Block, texts: Sequence[str | None], separator: str) -> Iterator[tuple[int, list[str]]]:
-    return ((number, text.split(separator)) for number, text in enumerate(texts, block.first) if text and text.strip())
+def _filled(block: Block, texts: Sequence[str | None], met: Met) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers; blank ones are noted."""
+    for number, text in enumerate(texts, start=block.first):
+        if text and text.strip():
+            yield number, text
+        elif text is not None:
+            met["noted", "blank lines"] += 1
+
+
+def _plain(block: Block, texts: Sequence[str | None], separator: str, met: Met) -> Iterator[tuple[int, list[str]]]:
+    return ((number, text.split(separator)) for number, text in _filled(block, texts, met))
 
 
 def _quoted(path: Path, block: Block, texts: Sequence[str | None], met: Met) -> Iterator[tuple[int, list[str]]]:
@@ -134,7 +143,8 @@ def _quoted(path: Path, block: Block, texts: Sequence[str | None], met: Met) -> 
         except StopIteration:
             return
         except csv.Error as error:
-            bad(met, [f"{path}:{number}: {error}"])
+            others = block.first + reader.line_num - number - 1
+            bad(met, [f"{path}:{number}: {error}" + (f", and {others:,} lines behind it are lost" if others else "")])
             continue
         if fields and any(field.strip() for field in fields):
             yield number, fields
@@ -142,9 +152,7 @@ def _quoted(path: Path, block: Block, texts: Sequence[str | None], met: Met) -> 
 
 def _json_lines(path: Path, columns: Columns, block: Block, met: Met) -> pl.DataFrame:
     rows: list[tuple] = []
-    for number, text in enumerate(_decoded(path, block, met), start=block.first):
-        if text is None or not text.strip():
-            continue
+    for number, text in _filled(block, _decoded(path, block, met), met):
         try:
             record = json.loads(text)
         except json.JSONDecodeError as error:

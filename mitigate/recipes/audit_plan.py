@@ -75,6 +75,7 @@ class AuditPlan:
 
     @property
     def are_triples(self) -> bool:
+        """Whether its statements are made here, in two wordings."""
         return self.resource.kind == "triples"
 
     @property

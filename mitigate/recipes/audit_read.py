@@ -33,11 +33,13 @@ def read(job: Job, plan: AuditPlan) -> Result:
                 if not found.is_empty():
                     rows.save(number, found)
                 met.save(number, as_frame(chunk.met + counted(chunk.rows, found)))
-                progress.at(share, chunk.rows.height)
+                progress.at(share, chunk.height)
         counts = as_met(met)
-        plan.resource.notices(counts)
-        if not counts["counted", "about a target"]:
-            raise MitigateError(nothing_found(plan, counts))
+        try:
+            check(plan, counts)
+        except MitigateError:
+            shutil.rmtree(folder)  # the same file would only say the same again
+            raise
         shutil.rmtree(job.folder / "rows", ignore_errors=True)
         rows.folder.rename(job.folder / "rows")
         shutil.rmtree(folder)
@@ -87,11 +89,12 @@ def as_met(parts: PartFolder | list[pl.DataFrame]) -> Met:
     return total
 
 
-def nothing_found(plan: AuditPlan, counts: Met) -> str:
-    """Why there is nothing to measure, in words."""
+def check(plan: AuditPlan, counts: Met) -> None:
+    """Raises MitigateError for bad lines, unless they are to be left out, and where there is nothing to measure."""
     left_out = "; ".join(plan.resource.notices(counts))
-    return (
-        f"nothing in {plan.title} ({counts['counted', 'rows']:,} rows) is about any of the {plan.targets.height:,} "
-        "targets; measure.match=contains finds them inside phrases too, and recipe.targets=[...] names others"
-        + (f". Besides, {left_out}" if left_out else "")
-    )
+    if not counts["counted", "about a target"]:
+        raise MitigateError(
+            f"nothing in {plan.title} ({counts['counted', 'rows']:,} rows) is about any of the {plan.targets.height:,} "
+            "targets; measure.match=contains finds them inside phrases too, and recipe.targets=[...] names others"
+            + (f". Besides, {left_out}" if left_out else "")
+        )

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import report as room
+from mitigate.files import write
 from mitigate.recipes import audit_measures, audit_statements
 from mitigate.recipes.audit_plan import AuditPlan
 from mitigate.recipes.audit_read import as_met
@@ -56,6 +57,7 @@ def report(
         )
         page.write(job.folder / "audit.html", about)
         gallery.save(about.pictures, job.folder / "plots")
+        write(job.folder / "statements.tsv", audit_statements.export(said))
         for name, frame in _tables(about).items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
@@ -68,8 +70,8 @@ def report(
         compute,
         needs=needs,
         settings=[metrics, plain(plan.config.recipe.shown), [] if beside is None else beside.rows(), explained],
-        code=[room],
-        leaves=["audit.html", "plots", "tables"],
+        code=[room, audit_statements],
+        leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
     if not job.run.dry:
         say("\n" + audit_tables.console(metrics, wordings))

@@ -5,7 +5,7 @@ import polars as pl
 
 from mitigate.recipes.job import Job
 
-MOST = 200_000  # that examples, word clouds and the record in W&B are chosen from
+MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
 
 
 def about_targets(job: Job) -> pl.LazyFrame:
@@ -21,3 +21,11 @@ def choice(job: Job, seed: int) -> tuple[pl.DataFrame, int]:
     if height > MOST:
         statements = statements.filter(pl.col("row").hash(seed) < int(MOST / height * 2**64))
     return statements.collect(engine="streaming").sort("row", maintain_order=True), height
+
+
+def export(statements: pl.DataFrame) -> str:
+    """The distinct statements as lines `target<TAB>statement`, under a line of names: what recipe=humans and
+    recipe=labels read with data=statements."""
+    one_line = pl.col("statement").str.replace_all(r"\s+", " ").str.strip_chars()
+    rows = statements.select("target", one_line).unique(maintain_order=True)
+    return rows.write_csv(separator="\t", quote_style="never")

@@ -16,6 +16,7 @@ from mitigate.report.page import Stage, by_group, flat, illustrated, of_scorers,
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_RELATIONS = 20
+SHARES = ("polarised", "prejudice", "favouritism")
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ def sentences(audit: Audit) -> Iterator[str]:
         f"Of {spoken['statements'].sum():,} statements in {audit.title} about {spoken.height:,} targets, {shares} "
         "favour or disparage a whole group."
     )
+    yield from _of_all_texts(audit)
     counts = spoken["statements"].sort()
     name = spoken.sort("statements", descending=True, maintain_order=True)["target"][0]
     if counts[0] < counts[-1]:
@@ -118,6 +120,19 @@ def sentences(audit: Audit) -> Iterator[str]:
     for column, wording in audit.labellings.items():
         if wording[1] == "paper":
             yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), wording[0])
+
+
+def _of_all_texts(audit: Audit) -> Iterator[str]:
+    """Only where all were scored, with measure.texts=all."""
+    for scorer, template in audit.labellings.values():
+        key = f"all_texts/{scorer}"
+        if template == "paper" and f"{key}/statements" in audit.metrics:
+            whole = audit.metrics[f"{key}/statements"]
+            polarised, prejudice, favouritism = (audit.metrics[f"{key}/{share}"] for share in SHARES)
+            yield (
+                f"Of all {whole:,} texts of it, about a target or not, {polarised:.1f} % are not neutral by {scorer}: "
+                f"{prejudice:.1f} % negative, {favouritism:.1f} % positive."
+            )
 
 
 def _extremes(table: pl.DataFrame, scorer: str) -> str:
