@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 PAPER = {"width": 718, "height": 1047}  # A4 less the margins that browsers leave
+PATIENCE = 120_000  # milliseconds: a busy machine is slow, and that is no fault of a page
 NO_FETCH = ("data:", "blob:", "about:")  # addresses that lie in the page itself
 NAMED = {"image", "button", "checkbox", "radio", "textbox", "searchbox", "combobox", "link", "region", "progressbar"}
 TOOLS = Path(__file__).with_name("page_tools.js").read_text()  # defines `tools`
@@ -26,7 +27,8 @@ def find() -> str | None:
 def chromium() -> Iterator[Browser]:
     """The browser, without a window; in a container it may have no sandbox of its own."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox", "--disable-gpu"])
+        flags = ["--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=find(), args=flags, timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -40,6 +42,7 @@ class Visit:
         self.faults: list[str] = []
         self.address = file.absolute().as_uri()
         self.page: Page = browser.new_page(viewport=size, color_scheme=scheme, accept_downloads=True)
+        self.page.set_default_timeout(PATIENCE)
         self.page.on("console", lambda said: said.type in ("error", "warning") and self._note(said.type, said.text))
         self.page.on("pageerror", lambda error: self._note("page error", error))
         self.page.on("request", self._asked)
