@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.match import about_targets, check
+from mitigate.match import about_targets, check, sentences_about_targets
 
 TARGETS = pl.DataFrame(
     {"target": ["lawyer", "nurse", "african", "african american"], "category": ["profession"] * 2 + ["origin"] * 2}
@@ -35,6 +35,34 @@ def test_contains_finds_whole_words_and_the_longer_of_two() -> None:
         (5, "nurse"),
     ]
     assert found.filter(pl.col("row") <= 3).equals(about_targets(TRIPLES, TARGETS).select(found.columns))
+
+
+SENTENCES = pl.DataFrame(
+    {
+        "row": [1, 2, 3, 4],
+        "term": ["Lawyer", "court", None, None],
+        "statement": [
+            "A lawyer helps a nurse.",
+            "Courts have a nurse.",
+            "The nurse and the Lawyer sat.",
+            "Nurses care.",
+        ],
+    }
+)
+
+
+def test_a_sentence_is_about_its_term_or_about_what_stands_in_it() -> None:
+    """Where a source does not say what a sentence is about, only what stands in it can be found."""
+    exact = sentences_about_targets(SENTENCES, TARGETS)
+    assert exact.select("row", "target").rows() == [(1, "lawyer"), (3, "nurse"), (3, "lawyer")]
+    inside = sentences_about_targets(SENTENCES, TARGETS, "contains")
+    assert inside.select("row", "target").rows() == [
+        (1, "lawyer"),
+        (1, "nurse"),
+        (2, "nurse"),
+        (3, "nurse"),
+        (3, "lawyer"),
+    ]
 
 
 def test_another_match_is_refused() -> None:

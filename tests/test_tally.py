@@ -5,8 +5,8 @@ import pytest
 
 from mitigate.measure import harms
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.resource import figures, intervals, names, representation
-from mitigate.measure.tally import per_target, tally, total
+from mitigate.measure.resource import figures, intervals, names, of_all_texts, representation
+from mitigate.measure.tally import per_target, tally, tally_rows, total
 
 STATEMENTS = pl.DataFrame(  # lawyer: one of four against, one for; nurse: two of two neutral; a word that is no target
     {
@@ -30,6 +30,22 @@ def test_parts_add_up_to_the_whole() -> None:
     whole = tally(STATEMENTS, ["sentiment", "regard"])
     assert total(tally(part, ["sentiment", "regard"]) for part in STATEMENTS.iter_slices(3)).equals(whole)
     assert whole.filter(column="regard", target="lawyer")["count"].to_list() == [2, 2]
+
+
+def test_all_texts_count_each_row_once_whatever_it_is_about() -> None:
+    """Four rows, the first of which is about two targets: one against, one for, two neutral."""
+    rows = STATEMENTS.head(5).with_columns(row=pl.Series([1, 1, 2, 3, 4]), sentiment=pl.Series([-1, -1, 0, 1, 2]))
+    tallied = total([tally(rows, ["sentiment"]), tally_rows(rows, ["sentiment"])])
+    assert of_all_texts(tallied, "sentiment", "sentiment") == {
+        "all_texts/sentiment/statements": 4,
+        "all_texts/sentiment/prejudice": 25,
+        "all_texts/sentiment/favouritism": 25,
+        "all_texts/sentiment/polarised": 50,
+    }
+    assert of_all_texts(tally(rows, ["sentiment"]), "sentiment", "sentiment") == {}
+    assert per_target(tallied, "sentiment", TARGETS).equals(
+        per_target(tally(rows, ["sentiment"]), "sentiment", TARGETS)
+    )
 
 
 def test_figures_by_hand() -> None:
