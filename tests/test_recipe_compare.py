@@ -246,6 +246,12 @@ def test_a_reader_is_told_of_other_versions_deaf_models_and_few_targets(tmp_path
     notices = plan([none, both]).notices
     assert "The runs were made by different versions of torch: 2, 3." in notices
     assert any("hardly listen to the target" in notice and both.name in notice for notice in notices)
+    thought = pl.read_parquet(both / "likelihood.parquet").with_columns(pl.col("tokens") + 1)
+    thought.write_parquet(both / "likelihood.parquet")
+    assert (
+        "The models cut text into tokens differently: compare bits per character, not perplexity."
+        in plan([none, both]).notices
+    )
     assert any(notice.startswith("Few targets in gender, origin (under 20)") for notice in notices)
 
 
@@ -259,7 +265,7 @@ def test_only_what_can_be_compared_is(tmp_path: Path) -> None:
     (audit / "config.yaml").write_text("recipe: {name: audit}")
     with pytest.raises(MitigateError, match="empty is no run folder; .*unfinished is not finished.*; .*recipe=audit"):
         plan([none, tmp_path / "empty", unfinished, audit])
-    with pytest.raises(MitigateError, match="is a single run, and a comparison takes two or more"):
+    with pytest.raises(MitigateError, match="and a comparison takes two runs or more"):
         plan([none])
     with pytest.raises(MitigateError, match=r"compare.baseline=swap, but no run .*\(policies among .*: none, both\)"):
         plan([none, both], "swap")

@@ -19,6 +19,7 @@ def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: S
                 *_identical(pairs),
                 *_other_questions(runs, relations),
                 *_other_data(runs),
+                *_other_tests(runs),
                 *_other_settings(runs),
                 *_other_revision(runs),
                 *_deaf(runs),
@@ -62,6 +63,14 @@ def _other_data(runs: Sequence[FinishedRun]) -> Iterator[str]:
             "The fingerprints of corpus and targets differ: a difference between runs need not be the policy's, but "
             "may be the corpus's."
         )
+
+
+def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    asked = [run.likelihood.select("head", "relation", "tail") for run in runs]
+    if any(not triples.equals(asked[0]) for triples in asked):
+        yield "The runs were tested on different triples: figures of quality have no intervals, and differ by that too."
+    elif any(not run.likelihood["tokens"].equals(runs[0].likelihood["tokens"]) for run in runs):
+        yield "The models cut text into tokens differently: compare bits per character, not perplexity."
 
 
 def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:

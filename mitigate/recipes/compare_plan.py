@@ -52,6 +52,11 @@ def make_plan(config: DictConfig) -> ComparePlan:
     """Everything the stages need, with all faults of settings and input raised here."""
     named = [Path(folder).resolve() for folder in plain(config.compare.runs)]
     baselines = _baseline_folders(plain(config.compare.baseline))
+    if len(named) + len(baselines) < 2:
+        raise MitigateError(
+            f"compare.runs={[str(folder) for folder in named]}, and a comparison takes two runs or more; name more run "
+            "folders, or the one to compare with by compare.baseline=DIR"
+        )
     runs = {run.folder: run for run in read_runs(dict.fromkeys(named), "compare.runs")}
     if baselines:
         elsewhere = read_runs([folder for folder in baselines if folder not in runs], "compare.baseline")
@@ -61,11 +66,6 @@ def make_plan(config: DictConfig) -> ComparePlan:
     else:
         first, others = _by_policy(
             config.compare.baseline or "none", list(runs.values()), bool(config.compare.baseline)
-        )
-    if not others or len(named) + len(baselines) < 2:
-        raise MitigateError(
-            f"compare.runs={[str(folder) for folder in named]} is a single run, and a comparison takes two or more; "
-            "name more run folders, or the one to compare with by compare.baseline=DIR"
         )
     groups = arms(list({run.folder: run for run in (*first, *others)}.values()))
     (base_arms, left_out), (other_arms, more_left_out) = among(groups, first), among(groups, others)
@@ -98,7 +98,7 @@ def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[lis
     """The runs of a policy, and the others."""
     mine = [run for run in runs if run.policy == name]
     others = [run for run in runs if run.policy != name]
-    if mine and (others or len(runs) < 2):
+    if mine and others:
         return mine, others
     policies = ", ".join(dict.fromkeys(run.policy for run in runs))
     given = f"compare.baseline={name}" if asked else f"no compare.baseline is given, so that it is the policy {name}"
