@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 
 from mitigate import files
@@ -100,6 +101,9 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def _bytes(figure: Figure, **options: Any) -> bytes:
+    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # settled: each further drawing would move the axes a little
     buffer = BytesIO()
     figure.savefig(buffer, **options)
     return buffer.getvalue()
