@@ -25,7 +25,7 @@ types: install
 	$(BIN)/mypy
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 format: install
 	$(BIN)/ruff format .

@@ -28,7 +28,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_only_mitigate_lands_in_site_packages(installed: Path) -> None:
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"mitigate"}
-    for part in ("_models/comet.py", "_conf/config.yaml", "data/sample/train.txt", "report/page.html.jinja"):
+    for part in (
+        "_models/comet.py",
+        "_conf/config.yaml",
+        "data/sample/train.txt",
+        "report/page.html.jinja",
+        "recipes/regard_card.md.jinja",
+    ):
         assert (installed / "mitigate" / part).is_file()
 
 
