@@ -174,7 +174,7 @@ def test_every_resource_needs_a_file(run, name: str) -> None:
         (
             "cat\tIsA\tx\n",
             [],
-            "nothing in triples (1 rows) is about any of the 329 targets; measure.match=contains finds",
+            "nothing in mine.tsv (1 rows) is about any of the 329 targets; measure.match=contains finds",
         ),
         ("nurse\tIsA\tx\n", ["recipe.targets=data"], "recipe.targets=data needs a resource that is read whole"),
         ("nurse\tIsA\tx\n", ["measure.texts=some"], "unknown measure.texts 'some'; allowed: targets, all"),

@@ -85,8 +85,9 @@ class AuditPlan:
 
     @property
     def title(self) -> str:
-        """What the resource is called."""
-        return self.config.data.get("title") or self.config.data.name
+        """What the resource is called; a file of one's own by its name."""
+        data = self.config.data
+        return data.get("title") or (Path(data.path).name if data.get("path") else data.name)
 
     @property
     def paper(self) -> str | None:
