@@ -13,12 +13,14 @@ import gzip
 import json
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import accumulate
@@ -40,15 +42,16 @@ FACTS = (
 PIECE = 10_000  # rows drawn at once
 EVERY = 0.25  # seconds between two looks at the memory
 GIB = 2**30
+COLUMNS = ("rows", "scored", "MiB", "seconds", "of processor", "rows/s", "peak, GiB", "GiB at each tenth of the run")
 
 
 @dataclass
 class Measured:
     """What one audit took."""
 
-    seconds: float
+    seconds: float = 0.0
+    processor: float = 0.0  # seconds of all cores
     memory: list[int] = field(default_factory=list)  # bytes, from look to look
-    said: str = ""
 
     @property
     def peak(self) -> float:
@@ -72,25 +75,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        table = [
-            "| rows | scored | file, MiB | seconds | rows/s | peak, GiB | GiB at each tenth of the run |",
-            "|---" * 7 + "|",
-        ]
+        table = [row(COLUMNS), "|---" * len(COLUMNS) + "|"]
         for millions in arguments.millions:
-            path = assertions(folder, round(millions * 1e6), packed=not arguments.plain)
+            rows = round(millions * 1e6)
+            path = assertions(folder, rows, packed=not arguments.plain)
             for texts in arguments.texts:
                 taken = audit(path, folder / f"{path.stem}-{texts}", texts)
-                rows = round(millions * 1e6)
-                cells = (
-                    f"{rows:,}",
-                    {"targets": "what is about a target", "all": "every English row"}[texts],
-                    f"{path.stat().st_size / 2**20:,.0f}",
-                    f"{taken.seconds:.0f}",
-                    f"{rows / taken.seconds:,.0f}",
-                    f"{taken.peak:.2f}",
-                    taken.curve,
-                )
-                table.append("| " + " | ".join(cells) + " |")
+                table.append(row(cells(rows, path, texts, taken)))
                 print(table[-1], flush=True)
         where = f"Measured on {machine()}, by `python benchmarks/scale.py {' '.join(sys.argv[1:])}`".rstrip()
         said = [f"## Audits of any size\n\n{where}: {described(path)}.", "\n".join(table)]
@@ -98,6 +89,24 @@ def main() -> None:
             said.append(killed(path, folder / "killed", arguments.texts[-1]))
         write_section("scale", "\n\n".join(said))
         print("\n\n".join(said))
+
+
+def cells(rows: int, path: Path, texts: str, taken: Measured) -> tuple[str, ...]:
+    """A line of the table, as COLUMNS names it."""
+    return (
+        f"{rows:,}",
+        {"targets": "what is about a target", "all": "every English row"}[texts],
+        f"{path.stat().st_size / 2**20:,.0f}",
+        f"{taken.seconds:.0f}",
+        f"{taken.processor:.0f}",
+        f"{rows / taken.seconds:,.0f}",
+        f"{taken.peak:.2f}",
+        taken.curve,
+    )
+
+
+def row(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
 
 
 def assertions(folder: Path, rows: int, packed: bool) -> Path:
@@ -168,6 +177,7 @@ def described(path: Path) -> str:
 
 def audit(path: Path, folder: Path, texts: str) -> Measured:
     """One audit from nothing."""
+    shutil.rmtree(folder, ignore_errors=True)
     return watched(start(path, folder, texts))
 
 
@@ -183,7 +193,7 @@ def start(path: Path, folder: Path, texts: str) -> subprocess.Popen:
 
 def watched(process: subprocess.Popen, most: float = float("inf")) -> Measured:
     """The process until its end, or until it is ended after so many seconds."""
-    taken, started = Measured(0.0), time.perf_counter()
+    taken, started, before = Measured(), time.perf_counter(), processor_seconds()
     while process.poll() is None:
         taken.memory.append(resident(process.pid))
         time.sleep(EVERY)
@@ -191,9 +201,16 @@ def watched(process: subprocess.Popen, most: float = float("inf")) -> Measured:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
     taken.seconds = time.perf_counter() - started
+    taken.processor = processor_seconds() - before
     if process.returncode not in (0, -signal.SIGKILL):
         raise SystemExit(f"the audit ended with status {process.returncode}; see said.txt")
     return taken
+
+
+def processor_seconds() -> float:
+    """Of all processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def resident(pid: int) -> int:
@@ -207,6 +224,7 @@ def resident(pid: int) -> int:
 
 def killed(path: Path, folder: Path, texts: str) -> str:
     """What it took to go on after signal 9, and whether the figures are the same."""
+    shutil.rmtree(folder, ignore_errors=True)
     whole = audit(path, folder / "whole", texts)
     ended = watched(start(path, folder / "ended", texts), whole.seconds / 2)
     again = watched(start(path, folder / "ended", texts))
