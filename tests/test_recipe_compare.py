@@ -184,6 +184,8 @@ def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> Non
     said = next(record.glob("run-*.wandb")).read_bytes()
     assert b"made_up-none_at_all" in said  # the group that the runs themselves are in
     assert b"compare" in said
+    settings = OmegaConf.load(two_models.folder / "config.yaml")
+    assert (settings.data.name, settings.data.attribution, settings.policy.name) == ("made_up", "nobody", "both")
 
 
 def test_a_complete_comparison_is_read_and_says_the_same(two_models: Compared, models: list[Path]) -> None:

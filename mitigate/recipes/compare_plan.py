@@ -147,6 +147,8 @@ def about(plan: ComparePlan) -> dict[str, Any]:
         "policy": {"name": shorten(", ".join(pair.name for pair in plan.contrasts), MOST_OF_A_TAG, placeholder=" ...")},
         "data": {
             "name": _shared_name([config.data.name for config in configs]),
+            "licence": _shared_name([config.data.licence for config in configs]),
+            "attribution": _shared_name([config.data.attribution for config in configs]),
             "own_texts": any(config.data.own_texts for config in configs),
             "demonstration": plan.demonstration,
         },
