@@ -83,7 +83,9 @@ def main() -> None:
                 taken = audit(path, folder / f"{path.stem}-{texts}", texts)
                 table.append(row(cells(rows, path, texts, taken)))
                 print(table[-1], flush=True)
-        where = f"Measured on {machine()}, by `python benchmarks/scale.py {' '.join(sys.argv[1:])}`".rstrip()
+        sizes = " ".join(f"{number:g}" for number in arguments.millions)
+        command = f"python benchmarks/scale.py --millions {sizes}{' --kill' * arguments.kill}"
+        where = f"Measured on {machine()}, {os.cpu_count()} cores, by `{command}`"
         said = [f"## Audits of any size\n\n{where}: {described(path)}.", "\n".join(table)]
         if arguments.kill:
             said.append(killed(path, folder / "killed", arguments.texts[-1]))

@@ -42,7 +42,7 @@ def written(tmp_path: Path) -> Callable[[str, str | bytes], str]:
 def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
     """All rows, and what is said of the rest."""
     chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
-    notices = resource.notices(sum((chunk.met for chunk in chunks), Met()))
+    notices = resource.told(sum((chunk.met for chunk in chunks), Met()))
     return pl.concat([chunk.rows for chunk in chunks]), notices
 
 
@@ -269,7 +269,8 @@ def test_sentences_are_lines_or_a_column(written) -> None:
 
 
 def test_recipes_that_need_triples_in_memory_get_them(written) -> None:
-    path = written("some.csv", "head,relation,tail\nnurse,IsA,x\n")
-    assert any_triples.load(path).triples.height == 1
+    loaded = any_triples.load(written("some.csv", "head,relation,tail\nnurse,IsA,x\nnurse,foo,x\n"))
+    assert loaded.notices == ["1 triples left out, whose relation has no phrase: foo 1"]
+    assert loaded.triples.height == 1
     with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):
-        _ = sentences.load(written("mine.txt", "Nurses care.\n")).triples
+        _ = sentences.load(written("mine.txt", "Nurses care.\n")).notices

@@ -17,7 +17,6 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import SHOWN, OnBadLine, tell
-from mitigate.triples import TRIPLES
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that tell whether a file is what it is taken for
@@ -81,18 +80,27 @@ class Streamed:
         for number, block in enumerate(self.blocks()):
             yield number, block.share, None if finished(number) else self.parse(block)
 
-    def notices(self, met: Met) -> list[str]:
+    def told(self, met: Met) -> list[str]:
         """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
         return describe(met, self.on_bad_line)
 
-    @cached_property
+    @property
     def triples(self) -> pl.DataFrame:
-        """All triples in memory, for recipes that need them so. Raises MitigateError for sentences."""
+        """All triples in memory, as other recipes than audits take them. Raises MitigateError for sentences."""
+        return self._whole[0]
+
+    @property
+    def notices(self) -> list[str]:
+        """What was met on the way to all triples."""
+        return self._whole[1]
+
+    @cached_property
+    def _whole(self) -> tuple[pl.DataFrame, list[str]]:
         if self.kind != "triples":
             raise MitigateError(f"{self.path} has sentences, which recipe=audit is for; this recipe needs triples")
         chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
-        describe(sum((chunk.met for chunk in chunks), Met()), self.on_bad_line)
-        return pl.concat([chunk.rows for chunk in chunks]) if chunks else pl.DataFrame(schema=TRIPLES)
+        notices = self.told(sum((chunk.met for chunk in chunks), Met()))
+        return pl.concat([chunk.rows for chunk in chunks]), notices
 
 
 def given(path: str | None, data: str) -> Path:

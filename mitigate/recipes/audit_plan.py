@@ -38,7 +38,7 @@ class Held:
 
     rows: pl.DataFrame  # triples, or statements with their target
     kind: Kind
-    told: list[str] = field(default_factory=list)  # by its loader
+    notices: list[str] = field(default_factory=list)  # of its loader
 
     @property
     def size(self) -> str:
@@ -56,9 +56,9 @@ class Held:
             share = min(1.0, (number + 1) * CHUNK / self.rows.height)
             yield number, share, None if finished(number) else Chunk(rows, Met())
 
-    def notices(self, _: Met) -> list[str]:
-        """As Streamed.notices."""
-        return self.told
+    def told(self, _: Met) -> list[str]:
+        """As Streamed.told."""
+        return self.notices
 
 
 @dataclass(frozen=True)

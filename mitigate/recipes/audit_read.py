@@ -91,7 +91,7 @@ def as_met(parts: PartFolder | list[pl.DataFrame]) -> Met:
 
 def check(plan: AuditPlan, counts: Met) -> None:
     """Raises MitigateError for bad lines, unless they are to be left out, and where there is nothing to measure."""
-    left_out = "; ".join(plan.resource.notices(counts))
+    left_out = "; ".join(plan.resource.told(counts))
     if not counts["counted", "about a target"]:
         raise MitigateError(
             f"nothing in {plan.title} ({counts['counted', 'rows']:,} rows) is about any of the {plan.targets.height:,} "

@@ -50,7 +50,7 @@ def report(
             stages=[Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
             facts=_facts(job, plan),
             notices=[
-                *plan.resource.notices(as_met([rows.table()])),
+                *plan.resource.told(as_met([rows.table()])),
                 *audit_measures.notices(plan, tallied.table()),
                 *_chosen(said, height),
             ],
