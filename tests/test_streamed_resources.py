@@ -177,6 +177,15 @@ def test_atomic_with_a_line_of_names_or_without(written, header: str) -> None:
     ]
 
 
+def test_a_table_of_another_width_is_something_else(written) -> None:
+    with pytest.raises(MitigateError, match="expected head, relation, tail, separated by a tab; its first line has 5"):
+        atomic.load(written("some.csv", MIXED))
+    with pytest.raises(
+        MitigateError, match="expected relation, head, tail, separated by a tab; its first line has 1 col"
+    ):
+        assertions.load(written("some.csv", "IsA,a,b\n"))
+
+
 COLUMNS = {"head": "Subject", "relation": "pred", "tail": "object"}
 
 

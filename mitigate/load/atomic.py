@@ -19,7 +19,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     a file that cannot be read or holds something else."""
     check(on_bad_line)
     place = given(path, "atomic")
-    table = open_table(place, {"head": 1, "relation": 2, "tail": 3}, separator="\t")
+    table = open_table(place, {"head": 1, "relation": 2, "tail": 3}, separator="\t", widths=(3,))
 
     def parse(block: Block) -> Chunk:
         met = Met()

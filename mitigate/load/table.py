@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -35,11 +35,13 @@ class Slice(NamedTuple):
     share: float
 
 
-def open_table(path: Path, columns: Columns, separator: str | None = None) -> Table:
+def open_table(
+    path: Path, columns: Columns, separator: str | None = None, widths: Container[int] | None = None
+) -> Table:
     """The columns of a file, known by its ending.
 
-    separator: of a text file whose ending does not tell it. Raises MitigateError for another ending, and for columns
-    that the file does not have."""
+    separator: of a text file whose ending does not tell it. widths: how many columns it may have. Raises MitigateError
+    for another ending, and for columns that the file does not have."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     if ending == ".parquet":
         return _parquet(path, columns)
@@ -49,7 +51,7 @@ def open_table(path: Path, columns: Columns, separator: str | None = None) -> Ta
     if separator is None:
         allowed = ", ".join((*SEPARATORS, *JSON_LINES, ".parquet"))
         raise MitigateError(f"{path}: the ending {ending!r} says no format; allowed: {allowed}, and .gz behind")
-    return _delimited(path, columns, separator)
+    return _delimited(path, columns, separator, widths)
 
 
 def open_lines(path: Path, column: str) -> Table:
@@ -61,11 +63,16 @@ def open_lines(path: Path, column: str) -> Table:
     return Table(lambda: text_blocks(path), frame)
 
 
-def _delimited(path: Path, columns: Columns, separator: str) -> Table:
+def _delimited(path: Path, columns: Columns, separator: str, widths: Container[int] | None) -> Table:
     quoted = separator == ","
     first = next(text_blocks(path)).content.partition(b"\n")[0].removesuffix(b"\r").decode("utf-8", errors="replace")
     names = next(csv.reader([first]), []) if quoted else first.split(separator)
     found = "a comma" if quoted else "a tab"
+    if widths is not None and len(names) not in widths:
+        raise MitigateError(
+            f"{path}: expected {', '.join(columns)}, separated by {found}; its first line has {len(names)} columns: "
+            f"{names[0][:60]}"
+        )
     places, headed = _places(path, columns, [name.strip().lower() for name in names], found)
 
     def frame(block: Block, met: Met) -> pl.DataFrame:
