@@ -39,6 +39,7 @@ def main(folders: list[Path]) -> None:
 def taken(browser: Browser, address: str, look: dict) -> Image.Image:
     """What the window shows of a page."""
     window = browser.new_page(**look)
+    window.set_default_timeout(120_000)  # a busy machine takes its time
     window.goto(address)
     picture = Image.open(io.BytesIO(window.screenshot()))
     window.close()
