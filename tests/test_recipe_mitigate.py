@@ -70,7 +70,7 @@ def test_metrics(finished: Path) -> None:
         neutral = statements.group_by("target").agg(percent=100 * pl.col(column).is_in([0, 2]).mean())
         assert metrics[key] == pytest.approx(neutral["percent"].mean())
         assert metrics[f"{key}_low"] <= metrics[key] <= metrics[f"{key}_high"]
-    for name in ("perplexity", "bits_per_char", "bleu2"):
+    for name in ("perplexity", "bits_per_char", "bleu2", "first_valid"):
         assert {f"quality/{name}/{part}" for part in ("all", "neutral", "polar", "target")} <= set(metrics)
     assert metrics["filter/kept"] + metrics["filter/dropped"] == 5838
     assert metrics["filter/weight"] == metrics["filter/kept"]
@@ -123,7 +123,7 @@ def test_a_rehearsal_says_what_is_there_and_writes_nothing(
 ) -> None:
     assert here(monkeypatch, "dry_run=true", f"paths.outputs={finished.parent}", *SMALL) == 0
     said = capsys.readouterr().out
-    assert said.count("kept from before") == 8
+    assert said.count("kept from before") == 9
     assert here(monkeypatch, "dry_run=true", f"paths.outputs={tmp_path / 'new'}", *SMALL) == 0
     said = capsys.readouterr().out
     assert said.count("to be run") == 8

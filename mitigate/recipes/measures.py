@@ -123,6 +123,9 @@ def _quality(likelihood: pl.DataFrame) -> dict[str, Any]:
         metrics[f"quality/perplexity/{name}"] = perplexity(part)
         metrics[f"quality/bits_per_char/{name}"] = bits_per_char(part)
         metrics[f"quality/bleu2/{name}"] = _bleu2(part)
+        if "generated_valid" in part.columns:
+            firsts = part.unique(["head", "relation"], maintain_order=True)
+            metrics[f"quality/first_valid/{name}"] = quality.valid_share(firsts["generated_valid"])
         metrics[f"quality/triples/{name}"] = part.height
     return metrics
 

@@ -208,8 +208,9 @@ def rerank(job: Job, plan: Plan, probed: Result) -> Result:
 
 
 def judge(job: Job, plan: Plan, generator: Result, labelled: Result) -> Result:
-    """How likely the generator finds the held-out valid triples, and what it would have said in their tail's place."""
-    phrases = plan.start.asked
+    """How likely the generator finds the held-out valid triples, what it would have said in their tail's place, and
+    whether that is judged valid."""
+    phrases, scorer = plan.start.asked, plan.plausibility
 
     def compute(_: str) -> pl.DataFrame:
         held_out = labelled.table().filter("valid", split="test")
@@ -217,10 +218,18 @@ def judge(job: Job, plan: Plan, generator: Result, labelled: Result) -> Result:
         model = _generator(job, plan).to(device)
         scored = judging.likelihood(model, held_out, phrases)
         said = judging.completions(model, held_out, phrases)
+        if scorer:
+            judged = plausibility_scoring.with_plausibility(said.rename({"generated": "tail"}), scorer, plan.cache)
+            said = said.with_columns(generated_valid=judged["judged_valid"])
         return scored.join(said, on=["head", "relation"], how="left", maintain_order="left")
 
-    code = (judging, plan.start.code, *SEARCH, *NETWORK)
-    return job.stage("likelihood", compute, needs=[generator.digest, labelled.digest, str(phrases)], code=code)
+    return job.stage(
+        "likelihood",
+        compute,
+        needs=[generator.digest, labelled.digest, str(phrases)],
+        settings=scorer and scorer.fingerprint,
+        code=(judging, plan.start.code, plausibility_scoring, *SEARCH, *NETWORK),
+    )
 
 
 def _generator(job: Job, plan: Plan) -> Generator:

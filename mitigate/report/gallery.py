@@ -159,8 +159,8 @@ def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | Non
     """How many triples of a filtered corpus are about each target, and how many of them were kept."""
     if rows is None or not targets:
         return
-    about = rows.filter(ledger.OF_RESOURCE).drop_nulls("target").group_by("target")
-    about = about.agg(statements=pl.len(), kept=ledger.KEPT.sum())
+    of_resource = rows.filter(ledger.OF_RESOURCE).drop_nulls("target")
+    about = of_resource.group_by("target").agg(statements=pl.len(), kept=ledger.KEPT.sum())
     asked = next(iter(targets.values())).select("target", "category")
     frame = asked.join(about, on="target", how="left").with_columns(pl.col("statements", "kept").fill_null(0))
     if not frame["statements"].sum():

@@ -74,6 +74,14 @@ QUALITY = (
         2,
         "How many words and word pairs of the generated tails the held-out tails share.",
     ),
+    Measure(
+        "first_valid",
+        "first tails judged valid",
+        "up",
+        1,
+        "Of what the generator says first for the held-out triples' heads and relations, the percentage that a network "
+        "trained on ConceptNet judges to be valid.",
+    ),
 )
 
 VALID = Measure(
