@@ -126,7 +126,7 @@ def test_a_rehearsal_says_what_is_there_and_writes_nothing(
     assert said.count("kept from before") == 9
     assert here(monkeypatch, "dry_run=true", f"paths.outputs={tmp_path / 'new'}", *SMALL) == 0
     said = capsys.readouterr().out
-    assert said.count("to be run") == 8
+    assert said.count("to be run") == 9
     assert not (tmp_path / "new").exists()
 
 
