@@ -116,6 +116,19 @@ def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stop
     assert again.count("kept from before") == 3
 
 
+def metrics_told(said: str) -> dict:
+    """Those of the run whose folder is named in what was printed."""
+    (folder,) = (line.split()[-1] for line in said.splitlines() if "run folder" in line)
+    return json.loads((Path(folder) / "metrics.json").read_text())
+
+
+def test_one_wording_alone_is_measured_when_asked_for(audit) -> None:
+    settings = ["data=sample", "score.regard=null", "recipe.targets=[doctor,nurse]"]
+    both, neutral = (metrics_told(audit(*settings, *more)[1]) for more in ([], ["measure.template=neutral"]))
+    assert {key for key in both if key not in neutral} >= {"NSM", "NSV", "sentiment/O-"}
+    assert {key: both[key] for key in neutral} == neutral
+
+
 def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
     heads = {}
     for match in ("exact", "contains"):
@@ -138,6 +151,8 @@ def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
             ["measure.empty_targets=none"],
             "unknown measure.empty_targets 'none'; allowed: exclude, zero",
         ),
+        ("nurse\tcares\n", ["measure.template=plain"], "unknown measure.template 'plain'; allowed: paper, neutral"),
+        ("nurse\tcares\n", ["measure.template=neutral"], "measure.template=neutral wants triples"),
         ("nurse\tcares\n", ["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
     ],
 )

@@ -1,6 +1,6 @@
 """What an audit knows and has checked before it labels anything."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,8 +91,9 @@ class AuditPlan:
 
     @property
     def paper(self) -> str | None:
-        """The resource whose figures the paper gives, if they are over these targets."""
-        return None if self.config.recipe.targets is not None else self.config.data.get("paper")
+        """The resource whose figures the paper gives, if they are over these targets and of its wording."""
+        ours = self.config.recipe.targets is not None or self.config.measure.template == "neutral"
+        return None if ours else self.config.data.get("paper")
 
 
 def make_plan(config: DictConfig) -> AuditPlan:
@@ -107,7 +108,7 @@ def make_plan(config: DictConfig) -> AuditPlan:
         )
     given = config.data.get("label_column")
     scorers = [] if given else build_scorers(config.score)
-    templates = TEMPLATES if resource.kind == "triples" else TEMPLATES[:1]
+    templates = _templates(config.measure.template, resource.kind)
     return AuditPlan(
         config=config,
         resource=resource,
@@ -144,7 +145,22 @@ def _with_targets(loaded: Any, wanted: Any, splits: str) -> tuple[Held | Streame
     return Held(rows, "triples", [*loaded.notices, *notices]), choose_targets("all" if wanted is None else wanted, rows)
 
 
-def _labellings(given: str | None, scorers: list[Scorer], templates: tuple[str, ...]) -> list[Labelling]:
+def _templates(asked: str | None, kind: Kind) -> Sequence[str]:
+    """The wordings to measure with: the one asked for, or all there are."""
+    there = TEMPLATES if kind == "triples" else TEMPLATES[:1]
+    if asked is None:
+        return there
+    if asked not in TEMPLATES:
+        raise one_of("measure.template", asked, TEMPLATES)
+    if asked not in there:
+        raise MitigateError(
+            f"measure.template={asked} wants triples: of a plain statement nobody knows which words are a relation's; "
+            "say measure.template=paper, or give the triples (data=triples)"
+        )
+    return (asked,)
+
+
+def _labellings(given: str | None, scorers: list[Scorer], templates: Sequence[str]) -> list[Labelling]:
     if given:
         return [Labelling(given.lower(), given.lower(), "paper")]
     return [
