@@ -197,7 +197,8 @@ def watched(process: subprocess.Popen, most: float = float("inf")) -> Measured:
     """The process until its end, or until it is ended after so many seconds."""
     taken, started, before = Measured(), time.perf_counter(), processor_seconds()
     while process.poll() is None:
-        taken.memory.append(resident(process.pid))
+        if held := resident(process.pid):  # nothing once it has ended, and is not yet known to have
+            taken.memory.append(held)
         time.sleep(EVERY)
         if time.perf_counter() - started > most:
             os.kill(process.pid, signal.SIGKILL)
