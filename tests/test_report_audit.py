@@ -5,7 +5,7 @@ import pytest
 from page_examples import example_audit
 from report_example import UNTRUSTED
 
-from mitigate.report.audit import Audit, by_relation, other_ends, render, sentences
+from mitigate.report.audit import Audit, other_ends, render, sentences
 from mitigate.report.audit_tables import console, measures, rows
 
 
