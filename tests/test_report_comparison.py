@@ -6,7 +6,7 @@ from comparison_example import UNTRUSTED, example_comparison
 
 from mitigate.report.before_after import only_in
 from mitigate.report.comparison import line, render, sentences
-from mitigate.report.pareto import HARMS, QUALITIES, alt, means
+from mitigate.report.pareto import HARMS, QUALITIES, alt, mark, means
 from mitigate.report.verdicts import listed, p_value, said_together, verdict
 
 
@@ -94,3 +94,8 @@ def test_what_only_one_model_says_the_strongest_first() -> None:
     other = frame.head(1)
     assert only_in(frame, other, "she", "regard").rows() == [("she strong", -1), ("she mild", -1), ("she plain", 0)]
     assert only_in(other, frame, "she", "regard").is_empty()
+
+
+def test_no_two_policies_have_the_same_mark() -> None:
+    marks = [mark(place) for place in range(24)]
+    assert len(set(marks)) == 24

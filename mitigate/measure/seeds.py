@@ -3,7 +3,8 @@
 A hierarchical bootstrap draws seeds, then targets, and so holds both the luck of training and the choice of
 words. Its quantiles are far too narrow for a handful of seeds (two seeds can only be drawn three ways), so
 only its standard error is used, the part of the seeds widened by n / (n - 1), with Student's t and
-Satterthwaite's degrees of freedom: with two seeds each, little can be claimed, and that is right."""
+Satterthwaite's degrees of freedom, at most those of the seeds: with two seeds each, little can be claimed, and that
+is right."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +65,10 @@ def difference(first: np.ndarray, second: np.ndarray, figure: Figure, bootstrap:
     squared_error = np.var(_draw_seeds(second_drawn, bootstrap.seed + 2) - _draw_seeds(first_drawn, bootstrap.seed + 1))
     of_seeds = [arm.var(ddof=1) / len(arm) for arm in by_seed]
     of_targets = np.var(second_drawn.mean(axis=1) - first_drawn.mean(axis=1))
-    degrees = _satterthwaite([*of_seeds, of_targets], [len(by_seed[0]), len(by_seed[1]), num_clusters])
+    sizes = [len(arm) for arm in by_seed]
+    # A variance of two or three seeds may be small by luck; Satterthwaite would then promise certainty in the tail,
+    # which is where a corrected p-value is read.
+    degrees = min(_satterthwaite([*of_seeds, of_targets], [*sizes, num_clusters]), sum(sizes) - 2)
 
     error, gain = math.sqrt(squared_error), value - baseline
     width = stats.t.ppf((1 + bootstrap.level) / 2, degrees) * error

@@ -15,6 +15,7 @@ from mitigate.report import gallery, tables
 from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES
 from mitigate.report.proxies import proxies
+from mitigate.report.verdicts import p_value
 from mitigate.store import Result
 
 MOST_MOVED = 5  # up, and as many down
@@ -56,7 +57,8 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
         }
         for name, frame in frames.items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
-            tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
+            caption = f"{name} ({job.folder.name})"
+            tables.save_latex(_with_p_as_shown(frame), job.folder / "tables" / f"{name}.tex", caption)
         _record(job, plan, pairs, frames)
         return {"notices": list(about.notices)}
 
@@ -136,6 +138,12 @@ def _with_words(pairs: list[page.Pair]) -> pl.DataFrame:
         )
         for pair in pairs
     )
+
+
+def _with_p_as_shown(frame: pl.DataFrame) -> pl.DataFrame:
+    """Two decimals would make 0.05 of 0.049."""
+    shown = [name for name in ("p", "p_holm") if name in frame.columns]
+    return frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]]) for name in shown)
 
 
 def _facts(plan: ComparePlan, pairs: list[page.Pair]) -> dict[str, Any]:

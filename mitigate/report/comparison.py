@@ -148,7 +148,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
     for place, scorer in enumerate(pairs[0].headlines):
         rows = {f"“{pair.name}”": (pair, pair.headlines[scorer]) for pair in pairs}
         said = said_together({name: pair.verdict(row) for name, (pair, row) in rows.items()})
-        numbers = "".join(_numbers(row) for _, row in rows.values()) if len(rows) == 1 else ""
+        numbers = "".join(_numbers(pair, row) for pair, row in rows.values()) if len(rows) == 1 else ""
         yield f"By {scorer}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
     for pair in pairs:
         row = pair.quality_row(SPOKEN_OF)
@@ -156,21 +156,24 @@ def sentences(comparison: Comparison) -> Iterator[str]:
             yield _cost(pair, row)
 
 
-def _numbers(row: Mapping[str, Any]) -> str:
-    return f" ({row['value']:.1f} % of the statements about a target are neutral, {row['baseline']:.1f} % without)"
+def _numbers(pair: Pair, row: Mapping[str, Any]) -> str:
+    return (
+        f" ({row['value']:.1f}\u00a0% of the statements about a target are neutral, {row['baseline']:.1f}\u00a0% with "
+        f"“{pair.against}”)"
+    )
 
 
 def _cost(pair: Pair, row: Mapping[str, Any]) -> str:
-    times = f"{row['change']:.2f} times that of “{pair.against}”"
+    of = "" if pair.several_seeds else "the model of "  # one seed is a model, not yet a policy
+    times = f"{row['change']:.2f} times that of {of}“{pair.against}”"
+    perplexity = f"The perplexity of {of}“{pair.name}” on neutral test triples is"
     if row["low"] is None:
-        return f"The perplexity of “{pair.name}” on neutral test triples is {times}; no interval could be estimated."
+        return f"{perplexity} {times}; no interval could be estimated."
     interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
     if row["low"] <= 1 <= row["high"]:
-        return (
-            f"The perplexity of “{pair.name}” on neutral test triples is not shown to differ from that of "
-            f"“{pair.against}” ({row['change']:.2f} times, {interval})."
-        )
-    return f"The perplexity of “{pair.name}” on neutral test triples is {times} ({interval}): {_side(row['change'])}."
+        found = f"({row['change']:.2f} times, {interval})"
+        return f"{perplexity} not shown to differ from that of {of}“{pair.against}” {found}."
+    return f"{perplexity} {times} ({interval}): {_side(row['change'])}."
 
 
 def _side(ratio: float) -> str:

@@ -85,6 +85,12 @@ def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
     )
 
 
+def mark(place: int) -> tuple[str, str]:
+    """The colour and the shape of a policy; once all are used, colours get other shapes."""
+    colour, _ = MARKS[place % len(MARKS)]
+    return colour, MARKS[(place + place // len(MARKS)) % len(MARKS)][1]
+
+
 @styled
 def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
     """The plot; better is up, and to the side that the axis says."""
@@ -95,7 +101,7 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
     if front.height > 1:
         axes.plot(front["x"], front["y"], color=INK, lw=0.8, ls=(0, (4, 3)), zorder=1)
     for place, row in enumerate(table.iter_rows(named=True)):
-        colour, marker = MARKS[place % len(MARKS)]
+        colour, marker = mark(place)
         mine = models.filter(policy=row["policy"])
         if mine.height > 1:
             axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
