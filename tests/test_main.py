@@ -15,7 +15,10 @@ def test_help_is_quick_and_names_the_choices() -> None:
     started = time.monotonic()
     found = apart("--help")
     assert found.returncode == 0
-    assert "policy: balance, both, both_neutral, both_people, both_targets, downweight, none, regard, rerank" in found.stdout
+    assert (
+        "policy: balance, both, both_neutral, both_people, both_targets, downweight, none, regard, rerank"
+        in found.stdout
+    )
     assert time.monotonic() - started < 60  # a hang; how fast it is, benchmarks tell
 
 
