@@ -49,15 +49,21 @@ def test_policies_are_compared_with_none_as_the_sweep_was_set(asked) -> None:
     settings = asked(("none", 1), ("both", 1))
     assert settings["recipe"] == "compare"
     assert [Path(run) for run in map(str, settings["compare.runs"])] == [asked.place / "0", asked.place / "1"]
-    assert "compare.baseline" not in settings
+    assert str(settings["compare.baseline"]) == "none"
     assert str(settings["paths.outputs"]) == str(asked.place)
     assert (settings["measure.resamples"], settings["tracking.entity"]) == (300, None)
     assert settings["tracking.statements"] is False
 
 
-@pytest.mark.parametrize("runs", [[("both", 1), ("both", 2)], [("none", 1), ("none", 2)], [("both", 1), ("regard", 1)]])
-def test_without_none_or_another_the_first_run_is_the_baseline(asked, runs) -> None:
-    assert str(asked(*runs)["compare.baseline"]) == str(asked.place / "0")
+@pytest.mark.parametrize("policy", ["both", "none"])
+def test_of_a_single_policy_the_first_run_is_the_baseline(asked, policy: str) -> None:
+    assert str(asked((policy, 1), (policy, 2))["compare.baseline"]) == str(asked.place / "0")
+
+
+def test_without_none_the_first_policy_is_the_baseline_with_all_its_seeds(asked) -> None:
+    settings = asked(("sentiment", 1), ("sentiment", 2), ("both", 1), ("both", 2))
+    assert str(settings["compare.baseline"]) == "sentiment"
+    assert len(settings["compare.runs"]) == 4
 
 
 def test_a_sweep_of_neither_policy_nor_seed_is_not_compared(asked) -> None:

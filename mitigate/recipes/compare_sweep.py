@@ -39,11 +39,12 @@ def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> None:
 
 
 def _what(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
-    """All runs, against the policy none; where there is none, or nothing else, against the first run."""
-    policies = {metrics["policy"] for metrics in runs.values()}
+    """All runs: policies against none or else the first of them, with all its seeds; seeds of a single policy against
+    the first run."""
+    policies = list(dict.fromkeys(metrics["policy"] for metrics in runs.values()))
     folders = [folder.resolve() for folder in runs]
-    against = [] if "none" in policies and len(policies) > 1 else [f"compare.baseline={_quoted(folders[0])}"]
-    return ["recipe=compare", f"compare.runs=[{','.join(map(_quoted, folders))}]", *against]
+    first = folders[0] if len(policies) == 1 else "none" if "none" in policies else policies[0]
+    return ["recipe=compare", f"compare.runs=[{','.join(map(_quoted, folders))}]", f"compare.baseline={_quoted(first)}"]
 
 
 def _how(config: DictConfig) -> Sequence[str]:
