@@ -52,6 +52,12 @@ def test_p_of_three_equal_gains_is_two_of_eight_signs():
     assert p.item() == pytest.approx(2 / 8, abs=0.005)
 
 
+def test_few_resamples_do_not_bound_p_from_below():
+    """Or, among many figures, nothing could ever be claimed."""
+    rows = between_runs(table([50.0] * 40), table([60.0] * 40), "regard", {}, Bootstrap(resamples=100))
+    assert rows["p"][0] < 0.0001
+
+
 def test_p_is_one_where_nothing_differs_and_small_where_all_gain():
     assert sign_flip_test(np.zeros((30, 1)), np.arange(30)).item() == 1
     assert sign_flip_test(np.ones((30, 1)), np.arange(30), permutations=9999).item() == 1 / 10_000
