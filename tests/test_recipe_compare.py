@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -18,14 +19,15 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.compare_plan import ComparePlan, make_plan
+from mitigate.recipes.compare_quality import quality_differences
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:")
 
 
-def plan(runs: list[Path], baseline: object = None) -> ComparePlan:
+def plan(runs: object, baseline: object = None) -> ComparePlan:
     """What would be compared."""
     measure = {"resamples": 100, "confidence": 0.95}
-    compare = {"runs": [str(run) for run in runs], "baseline": baseline}
+    compare = {"runs": [str(run) for run in runs] if isinstance(runs, list) else runs, "baseline": baseline}
     return make_plan(DictConfig(OmegaConf.create({"compare": compare, "measure": measure, "seed": 1})))
 
 
@@ -95,9 +97,10 @@ def test_a_copy_of_a_run_is_no_second_seed(tmp_path: Path) -> None:
         "copy has the settings and the seed of mitigate-both-1-, and the same numbers: it is left out."
     )
     with_itself = plan([copy], str(both))
-    assert "both, seed 1 and both, seed 1 have identical numbers: it is the same run, or a copy of it." in (
-        with_itself.notices
-    )
+    assert (
+        "both, seed 1 and both, seed 1 have identical numbers: it is the same run, a copy of it, or a policy that "
+        "changed nothing."
+    ) in with_itself.notices
 
 
 @pytest.mark.parametrize("scene", ["itself", "another seed", "two seeds each"])
@@ -265,7 +268,9 @@ def test_only_what_can_be_compared_is(tmp_path: Path) -> None:
     (unfinished / "manifest.json").unlink()
     audit = Path(shutil.copytree(both, tmp_path / "audit"))
     (audit / "config.yaml").write_text("recipe: {name: audit}")
-    with pytest.raises(MitigateError, match="empty is no run folder; .*unfinished is not finished.*; .*recipe=audit"):
+    with pytest.raises(
+        MitigateError, match="empty is no run folder: it has.*; .*unfinished is not finished.*; .*recipe=audit"
+    ):
         plan([none, tmp_path / "empty", unfinished, audit])
     with pytest.raises(MitigateError, match="and a comparison takes two runs or more"):
         plan([none])
@@ -277,3 +282,52 @@ def test_only_what_can_be_compared_is(tmp_path: Path) -> None:
         plan([none, make_run(tmp_path, "none", 2)])
     with pytest.raises(MitigateError, match=r"have no target in common.*the same probe\.targets"):
         plan([none, other])
+
+
+def test_a_single_folder_needs_no_brackets(tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both")
+    assert sides(plan(str(both), str(none))) == [("both", "none", 1, 1)]
+    with pytest.raises(MitigateError, match=r"compare\.runs=\[\], and a comparison takes two runs or more; name more"):
+        plan(None, [str(none), str(both)])
+
+
+@pytest.mark.parametrize("config", ["a: [", "- a\n- b", "5", "a: ${"])
+def test_a_broken_file_of_settings_is_told(config: str, tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both")
+    (both / "config.yaml").write_text(config)
+    with pytest.raises(
+        MitigateError, match=r"compare\.runs: .*both-1- is no run folder: its config.yaml cannot be read"
+    ):
+        plan([none, both])
+
+
+def test_what_is_no_run_folder_any_more_is_told(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, policy) for policy in ("none", "both", "regard")]
+    (runs[1] / "config.yaml").write_text("name: another program's")
+    (runs[2] / "likelihood.parquet").unlink()
+    faults = "manifest.json is no folder; .*both.* names no recipe; .*regard.* lacks likelihood.parquet: the command"
+    with pytest.raises(MitigateError, match=faults):
+        plan([runs[0] / "manifest.json", *runs[1:]])
+
+
+def test_a_policy_that_changed_nothing_is_not_called_a_copy_alone(tmp_path: Path) -> None:
+    none = make_run(tmp_path, "none")
+    idle = Path(shutil.copytree(none, tmp_path / "idle"))
+    config = OmegaConf.load(idle / "config.yaml")
+    config.policy.name = "sentiment"
+    OmegaConf.save(config, idle / "config.yaml")
+    assert any(notice.endswith("or a policy that changed nothing.") for notice in plan([none, idle]).notices)
+
+
+def test_perplexity_of_several_seeds_is_a_geometric_mean_without_intervals_too(tmp_path: Path) -> None:
+    """Nothing is paired here: the runs were tested on other triples."""
+    none = [make_run(tmp_path, "none", seed, nll=nll) for seed, nll in ((1, 2.0), (2, 4.0))]
+    both = [make_run(tmp_path, "both", seed, nll=6.0) for seed in (1, 2)]
+    for run in both:
+        pl.read_parquet(run / "likelihood.parquet").head(50).write_parquet(run / "likelihood.parquet")
+    found = quality_differences(plan([*none, *both])).row(
+        by_predicate=pl.col("figure").str.contains("neutral"), named=True
+    )
+    assert found["low"] is None
+    assert found["baseline"] == pytest.approx(math.exp(1.5))
+    assert found["change"] == pytest.approx(math.exp(3) / math.exp(1.5))

@@ -33,7 +33,10 @@ def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: S
 def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:
     for pair in pairs:
         if pair.is_same:
-            yield f"{pair.name} and {pair.against} have identical numbers: it is the same run, or a copy of it."
+            yield (
+                f"{pair.name} and {pair.against} have identical numbers: it is the same run, a copy of it, or a policy "
+                "that changed nothing."
+            )
         elif {run.digest for run in pair.before} & {run.digest for run in pair.after}:
             yield f"Some runs of {pair.name} have the very numbers of runs of {pair.against}: copies are no draws."
 

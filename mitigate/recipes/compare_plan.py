@@ -50,12 +50,12 @@ class ComparePlan:
 
 def make_plan(config: DictConfig) -> ComparePlan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    named = [Path(folder).resolve() for folder in plain(config.compare.runs)]
+    named = _folders(plain(config.compare.runs))
     baselines = _baseline_folders(plain(config.compare.baseline))
-    if len(named) + len(baselines) < 2:
+    if not named or len(named) + len(baselines) < 2:
         raise MitigateError(
             f"compare.runs={[str(folder) for folder in named]}, and a comparison takes two runs or more; name more run "
-            "folders, or the one to compare with by compare.baseline=DIR"
+            "folders by compare.runs=[DIR,DIR,...], or the one to compare with by compare.baseline=DIR"
         )
     runs = {run.folder: run for run in read_runs(dict.fromkeys(named), "compare.runs")}
     if baselines:
@@ -87,11 +87,16 @@ def make_plan(config: DictConfig) -> ComparePlan:
     )
 
 
+def _folders(named: str | Sequence[str] | None) -> list[Path]:
+    """The folders that a setting names: a single one needs no brackets."""
+    return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
+
+
 def _baseline_folders(baseline: str | Sequence[str] | None) -> list[Path]:
     """The folders that compare.baseline names; none when it names a policy, or nothing."""
-    if baseline is None or (isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir()):
+    if isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir():
         return []
-    return [Path(folder).resolve() for folder in ([baseline] if isinstance(baseline, str) else baseline)]
+    return _folders(baseline)
 
 
 def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[list[FinishedRun], list[FinishedRun]]:

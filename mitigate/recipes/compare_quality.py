@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import fmean, geometric_mean
 from typing import Any
 
 import numpy as np
@@ -128,17 +129,17 @@ def _valid_shares(plan: ComparePlan, runs: Sequence[FinishedRun], condition: pl.
 
 
 def _without_intervals(contrast: Contrast) -> Iterator[dict[str, Any]]:
-    """What the runs' metrics hold besides, means over seeds."""
+    """What the runs' metrics hold besides; means over seeds, of perplexity geometric as where there are intervals."""
     for key in contrast.before[0].metrics:
         is_quality = key.startswith("quality/") and not key.endswith(("_low", "_high")) and "/relation/" not in key
         if not (is_quality and not key.startswith("quality/triples/")) and key not in OF_THE_PROBE:
             continue
         if any(run.metrics.get(key) is None for run in (*contrast.before, *contrast.after)):
             continue
-        first, second = (
-            float(np.mean([run.metrics[key] for run in side])) for side in (contrast.before, contrast.after)
-        )
-        if key.startswith("quality/perplexity/"):
+        is_perplexity = key.startswith("quality/perplexity/")
+        mean = geometric_mean if is_perplexity else fmean
+        first, second = (mean([run.metrics[key] for run in side]) for side in (contrast.before, contrast.after))
+        if is_perplexity:
             yield _row(key, None, RATIO, first, second, second / first)
         else:
             yield _row(key, None, DIFFERENCE, first, second, second - first)

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import science
@@ -51,13 +53,18 @@ class FinishedRun:
     @cached_property
     def statements(self) -> pl.DataFrame:
         """What the model said of each target, labelled; with `judged_valid` where somebody judged."""
-        judged = "quality/valid/all" in self.metrics
-        return pl.read_parquet(self.folder / ("validity.parquet" if judged else "statements.parquet"))
+        return pl.read_parquet(self.tables[0])
 
     @cached_property
     def likelihood(self) -> pl.DataFrame:
         """What the model thinks of each valid test triple, and what it would have said."""
-        return pl.read_parquet(self.folder / "likelihood.parquet")
+        return pl.read_parquet(self.tables[1])
+
+    @property
+    def tables(self) -> tuple[Path, Path]:
+        """The files of statements and of likelihood."""
+        judged = "quality/valid/all" in self.metrics
+        return self.folder / ("validity.parquet" if judged else "statements.parquet"), self.folder / FOUND[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,28 +91,40 @@ class Contrast:
 
     @property
     def is_same(self) -> bool:
+        """Whether all numbers are: of one run, of a copy, or of a policy that changed nothing."""
         return {run.digest for run in self.before} == {run.digest for run in self.after}
 
 
 def read_runs(folders: Iterable[Path], setting: str) -> list[FinishedRun]:
     """The finished runs in these folders. Raises MitigateError that names all that are something else."""
-    runs: list[FinishedRun] = []
-    faults: list[str] = []
-    for folder in folders:
-        config = folder / "config.yaml"
-        metrics, manifest = (read_json(folder / name) for name in ("metrics.json", "manifest.json"))
-        recipe = OmegaConf.load(config).recipe.name if config.is_file() else None
-        if recipe is None:
-            faults.append(f"{folder} is no run folder")
-        elif recipe != "mitigate":
-            faults.append(f"{folder} is a run of recipe={recipe}")
-        elif metrics is None or manifest is None:
-            faults.append(f"{folder} is not finished: the command that began it goes on from there")
-        else:
-            runs.append(FinishedRun(folder, DictConfig(OmegaConf.load(config)), metrics, manifest))
-    if faults:
+    found = [_read(folder) for folder in folders]
+    if faults := [fault for fault in found if isinstance(fault, str)]:
         raise MitigateError(f"{setting}: {'; '.join(faults)}. Name folders that finished runs of recipe=mitigate left.")
-    return runs
+    return [run for run in found if isinstance(run, FinishedRun)]
+
+
+def _read(folder: Path) -> FinishedRun | str:
+    """The run, or what is wrong with the folder."""
+    if not folder.is_dir():
+        return f"{folder} is no folder"
+    try:
+        config = OmegaConf.load(folder / "config.yaml")
+        recipe = OmegaConf.select(config, "recipe.name")
+    except FileNotFoundError:
+        return f"{folder} is no run folder: it has no config.yaml"
+    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException):
+        return f"{folder} is no run folder: its config.yaml cannot be read"
+    if recipe is None:
+        return f"{folder} is no run folder: its config.yaml names no recipe"
+    if recipe != "mitigate":
+        return f"{folder} is a run of recipe={recipe}"
+    metrics, manifest = (read_json(folder / name) for name in ("metrics.json", "manifest.json"))
+    if metrics is None or manifest is None:
+        return f"{folder} is not finished: the command that began it goes on from there"
+    run = FinishedRun(folder, DictConfig(config), metrics, manifest)
+    if gone := [table.name for table in run.tables if not table.is_file()]:
+        return f"{folder} lacks {' and '.join(gone)}: the command that made it makes them again"
+    return run
 
 
 def arms(runs: Sequence[FinishedRun]) -> list[Arm]:
