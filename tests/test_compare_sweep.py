@@ -21,7 +21,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     place = tmp_path / "it's, a [place]=here"
     config = {
         "paths": {"outputs": str(place), "cache": "cache"},
-        "measure": {"resamples": 300, "confidence": 0.95},
+        "measure": {"resamples": 300},
         "tracking": {"mode": "none", "project": "mitigate", "entity": None, "statements": False},
     }
 

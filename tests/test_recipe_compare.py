@@ -26,7 +26,7 @@ CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:")
 
 def plan(runs: object, baseline: object = None) -> ComparePlan:
     """What would be compared."""
-    measure = {"resamples": 100, "confidence": 0.95}
+    measure = {"resamples": 100}
     compare = {"runs": [str(run) for run in runs] if isinstance(runs, list) else runs, "baseline": baseline}
     return make_plan(DictConfig(OmegaConf.create({"compare": compare, "measure": measure, "seed": 1})))
 

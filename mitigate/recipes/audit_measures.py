@@ -19,7 +19,7 @@ def measure(plan: AuditPlan, tallied: pl.DataFrame, met: Met) -> dict[str, Any]:
     """Harms under every wording, with intervals; the same without intervals with the other convention for targets that
     have no statements, as "empty_zero/..." or "empty_exclude/..."; what is said of all texts; and counts."""
     settings = plan.config.measure
-    intervals = Bootstrap(settings.confidence, settings.resamples, plan.config.seed)
+    intervals = Bootstrap(resamples=settings.resamples, seed=plan.config.seed)
     metrics: dict[str, Any] = {
         "seed": plan.config.seed,
         "data": plan.config.data.name,

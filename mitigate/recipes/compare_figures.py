@@ -20,7 +20,7 @@ CODE = (bootstrap, comparison, harms, seeds, uncertainty)
 def intervals(plan: ComparePlan) -> Bootstrap:
     """How intervals are made here, whatever the runs had."""
     settings = plan.config.measure
-    return Bootstrap(settings.confidence, settings.resamples, plan.config.seed)
+    return Bootstrap(resamples=settings.resamples, seed=plan.config.seed)
 
 
 def harm_differences(plan: ComparePlan) -> pl.DataFrame:

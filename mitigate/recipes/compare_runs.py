@@ -18,7 +18,7 @@ from mitigate.recipes.job import science
 from mitigate.store import digest_of, read_json
 
 FOUND = ("statements.parquet", "likelihood.parquet")  # what figures are made of
-NOT_THE_MODEL = {"recipe.name", "measure.resamples", "measure.confidence"}
+NOT_THE_MODEL = {"recipe.name", "measure.resamples"}
 """Settings that, like the seed, do not set one group of runs apart from another."""
 
 

@@ -13,7 +13,7 @@ from mitigate.recipes.job import say
 
 MOST_RUNS = 24  # beyond, as in a search for settings, nobody reads a page with a section for each
 LIKE_THE_SWEEP = (
-    *("paths.outputs", "paths.cache", "measure.resamples", "measure.confidence"),
+    *("paths.outputs", "paths.cache", "measure.resamples"),
     *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
 )
 

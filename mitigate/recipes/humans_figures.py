@@ -84,7 +84,7 @@ def differences(judged: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstr
                     "difference": float(gains.mean()),
                     "low": interval.low.item(),
                     "high": interval.high.item(),
-                    "p": float(sign_flip_test(gains, numbers, bootstrap.resamples, bootstrap.seed).item()),
+                    "p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item()),
                 }
             )
     adjusted = holm([row["p"] for row in rows])

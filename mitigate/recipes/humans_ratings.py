@@ -104,7 +104,7 @@ def beside(files: Mapping[str, Sequence[Path]]) -> Judgements:
 def pipeline(job: Job, judgements: Judgements, source: str, scorers: list[Scorer]) -> dict[str, Any]:
     """The stages in their order; returns the figures."""
     measure, sources = job.config.measure, judgements.sources
-    intervals = Bootstrap(measure.confidence, measure.resamples, job.config.seed)
+    intervals = Bootstrap(resamples=measure.resamples, seed=job.config.seed)
     judged = job.stage("judged", lambda _: judgements.judged(), needs=[source])
     labels = label(job, judged, scorers)
     code = (humans_figures, agreement_measures, bootstrap, comparison)

@@ -22,7 +22,7 @@ def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likeliho
     """All metrics: harms with intervals under both templates, quality on four subsets of the held-out valid
     triples, what the filter kept, and counts."""
     settings = plan.config.measure
-    intervals = Bootstrap(settings.confidence, settings.resamples, plan.config.seed)
+    intervals = Bootstrap(resamples=settings.resamples, seed=plan.config.seed)
     metrics: dict[str, Any] = {
         "seed": plan.config.seed,
         "policy": plan.policy.name,
