@@ -119,12 +119,12 @@ def test_nothing_is_claimed_where_nothing_was_done(scene: str, tmp_path: Path) -
         assert claim not in found.said
     (contrast,) = found.facts["contrasts"]
     assert {row["verdict"] for row in contrast["harms"].values()} == {
-        "itself": {"the same run"},
+        "itself": {"the same numbers"},
         "another seed": {"no difference shown"},
         "two seeds each": {"no effect shown"},
     }[scene]
     told = {
-        "itself": "“none, seed 1” is the same run",
+        "itself": "“none, seed 1” has the same numbers",
         "another seed": "the model of “none, seed 2” is not shown to differ",
         "two seeds each": "“none” is not shown to change anything",
     }

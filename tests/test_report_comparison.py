@@ -24,7 +24,7 @@ from mitigate.report.verdicts import listed, p_value, said_together, verdict
 )
 def test_only_several_seeds_speak_of_a_policy(difference, p, better, several, words) -> None:
     assert verdict(difference, p, better, several) == words
-    assert verdict(difference, p, better, several, is_same=True) == "the same run"
+    assert verdict(difference, p, better, several, is_same=True) == "the same numbers"
 
 
 def test_policies_with_one_verdict_are_named_together() -> None:

@@ -4,7 +4,7 @@ differ, and of what is not shown that it is not shown."""
 from collections.abc import Mapping, Sequence
 
 ALPHA = 0.05
-SAME, UNKNOWN = "the same run", "cannot be told"
+SAME, UNKNOWN = "the same numbers", "cannot be told"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"
 
@@ -15,7 +15,7 @@ SENTENCES = {  # verdict -> of one, of several
     BETTER: ("the model of {} differs, for the better", "the models of {} differ, for the better"),
     WORSE: ("the model of {} differs, for the worse", "the models of {} differ, for the worse"),
     ALIKE: ("the model of {} is not shown to differ", "the models of {} are not shown to differ"),
-    SAME: ("{} is the same run", "{} are the same runs"),
+    SAME: ("{} has the same numbers", "{} have the same numbers"),
     UNKNOWN: ("of {} nothing can be told", "of {} nothing can be told"),
 }
 
