@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from command import here
 from joblib.externals.loky import get_reusable_executor
+from omegaconf import OmegaConf
 
-from mitigate.recipes import job
+from mitigate.errors import MitigateError
+from mitigate.recipes import job, notes
 from mitigate.store import Run
 
 
@@ -96,3 +98,16 @@ def test_a_complete_job_that_wandb_hands_out_is_recorded_all_the_same(
     assert "nothing is left to do" not in said
     assert said.count("kept from before") == 2
     assert len(finished(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("sweep_id", [None, ""])
+def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(
+    sweep_id: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "another").mkdir()
+    monkeypatch.setenv(notes.SWEEP, sweep_id or "")
+    if sweep_id is None:
+        monkeypatch.delenv(notes.SWEEP)
+    with pytest.raises(MitigateError, match="no MITIGATE_SWEEP in its environment"):
+        notes.forget(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
+    assert (tmp_path / "another").is_dir()

@@ -12,13 +12,16 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.store import as_json, read_json
+
+SWEEP = "MITIGATE_SWEEP"  # the environment variable
 
 
 def begin() -> None:
     """Give the sweep an id, in the environment, which its jobs' processes inherit."""
-    os.environ["MITIGATE_SWEEP"] = uuid.uuid4().hex
+    os.environ[SWEEP] = uuid.uuid4().hex
 
 
 def leave(facts: Mapping[str, Any]) -> None:
@@ -51,4 +54,11 @@ def forget(config: DictConfig) -> None:
 
 
 def _folder(place: str) -> Path:
-    return Path(place) / os.environ.get("MITIGATE_SWEEP", "")
+    """This sweep's own. Raises MitigateError without its id: `place` itself is all sweeps', and not to be deleted."""
+    sweep = os.environ.get(SWEEP)
+    if not sweep:
+        raise MitigateError(
+            f"a job of a sweep finds no {SWEEP} in its environment; have the launcher hand on the environment of the "
+            "command that started the sweep"
+        )
+    return Path(place) / sweep
