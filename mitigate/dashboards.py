@@ -2,6 +2,7 @@
 knows wandb_workspaces."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mitigate.errors import MitigateError
@@ -11,19 +12,20 @@ if TYPE_CHECKING:
 
 HARMS = ("neutral_template/NRM", "neutral_template/NSM", "NRM", "NSM", "NRV", "NSV")
 QUALITY = ("quality/perplexity/all", "quality/perplexity/neutral", "quality/bleu2/all")
-COLUMNS = ("config:policy.name", "config:seed", *(f"summary:{key}" for key in (*HARMS[:4], *QUALITY[:1])))
+COLUMNS = ("config:policy.value.name", "config:seed.value", *(f"summary:{key}" for key in (*HARMS[:4], *QUALITY[:1])))
 
 
-def workspace(entity: str, project: str, group: str, baseline: str | None) -> "Workspace":
+def check_installed() -> None:
+    """Raises MitigateError where wandb-workspaces is not."""
+    if find_spec("wandb_workspaces") is None:
+        raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'")
+
+
+def workspace(entity: str, project: str, group: str, baseline: str) -> "Workspace":
     """The view of the main job's runs of one group, as an object that has not been saved: a bar for each policy, mean
-    over seeds, for each harm; each run's quality against its harm; a table of all. `baseline` is a run's id.
-
-    Raises MitigateError where wandb-workspaces is not installed."""
-    try:
-        from wandb_workspaces import expr, workspaces
-        from wandb_workspaces.reports.v2 import BarPlot, Config, ScatterPlot, SummaryMetric
-    except ImportError as error:
-        raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'") from error
+    over seeds, for each harm; each run's quality against its harm; a table of all. `baseline` is a run's id."""
+    from wandb_workspaces import expr, workspaces
+    from wandb_workspaces.reports.v2 import BarPlot, Config, ScatterPlot, SummaryMetric
 
     def bars(key: str) -> BarPlot:
         policy = Config("policy.name")

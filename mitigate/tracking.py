@@ -3,7 +3,8 @@ prompt; or nowhere, by a stand-in with the same methods. The only module that kn
 
 import netrc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
@@ -150,6 +151,17 @@ def resolve(mode: str) -> str:
 def is_handed_out() -> bool:
     """Whether `wandb agent` started this process, and waits for a record of it."""
     return "WANDB_SWEEP_ID" in os.environ
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """W&B is asked for something inside. Raises MitigateError where it cannot be reached, or refuses."""
+    import wandb
+
+    try:
+        yield
+    except (wandb.errors.Error, OSError) as error:  # those of a connection are OSErrors
+        raise MitigateError(f"W&B did not do what was asked ({type(error).__name__}: {error})") from error
 
 
 def default_entity() -> str:

@@ -36,3 +36,15 @@ def test_it_shows_the_runs_of_one_group_and_knows_the_baseline(spec: dict) -> No
     assert shown == {("group", "sample-comet_minilm"), ("jobType", "mitigate")}
     assert runs["pinnedRunIds"] == [runs["baselineRunId"]]
     assert "summary:neutral_template/NRM" in runs["runFeed"]["columnPinned"]
+
+
+def test_columns_are_addressed_as_settings_are_elsewhere(spec: dict) -> None:
+    """The library writes `.value` behind a setting's first name itself, but takes columns as they are."""
+    from wandb_workspaces.reports.v2 import Config, ParallelCoordinatesPlot, ParallelCoordinatesPlotColumn
+
+    settings = ("policy.name", "seed")
+    plot = ParallelCoordinatesPlot(columns=[ParallelCoordinatesPlotColumn(Config(name)) for name in settings])
+    addresses = {column.accessor for column in plot._to_model().config.columns}
+    assert addresses == {"config:policy.value.name", "config:seed.value"}
+    (runs,) = spec["section"]["runSets"]
+    assert addresses <= set(runs["runFeed"]["columnPinned"])

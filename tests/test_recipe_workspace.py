@@ -4,12 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
+import wandb
 from command import here
 from compared_runs import make_run
 
 from mitigate import dashboards
 from mitigate.recipes import workspace
 from mitigate.recipes.job import record_id
+
+ONLINE = ("tracking=none", "tracking.entity=me", "measure.resamples=200")
 
 
 @pytest.fixture
@@ -40,20 +43,51 @@ def test_without_a_key_the_runs_like_the_latest_are_on_one_page_here(
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
+@pytest.mark.parametrize("chosen", [None, 0, 1])
 def test_with_a_key_they_are_a_view_in_wandb_too(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    chosen: int | None, outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With the comparison's baseline pinned: the run of `none`, or the one that is chosen."""
     pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
     saved = []
     monkeypatch.setattr(workspace.compare, "run", lambda config: None)
     monkeypatch.setattr(workspace, "resolve", lambda mode: "online")
     monkeypatch.setattr(dashboards, "save", lambda view: saved.append(view) or "https://wandb.ai/me/mitigate?nw=1")
-    told = (f"paths.outputs={outputs}", "tracking=none", "tracking.entity=me")
-    assert here(monkeypatch, "recipe=workspace", *told) == 0
+    baseline = [] if chosen is None else [f"compare.baseline={two(outputs)[chosen]}"]
+    assert here(monkeypatch, "recipe=workspace", f"paths.outputs={outputs}", *ONLINE, *baseline) == 0
     assert "view in W&B https://wandb.ai/me/mitigate?nw=1" in capsys.readouterr().out
     (view,) = saved
     assert (view.entity, view.project, view.name) == ("me", "mitigate", "baseline and filtered, made_up-none_at_all")
-    assert view.runset_settings.baseline_run == record_id(two(outputs)[0])
+    assert view.runset_settings.baseline_run == record_id(two(outputs)[chosen or 0])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
+def test_where_wandb_does_not_answer_the_page_here_is_kept(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
+
+    def save(view: object) -> str:
+        raise wandb.errors.CommError("no route to host")
+
+    monkeypatch.setattr(workspace, "resolve", lambda mode: "online")
+    monkeypatch.setattr(dashboards, "save", save)
+    assert here(monkeypatch, "recipe=workspace", f"paths.outputs={outputs}", *ONLINE) == 2
+    said, faults = capsys.readouterr()
+    assert faults.endswith("\nmitigate: W&B did not do what was asked (CommError: no route to host)\n")
+    assert "Traceback" not in faults
+    (page,) = outputs.glob("compare-*/comparison.html")
+    assert f"comparison  {page}" in said
+
+
+def test_what_is_not_installed_is_said_before_anything_is_compared(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(workspace, "resolve", lambda mode: "online")
+    monkeypatch.setattr(dashboards, "find_spec", lambda name: None)
+    assert here(monkeypatch, "recipe=workspace", f"paths.outputs={outputs}", *ONLINE) == 2
+    assert "needs wandb-workspaces: pip install -e '.[workspace]'" in capsys.readouterr().err
+    assert not list(outputs.glob("compare-*"))
 
 
 def test_where_nothing_is_finished_that_is_said(

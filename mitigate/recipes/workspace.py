@@ -9,25 +9,32 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import dashboards
 from mitigate.errors import MitigateError
 from mitigate.recipes import compare
+from mitigate.recipes.compare_plan import make_plan
 from mitigate.recipes.compare_runs import FinishedRun, read_runs
 from mitigate.recipes.job import group_of, plain, record_id, say
-from mitigate.tracking import default_entity, resolve
+from mitigate.tracking import asking, default_entity, resolve
 
 
 def run(config: DictConfig) -> None:
     """Compare the runs of compare.runs or, if it names none, those under paths.outputs that are like the latest."""
     named = [Path(folder) for folder in plain(config.compare.runs)]
     runs = read_runs(named, "compare.runs") if named else latest(Path(config.paths.outputs))
-    compare.run(DictConfig(OmegaConf.merge(config, {"compare": {"runs": [str(run.folder) for run in runs]}})))
+    config = DictConfig(OmegaConf.merge(config, {"compare": {"runs": [str(run.folder) for run in runs]}}))
+    online = resolve(config.tracking.mode) == "online"
+    if online:
+        dashboards.check_installed()
+    compare.run(config)
     if config.dry_run:
         return
-    if resolve(config.tracking.mode) != "online":
+    if not online:
         say("  no view is saved in W&B: there is no key, or tracking.mode says otherwise")
         return
-    entity = config.tracking.entity or default_entity()
-    baseline = next((record_id(run.folder) for run in runs if run.policy == "none"), None)
-    view = dashboards.workspace(entity, config.tracking.project, group_of(runs[0].config), baseline)
-    say(f"  view in W&B {dashboards.save(view)}")
+    baseline = record_id(make_plan(config).contrasts[0].before[0].folder)
+    with asking():
+        entity = config.tracking.entity or default_entity()
+        view = dashboards.workspace(entity, config.tracking.project, group_of(runs[0].config), baseline)
+        address = dashboards.save(view)
+    say(f"  view in W&B {address}")
 
 
 def latest(outputs: Path) -> Sequence[FinishedRun]:
