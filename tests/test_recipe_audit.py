@@ -19,6 +19,7 @@ from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.store import LabelStore
 from mitigate.targets import choose_targets
+from mitigate.tracking import NoTracking
 from mitigate.verbalise import verbalise
 
 STATEMENTS = (
@@ -74,6 +75,19 @@ def test_a_file_of_statements(audit, tmp_path: Path) -> None:
     assert "content warning" in page
     assert "the lawyer is a thief" in page
     assert "keyword" in page
+
+
+def test_a_complete_audit_that_wandb_hands_out_is_recorded_whole(audit, tmp_path: Path, monkeypatch) -> None:
+    recorded: list[object] = []
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["statements"]))
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height)))
+    mine = ("data=statements", written(tmp_path, STATEMENTS), "tracking.statements=true")
+    audit(*mine)
+    assert recorded == [4, ("statements", 4)]
+    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
+    _, said, _, _ = audit(*mine)
+    assert said.count("kept from before") == 4
+    assert recorded == 2 * [4, ("statements", 4)]
 
 
 def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, tmp_path: Path) -> None:

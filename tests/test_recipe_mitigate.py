@@ -1,6 +1,7 @@
 """The main job on the sample corpus, shrunk to seconds."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,25 @@ def test_the_same_command_finds_it_complete(
     assert here(monkeypatch, "policy=both", f"paths.outputs={finished.parent}", *SMALL) == 0
     assert "complete: nothing is left to do" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
+
+
+def test_a_complete_job_that_wandb_hands_out_is_recorded_whole(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also when it is handed out again, and has the same id."""
+    folder = tmp_path / finished.name
+    shutil.copytree(finished, folder, ignore=shutil.ignore_patterns("wandb"))
+    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
+    for _ in range(2):
+        assert here(monkeypatch, "policy=both", f"paths.outputs={tmp_path}", *SMALL) == 0
+        said = capsys.readouterr().out
+        assert said.count("kept from before") == 9
+        assert "(settings, metrics, plots, statements and the ledger, the generator)" in said
+        record = inspect(folder)
+        assert record["summary"]["NSM"] == pytest.approx(metrics_of(finished)["NSM"])
+        assert record["summary"]["statements"]["nrows"] == 90
+        assert any(key.startswith("plots/") for key in record["summary"])
+        shutil.rmtree(folder / "wandb")
 
 
 def test_a_rehearsal_says_what_is_there_and_writes_nothing(

@@ -38,7 +38,8 @@ def run(config: DictConfig) -> float | None:
     by = plan.config.data.get("label_column") or plan.config.score.regard or plan.config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     stages = [stage for stage in STAGES if stage != "variants" or plan.paper]
-    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan))
+    told = audit_reporting.uploads(config)
+    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=told)
     return metrics.get(config.optimized_metric) if metrics else None
 
 

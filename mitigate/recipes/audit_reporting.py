@@ -1,8 +1,10 @@
 """What a finished audit leaves for people: metrics.json, the page, plots and tables, and the record in W&B."""
 
+from functools import cache
 from typing import Any
 
 import polars as pl
+from omegaconf import DictConfig
 
 from mitigate import report as room
 from mitigate.files import write
@@ -28,8 +30,12 @@ def report(
     explained = [] if plan.paper is None else notes(plan.paper)
     wordings = [(labels.scorer, labels.template) for labels in plan.labellings]
 
+    @cache
+    def choice() -> tuple[pl.DataFrame, int]:
+        return audit_statements.choice(job, plan.config.seed)
+
     def compute(_: str) -> dict[str, Any]:
-        said, height = audit_statements.choice(job, plan.config.seed)
+        said, height = choice()
         columns = [labels.column for labels in plan.labellings]
         every = audit_statements.about_targets(job)
         about = page.Audit(
@@ -61,7 +67,6 @@ def report(
         for name, frame in _tables(about).items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
-        _record(job, plan, metrics, said)
         return {"notices": list(about.notices)}
 
     needs = [rows.digest, tallied.digest, *([] if variants is None else [variants.digest])]
@@ -74,6 +79,7 @@ def report(
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
     if not job.run.dry:
+        _record(job, plan, metrics, choice()[0])  # also what is kept from before, if W&B hands out the job
         say("\n" + audit_tables.console(metrics, wordings))
         if beside is not None:
             say("\n" + audit_tables.console_beside(beside))
@@ -132,12 +138,22 @@ def _facts(job: Job, plan: AuditPlan) -> dict[str, Any]:
     )
 
 
+def uploads(config: DictConfig) -> list[str]:
+    """What _record gives to W&B besides metrics, in words."""
+    return ["plots", "statements" if _with_texts(config) else "no texts"]
+
+
 def _record(job: Job, plan: AuditPlan, metrics: dict[str, Any], said: pl.DataFrame) -> None:
-    """Summary and pictures; and an even choice of statements, of a user's own only when that is wished."""
-    tracking, settings = job.tracking, plan.config.tracking
+    """Summary and pictures; and an even choice of statements."""
+    tracking = job.tracking
     tracking.summarise(metrics)
-    if settings.statements or not plan.config.data.own_texts:
+    if _with_texts(plan.config):
         columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
         tracking.table("statements", said.select(columns).gather_every(-(-said.height // RECORDED_STATEMENTS)))
     for picture in sorted((job.folder / "plots").glob("*.png")):
         tracking.image(f"plots/{picture.stem}", picture, picture.stem)
+
+
+def _with_texts(config: DictConfig) -> bool:
+    """Texts of a user's own go to W&B only when that is wished."""
+    return bool(config.tracking.statements or not config.data.own_texts)

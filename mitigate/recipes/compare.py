@@ -19,7 +19,8 @@ def run(config: DictConfig) -> None:
     shared = about(plan)
     config = DictConfig(OmegaConf.merge(config, {key: shared[key] for key in ("policy", "data", "model")}))
     name = f"{config.recipe.name}-{config.data.name}-{config.model.name}"
-    found = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan))
+    told = ["tables", "plots"]
+    found = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=told)
     if found:
         for line in found["lines"]:
             say(f"  {line}")

@@ -58,13 +58,20 @@ class Job:
 
 
 def perform(
-    config: DictConfig, name: str, inputs: str, stages: Sequence[str], pipeline: Callable[[Job], dict[str, Any]]
+    config: DictConfig,
+    name: str,
+    inputs: str,
+    stages: Sequence[str],
+    pipeline: Callable[[Job], dict[str, Any]],
+    *,
+    uploads: Sequence[str] = (),
 ) -> dict[str, Any] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
     run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process is at
-    the same run, this one waits, and then looks again."""
+    the same run, this one waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in
+    words."""
     folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), inputs]))[:8]}"
     say(f"  run folder  {folder}")
     rehearsal = Run(folder, dry=True)
@@ -88,11 +95,13 @@ def perform(
     except BusyError:
         say("  another process is at this very run; waiting until it has ended")
         wait_for(folder)
-        return perform(config, name, inputs, stages, pipeline)
-    return _perform(config, run, pipeline)
+        return perform(config, name, inputs, stages, pipeline, uploads=uploads)
+    return _perform(config, run, pipeline, uploads)
 
 
-def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
+def _perform(
+    config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, Any]], uploads: Sequence[str]
+) -> dict[str, Any]:
     """The pipeline, recorded; the record is finished as failed when the pipeline fails."""
     write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
     notes.leave({"folder": str(run.folder)})
@@ -108,7 +117,8 @@ def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, A
         tags=[f"policy:{config.policy.name}", f"seed:{config.seed}"],
         config=plain(config),
     )
-    say(f"  recorded    {tracking.place}" + ("" if config.tracking.mode == "none" else f" ({_recorded(config)})"))
+    what = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
+    say(f"  recorded    {tracking.place}{what}")
     failed = True
     try:
         metrics = pipeline(Job(config, run, tracking))
@@ -122,7 +132,7 @@ def _perform(config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, A
 
 def record_id(folder: Path) -> str:
     """The id under which a run is recorded: the same each time it goes on, another for a folder elsewhere."""
-    return folder.name[-8:] + digest_of(str(folder.absolute()))[:8]
+    return folder.name[-8:] + digest_of(str(folder.resolve()))[:8]
 
 
 def group_of(config: DictConfig) -> str:
@@ -182,13 +192,6 @@ def _say_stage(result: Result) -> None:
     took = "kept from before" if result.from_cache else f"{result.seconds:.1f} s"
     rows = pl.scan_parquet(result.path).select(pl.len()).collect().item() if result.path.suffix == ".parquet" else None
     say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
-
-
-def _recorded(config: DictConfig) -> str:
-    """What goes to W&B, in words."""
-    texts = config.tracking.statements or not config.data.own_texts
-    kept = ["settings", "metrics", "plots", "statements and the ledger" if texts else "no texts"]
-    return ", ".join(kept + ["the generator"] * config.tracking.model)
 
 
 def _facts(result: Result) -> dict[str, Any]:

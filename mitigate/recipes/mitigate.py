@@ -62,7 +62,8 @@ def run(config: DictConfig) -> float | None:
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
-    metrics = perform(config, name, plan.source, stages_of(plan), lambda job: pipeline(job, plan))
+    told = reporting.uploads(config)
+    metrics = perform(config, name, plan.source, stages_of(plan), lambda job: pipeline(job, plan), uploads=told)
     return metrics.get(config.optimized_metric) if metrics else None
 
 

@@ -78,7 +78,8 @@ def run(config: DictConfig) -> float | None:
     parts = texts.labelled["part"].value_counts(sort=True).iter_rows()
     say(f"regard: seed {config.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
     name = f"{config.recipe.name}-seed{config.seed}"
-    metrics = perform(config, name, texts.digest(), STAGES, lambda job: pipeline(job, texts))
+    told = ["both classifiers"]
+    metrics = perform(config, name, texts.digest(), STAGES, lambda job: pipeline(job, texts), uploads=told)
     return metrics["minilm/test/macro_f1"] if metrics else None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
+from omegaconf import DictConfig
 
 from mitigate import report as room
 from mitigate.recipes import measures
@@ -48,7 +49,6 @@ def report(
             tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
         if plan.config.train:
             card.write(job.folder / "model", _card(plan, job, metrics, rows, about.notices))
-        _record(job, plan, metrics, probed)
         return {"notices": list(about.notices)}
 
     result = job.stage(
@@ -60,6 +60,7 @@ def report(
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
+        _record(job, plan, metrics, statements.table())  # also what is kept from before, if W&B hands out the job
         say("\n" + tables.console({plan.policy.name: metrics}))
         for notice in result.facts()["notices"]:
             say(f"  note: {notice}")
@@ -109,17 +110,28 @@ def _card(plan: Plan, job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, n
     )
 
 
+def uploads(config: DictConfig) -> list[str]:
+    """What _record gives to W&B besides metrics, in words."""
+    texts = "statements and the ledger" if _with_texts(config) else "no texts"
+    return ["plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
+
+
 def _record(job: Job, plan: Plan, metrics: dict[str, Any], statements: pl.DataFrame) -> None:
     """Summary, statements, pictures, and artifacts with the licence of what they come from."""
-    tracking, settings, data = job.tracking, plan.config.tracking, plan.config.data
+    tracking, data = job.tracking, plan.config.data
     tracking.summarise(metrics)
-    if settings.statements or not data.own_texts:
+    if _with_texts(plan.config):
         step = -(-statements.height // RECORDED_STATEMENTS)  # evenly over the grid
         tracking.table("statements", statements.select(RECORDED_COLUMNS).gather_every(step))
     for picture in sorted((job.folder / "plots").glob("*.png")):
         tracking.image(f"plots/{picture.stem}", picture, picture.stem)
     origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
-    if settings.statements or not data.own_texts:
+    if _with_texts(plan.config):
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if settings.model and plan.config.train:
+    if plan.config.tracking.model and plan.config.train:
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", origin | {"metrics": metrics})
+
+
+def _with_texts(config: DictConfig) -> bool:
+    """Texts of a user's own go to W&B only when that is wished."""
+    return bool(config.tracking.statements or not config.data.own_texts)
