@@ -50,7 +50,7 @@ class ComparePlan:
 
 def make_plan(config: DictConfig) -> ComparePlan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    named = _folders(plain(config.compare.runs))
+    named = folders(plain(config.compare.runs))
     baselines = _baseline_folders(plain(config.compare.baseline))
     if not named or len(named) + len(baselines) < 2:
         raise MitigateError(
@@ -87,7 +87,7 @@ def make_plan(config: DictConfig) -> ComparePlan:
     )
 
 
-def _folders(named: str | Sequence[str] | None) -> list[Path]:
+def folders(named: str | Sequence[str] | None) -> list[Path]:
     """The folders that a setting names: a single one needs no brackets."""
     return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
 
@@ -96,7 +96,7 @@ def _baseline_folders(baseline: str | Sequence[str] | None) -> list[Path]:
     """The folders that compare.baseline names; none when it names a policy, or nothing."""
     if isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir():
         return []
-    return _folders(baseline)
+    return folders(baseline)
 
 
 def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[list[FinishedRun], list[FinishedRun]]:

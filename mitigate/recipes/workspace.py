@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import dashboards
 from mitigate.errors import MitigateError
 from mitigate.recipes import compare
-from mitigate.recipes.compare_plan import make_plan
+from mitigate.recipes.compare_plan import folders, make_plan
 from mitigate.recipes.compare_runs import FinishedRun, read_runs
 from mitigate.recipes.job import group_of, plain, record_id, say
 from mitigate.tracking import asking, default_entity, resolve
@@ -17,7 +17,7 @@ from mitigate.tracking import asking, default_entity, resolve
 
 def run(config: DictConfig) -> None:
     """Compare the runs of compare.runs or, if it names none, those under paths.outputs that are like the latest."""
-    named = [Path(folder) for folder in plain(config.compare.runs)]
+    named = folders(plain(config.compare.runs))
     runs = read_runs(named, "compare.runs") if named else latest(Path(config.paths.outputs))
     config = DictConfig(OmegaConf.merge(config, {"compare": {"runs": [str(run.folder) for run in runs]}}))
     online = resolve(config.tracking.mode) == "online"
