@@ -20,6 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError
 from mitigate.recipes.compare_plan import ComparePlan, make_plan
 from mitigate.recipes.compare_quality import quality_differences
+from mitigate.tracking import NoTracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:")
 
@@ -198,6 +199,20 @@ def test_a_complete_comparison_is_read_and_says_the_same(two_models: Compared, m
     assert two_models.page == again.page
 
 
+def test_a_complete_comparison_that_wandb_hands_out_is_recorded_whole(tmp_path: Path, monkeypatch) -> None:
+    recorded: list[object] = []
+    monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(list(metrics)[:1]))
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 0)))
+    mine = (named(make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)), "tracking=none")
+    compared(tmp_path / "out", *mine)
+    whole = [("harms", True), ("quality", True), ("moves", True), ("models", True)]
+    assert recorded == [["both/neutral_template/NRM"], *whole]
+    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
+    assert compared(tmp_path / "out", *mine).said.count("kept from before") == 5
+    assert recorded == 2 * [["both/neutral_template/NRM"], *whole]
+
+
 def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:
     none = [make_run(tmp_path, "none", seed, valid=0.8) for seed in (1, 2, 3)]
     both = [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in (1, 2, 3)]
@@ -257,7 +272,10 @@ def test_a_reader_is_told_of_other_versions_deaf_models_and_few_targets(tmp_path
         "The models cut text into tokens differently: compare bits per character, not perplexity."
         in plan([none, both]).notices
     )
-    assert any(notice.startswith("Few targets in gender, origin (under 20)") for notice in notices)
+    assert (
+        "Few targets in gender, origin (under 20): intervals of these categories are narrower than they should be, and "
+        "tests of their variances find differences that are not there too often."
+    ) in notices
 
 
 def test_only_what_can_be_compared_is(tmp_path: Path) -> None:

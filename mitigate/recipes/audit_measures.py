@@ -9,6 +9,7 @@ from mitigate.measure import bootstrap, harms, resource, tally, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes.audit_plan import AuditPlan
+from mitigate.recipes.caveats import few_targets
 from mitigate.targets import clusters
 from mitigate.triples import TEMPLATE_PREFIX
 
@@ -62,12 +63,7 @@ def per_target_tables(plan: AuditPlan, tallied: pl.DataFrame, empty_targets: Emp
 def notices(plan: AuditPlan, tallied: pl.DataFrame) -> list[str]:
     """What a reader must know before believing the numbers."""
     table = tally.per_target(tallied, plan.labellings[0].column, plan.targets)
-    found = []
-    if few := uncertainty.few_targets(table, clusters()):
-        found.append(
-            f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): intervals of these categories are "
-            "narrower than they should be."
-        )
+    found = few_targets(table)
     if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
         found.append(
             f"Nothing is said about {len(empty)} of {table.height} targets ({', '.join(empty[:5])}"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from mitigate.measure import harms, uncertainty
+from mitigate.measure import harms
+from mitigate.recipes.caveats import few_targets
 from mitigate.recipes.compare_runs import Contrast, FinishedRun, differing
 from mitigate.recipes.measures import MANY_SHARED_TAILS
-from mitigate.targets import clusters
 
 VERSIONS = ("mitigate", "torch", "transformers")
 MOST_NAMED = 8
@@ -121,8 +121,4 @@ def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
 def _few_targets(runs: Sequence[FinishedRun]) -> Iterator[str]:
     statements = runs[0].statements
     targets = statements.select("target", "category").unique("target", maintain_order=True)
-    if few := uncertainty.few_targets(harms.per_target(statements, "sentiment", targets), clusters()):
-        yield (
-            f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): intervals of these categories are "
-            "narrower than they should be."
-        )
+    yield from few_targets(harms.per_target(statements, "sentiment", targets))

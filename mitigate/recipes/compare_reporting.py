@@ -1,6 +1,7 @@
 """What a comparison leaves for people: comparison.json, the page, plots and tables, and the record in W&B."""
 
 import sys
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -23,24 +24,33 @@ MOST_MOVED = 5  # up, and as many down
 
 def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: Result) -> dict[str, Any]:
     """Write everything, and record it; returns what comparison.json holds."""
+
+    @cache
+    def pairs() -> list[page.Pair]:
+        return _pairs(plan, harms, quality, moves)
+
+    @cache
+    def frames() -> dict[str, pl.DataFrame]:
+        words = _with_words(pairs())
+        return {"harms": words, "quality": quality.table(), "moves": moves.table(), "models": _models(plan)}
+
     needs = [plan.source, harms.digest, quality.digest, moves.digest]
     code = [room, sys.modules[__name__]]
     compared = job.stage(
         "comparison",
-        lambda _: _facts(plan, _pairs(plan, harms, quality, moves)),
+        lambda _: _facts(plan, pairs()),
         needs=needs,
-        settings=plan.notices,
+        settings=[plan.notices, plain(plan.config.compare.margins)],
         code=code,
     )
 
     def compute(_: str) -> dict[str, Any]:
-        pairs = _pairs(plan, harms, quality, moves)
         about = page.Comparison(
             name=job.folder.name,
             command=command(),
             demonstration=plan.demonstration,
-            pairs=pairs,
-            models=_models(plan),
+            pairs=pairs(),
+            models=frames()["models"],
             moves=moves.table(),
             scorers=roles(plan),
             stages=[page.Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
@@ -49,28 +59,22 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
         )
         page.write(job.folder / "comparison.html", about)
         gallery.save(about.pictures, job.folder / "plots")
-        frames = {
-            "harms": _with_words(pairs),
-            "quality": quality.table(),
-            "moves": moves.table(),
-            "models": about.models,
-        }
-        for name, frame in frames.items():
+        for name, frame in frames().items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             caption = f"{name} ({job.folder.name})"
             tables.save_latex(_with_p_as_shown(frame), job.folder / "tables" / f"{name}.tex", caption)
-        _record(job, plan, pairs, frames)
         return {"notices": list(about.notices)}
 
     job.stage(
         "report",
         compute,
         needs=[*needs, compared.digest],
-        settings=plan.notices,
+        settings=[plan.notices, plain(plan.config.compare.margins)],
         code=code,
         leaves=["comparison.html", "plots", "tables"],
     )
     if not job.run.dry:
+        _record(job, plan, pairs(), frames())  # also what is kept from before, if W&B hands out the job
         say(f"  comparison  {job.folder / 'comparison.html'}")
     return compared.facts()
 
@@ -91,6 +95,7 @@ def _pairs(plan: ComparePlan, harms: Result, quality: Result, moves: Result) -> 
                 quality=quality.table().filter(contrast=contrast.name),
                 moved={scorer: _moved(plan, contrast, mine, scorer) for scorer in columns},
                 chance={scorer: chance(plan, column, contrast.before) for scorer, column in columns.items()},
+                margins=plain(plan.config.compare.margins),
             )
         )
     return found
@@ -158,6 +163,7 @@ def _facts(plan: ComparePlan, pairs: list[page.Pair]) -> dict[str, Any]:
                 "baseline_runs": [str(run.folder) for run in contrast.before],
                 "several_seeds": pair.several_seeds,
                 "identical": pair.is_same,
+                "quality_kept": pair.quality_kept,
                 "harms": {
                     row["figure"]: {key: row[key] for key in pair.harms.columns[6:]} | {"verdict": pair.verdict(row)}
                     for row in pair.harms.to_dicts()

@@ -8,6 +8,7 @@ import polars as pl
 from mitigate.measure import bootstrap, harms, quality, uncertainty, validity
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.likelihood import bits_per_char, perplexity
+from mitigate.recipes.caveats import few_targets
 from mitigate.recipes.plan import Plan
 from mitigate.targets import clusters
 from mitigate.triples import NEUTRAL, OTHER, TEMPLATE_PREFIX, TEMPLATES, label_columns
@@ -39,7 +40,8 @@ def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likeliho
         metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without, judges).items()}
     metrics |= _quality(likelihood)
     if "judged_valid" in statements.columns:
-        metrics |= validity.valid_metrics(statements, _probed_parts(statements), clusters(), intervals)
+        parts = probed_parts(statements) | relation_parts(statements)
+        metrics |= validity.valid_metrics(statements, parts, clusters(), intervals)
     metrics |= _filter(ledger)
     metrics |= harms.counts(tables["sentiment"])
     metrics["distinct_tails"] = quality.distinct_tails(statements)
@@ -68,12 +70,7 @@ def notices(metrics: Mapping[str, Any], statements: pl.DataFrame, targets: pl.Da
             f"A tail said of one target is said of another in {metrics['shared_tails']:.0f} % of cases: this "
             "generator hardly listens to the target, so its numbers say little about harm."
         )
-    table = harms.per_target(statements, "sentiment", targets)
-    if few := uncertainty.few_targets(table, clusters()):
-        found.append(
-            f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): intervals of these categories are "
-            "narrower than they should be."
-        )
+    found += few_targets(harms.per_target(statements, "sentiment", targets))
     found.append("One trained model is one draw: a difference from another run needs several seeds to mean the policy.")
     return found
 
@@ -107,13 +104,17 @@ def subsets() -> dict[str, pl.Expr]:
     return {"all": pl.lit(True), "neutral": neutral, "polar": ~neutral, "target": pl.col("target").is_not_null()}
 
 
-def _probed_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The probed statements that each share of valid ones is on: all, neutral, polar, of a category, of a relation."""
+def probed_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
+    """The probed statements that a share of valid ones is on: all, neutral, polar, of a category."""
     parts = {name: condition for name, condition in subsets().items() if name != "target"}  # all are about one
     categories = statements["category"].unique(maintain_order=True)
+    return parts | {category: pl.col("category") == category for category in categories}
+
+
+def relation_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
+    """The same for each relation."""
     relations = statements["relation"].unique(maintain_order=True)
-    parts |= {category: pl.col("category") == category for category in categories}
-    return parts | {f"relation/{relation}": pl.col("relation") == relation for relation in relations}
+    return {f"relation/{relation}": pl.col("relation") == relation for relation in relations}
 
 
 def _quality(likelihood: pl.DataFrame) -> dict[str, Any]:
