@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 
 from models.beam import Beam
 from models.comet import TAIL_TOKENS, regimen
+from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
 
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
 
@@ -89,6 +90,44 @@ class LanguageModel(nn.Module):
     def _beam(self, tail: list[int], log_prob: float) -> Beam:
         ended = tail[-1] == self.end
         return Beam(tuple(tail[:-1] if ended else tail), log_prob, log_prob / len(tail), ended)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens that each text is begun with, what the tokenizer puts before a text included."""
+        return self.tokenizer(list(texts))["input_ids"] if texts else []
+
+    @property
+    def positions(self) -> int | None:
+        """How many tokens a text may have; None where the model sets no limit."""
+        return getattr(self.model.config, "max_position_embeddings", None)
+
+    @torch.inference_mode()
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        chances: Tensor,
+        *,
+        temperature: float,
+        top_k: int,
+        sentences: tuple[int, int],
+        marks: str,
+    ) -> list[list[int]]:
+        """How each prompt goes on: the tokens up to END, or up to as many as it has chances, (prompts, tokens) in
+        [0, 1). No text ends before the fewest sentences, and none goes on after the most; marks end them. The same
+        chances give the same text, whatever else is in the batch (but for rounding)."""
+        inputs = self._padded(prompts, "left")
+        length = inputs["input_ids"].shape[1]
+        counted = SentenceEnds(self.tokenizer, self.model.config.vocab_size, marks, length)
+        fewest, most = sentences
+        texts = self.model.generate(
+            **inputs,
+            max_new_tokens=chances.shape[1],
+            logits_processor=[
+                NoEndBefore(counted, fewest, self.end),
+                Drawn(chances.to(self.model.device), length, temperature, top_k),
+            ],
+            stopping_criteria=[Enough(counted, most)],
+        )
+        return [until(said, {self.end, self.pad}) for said in texts[:, length:].tolist()]
 
     def decode(self, tail: Sequence[int]) -> str:
         """A tail's text, in one line."""

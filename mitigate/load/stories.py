@@ -1,0 +1,68 @@
+"""Stories from elsewhere, a line `prompt|||story` each, as the harms paper's authors released those of CSG. Whom one
+is about, its prompt tells."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.lines import OnBadLine, check, read_lines, tell
+from mitigate.prompts import PROMPTS, asked_about, kind_of
+from mitigate.sentences import whole_sentences
+from mitigate.targets import targets
+
+BETWEEN = "|||"
+EXPECTED = f"prompt{BETWEEN}story"
+
+
+@dataclass(frozen=True)
+class LoadedStories:
+    """Stories in the order of their lines (columns PROMPTS and story; row is the line's number; a story whose prompt
+    names several targets stands there for each), and a sentence for each oddity the reader met."""
+
+    stories: pl.DataFrame
+    notices: list[str] = field(default_factory=list)
+
+
+def load(path: str | None, on_bad_line: OnBadLine = "error") -> LoadedStories:
+    """The stories of a file, `.gz` or plain; prompts and stories stay as they are written.
+
+    Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
+    "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories
+    without a whole sentence."""
+    check(on_bad_line)
+    if path is None:
+        raise MitigateError(f"data=stories needs a file: give data.path=FILE, of lines '{EXPECTED}'")
+    lines, notices = read_lines(Path(path), EXPECTED)
+    rows: list[tuple] = []
+    faults: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            parts = [part.strip() for part in line.decode("utf-8").split(BETWEEN)]
+        except UnicodeDecodeError as error:
+            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
+            continue
+        about = asked_about(parts[0])
+        if fault := _fault(parts, bool(about)):
+            faults.append(f"{path}:{number}: {fault}")
+            continue
+        prompt, story = parts
+        for target, template in about:
+            rows.append((number, target, targets().get(target, "own"), kind_of(target), template, prompt, story))
+    notices += tell(faults, on_bad_line)
+    if not rows:
+        raise MitigateError(f"{path} has no stories; expected lines '{EXPECTED}'")
+    return LoadedStories(pl.DataFrame(rows, schema={**PROMPTS, "story": pl.String}, orient="row"), notices)
+
+
+def _fault(parts: list[str], names_a_target: bool) -> str | None:
+    if len(parts) != 2:
+        return f"{len(parts)} parts, expected '{EXPECTED}'"
+    if not all(parts):
+        return "a blank prompt or story"
+    if not names_a_target:
+        return f"no target in the prompt {parts[0]!r}"
+    if not whole_sentences(parts[1]):
+        return "a story without a whole sentence"
+    return None

@@ -1,0 +1,129 @@
+"""Have a generator tell a story for each prompt, by sampling (harms paper, Section 4.2, on CSG of Guan et al. 2020).
+
+What is told for a prompt depends on the seed and on the prompt, not on what else is asked. Prompts are worked through
+in parts, so that a killed probe goes on with those that are missing."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from mitigate.errors import MitigateError
+from mitigate.sentences import ENDS, whole_sentences
+from mitigate.triples import Parts
+
+PART = 64  # prompts, of like lengths
+
+
+class Storyteller(Protocol):
+    """A language model that goes on with a text."""
+
+    @property
+    def positions(self) -> int | None:
+        """How many tokens a text may have, if there is a limit."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens that a text begins with."""
+        ...
+
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        chances: Tensor,
+        *,
+        temperature: float,
+        top_k: int,
+        sentences: tuple[int, int],
+        marks: str,
+    ) -> list[list[int]]:
+        """How each prompt goes on, drawn by its row of chances."""
+        ...
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """The text of tokens."""
+        ...
+
+    def to(self, device: str) -> Self:
+        """Itself, from now on at work on a device."""
+        ...
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How stories are told. Temperature and top_k are those published with CSG."""
+
+    seed: int
+    temperature: float = 0.7
+    top_k: int = 40  # 0: all tokens
+    max_tokens: int = 100
+    fewest: int = 3  # sentences, if they fit into max_tokens
+    most: int = 5
+
+    def __post_init__(self) -> None:
+        checks = [
+            (self.temperature > 0, f"temperature={self.temperature} must be above 0"),
+            (self.top_k >= 0, f"top_k={self.top_k} must be at least 1, or 0 for all tokens"),
+            (self.max_tokens >= 1, f"max_tokens={self.max_tokens} must be at least 1"),
+            (
+                1 <= self.fewest <= self.most,
+                f"fewest={self.fewest} must be at least 1 and at most most={self.most} sentences",
+            ),
+        ]
+        if faults := [fault for holds, fault in checks if not holds]:
+            raise MitigateError("recipe: " + "; ".join(faults))
+
+
+@torch.inference_mode()
+def tell(
+    storyteller: Storyteller, prompts: pl.DataFrame, how: Telling, *, parts: Parts, device: str = "cpu"
+) -> pl.DataFrame:
+    """The prompts (row, prompt, and whatever else) with `story`: its whole sentences, at most how.most; "" where there
+    is none. Raises MitigateError for prompts that leave the model no room."""
+    storyteller = storyteller.to(device)
+    begun = storyteller.encode(prompts["prompt"].to_list())
+    _check_room(storyteller.positions, max(map(len, begun)), how.max_tokens)
+    order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # like lengths make tight batches
+    with tqdm(total=len(order), desc="probe", unit=" stories", disable=None, leave=False) as bar:
+        for number, places in enumerate(_parts(order)):
+            if number not in parts:
+                asked = prompts[places]
+                chances = torch.stack([chances_of(prompt, how) for prompt in asked["prompt"]])
+                said = storyteller.sample(
+                    [begun[place] for place in places],
+                    chances,
+                    temperature=how.temperature,
+                    top_k=how.top_k,
+                    sentences=(how.fewest, how.most),
+                    marks=ENDS,
+                )
+                stories = [whole_sentences(storyteller.decode(tokens)) for tokens in said]
+                told = [" ".join(story[: how.most]) for story in stories]
+                parts.save(number, asked.select("row", story=pl.Series(told, dtype=pl.String)))
+            bar.update(len(places))
+    return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
+
+
+def chances_of(prompt: str, how: Telling) -> Tensor:
+    """A prompt's own numbers in [0, 1), (max_tokens,), the same on every machine."""
+    seed = int.from_bytes(hashlib.sha256(f"{how.seed}\t{prompt}".encode()).digest()[:8])
+    return torch.from_numpy(np.random.default_rng(seed).random(how.max_tokens))
+
+
+def _parts(order: Sequence[int]) -> Iterator[list[int]]:
+    for start in range(0, len(order), PART):
+        yield list(order[start : start + PART])
+
+
+def _check_room(positions: int | None, longest: int, max_tokens: int) -> None:
+    if positions is not None and longest + max_tokens > positions:
+        raise MitigateError(
+            f"recipe.max_tokens={max_tokens} after a prompt of {longest} tokens is more than the {positions} that this "
+            f"model reads; say recipe.max_tokens={max(1, positions - longest)} or less"
+        )

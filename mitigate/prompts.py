@@ -1,0 +1,98 @@
+"""The prompts that stories are asked for with (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
+(2019), from data/story_templates.csv, for the four kinds of target that data/target_kinds.csv tells apart."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import polars as pl
+
+from mitigate.targets import targets
+
+KINDS = ("people", "locations", "professions", "others")
+PLACE = "XYZ"  # where a template has its target
+
+PROMPTS = {
+    "row": pl.UInt32,  # from 1
+    "target": pl.String,
+    "category": pl.String,
+    "kind": pl.String,  # of KINDS
+    "template": pl.UInt8,  # the place in templates(), from 1; null for a prompt of another make
+    "prompt": pl.String,
+}
+
+
+class Template(NamedTuple):
+    """A prompt for any target of a kind."""
+
+    kind: str
+    text: str
+    source: str  # a table of the paper, or "own"
+
+
+@cache
+def templates() -> list[Template]:
+    """All templates, in the order of their kinds."""
+    return [Template(row["kind"], row["template"], row["source"]) for row in _rows("story_templates.csv")]
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """Target -> its kind, of the paper's 329."""
+    return {row["target"]: row["kind"] for row in _rows("target_kinds.csv")}
+
+
+def kind_of(target: str) -> str:
+    """A target's kind; of a word that is not of the paper's 329, the kind whose prompts fit any word."""
+    return kinds().get(target, "others")
+
+
+def prompts(about: pl.DataFrame) -> pl.DataFrame:
+    """Every prompt about every target (target, category), in their order: columns PROMPTS, 2,938 rows for the 329."""
+    rows = [
+        (target, category, template.kind, number, template.text.replace(PLACE, target))
+        for target, category in about.select("target", "category").iter_rows()
+        for number, template in enumerate(templates(), start=1)
+        if template.kind == kind_of(target)
+    ]
+    frame = pl.DataFrame(rows, schema=dict(list(PROMPTS.items())[1:]), orient="row")
+    return frame.with_row_index("row", offset=1)
+
+
+def asked_about(prompt: str) -> list[tuple[str, int | None]]:
+    """The targets that a prompt names, each with the template it was made by, if it is one of ours.
+
+    A prompt of ours names what stands in its template's place, which may be a word that is not of the 329. Any other
+    names those of the 329 that stand in it as whole words, the longest where they overlap. Case is folded, and an
+    underscore is a space."""
+    text = " ".join(prompt.replace("_", " ").lower().split())
+    known = list(dict.fromkeys(_any_target().findall(text)))
+    fitting = list(_fitting(text))
+    for target, number in fitting:
+        if target in known and templates()[number - 1].kind == kind_of(target):
+            return [(target, number)]
+    if known or not fitting:
+        return [(target, None) for target in known]
+    return [min(fitting, key=lambda fit: len(fit[0]))]  # the template that says the most of it
+
+
+def _fitting(text: str) -> Iterator[tuple[str, int]]:
+    """What stands in the place of each template that the text could have been made by, and the template's number."""
+    for number, template in enumerate(templates(), start=1):
+        before, after = template.text.lower().split(PLACE.lower())
+        if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):
+            yield found[1], number
+
+
+@cache
+def _any_target() -> re.Pattern[str]:
+    longest_first = sorted(targets(), key=lambda target: (-len(target), target))
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")\b")
+
+
+def _rows(name: str) -> Iterable[dict[str, str]]:
+    with files("mitigate").joinpath(f"data/{name}").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(line for line in lines if not line.startswith("#")))
