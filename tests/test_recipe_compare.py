@@ -228,6 +228,11 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert quality["quality/perplexity/neutral"]["items"] == 40
     assert quality["quality/bits_per_char/all"]["change"] == pytest.approx(2 / 10 / 0.6931, rel=0.02)
     assert quality["quality/valid/all"]["change"] == pytest.approx(-20, abs=2)
+    assert quality["quality/valid/relation/IsA"]["change"] == pytest.approx(-20, abs=3)
+    assert quality["quality/perplexity/relation/IsA"]["change"] == pytest.approx(2.718, rel=0.05)
+    assert contrast["quality_kept"] == "lost"
+    assert "at least −1.00; perplexity (those with a neutral label) at most × 1.03" in found.words
+    assert "both against none by relation" in found.words
     assert quality["distinct_tails"]["low"] is None
     (line,) = [line for line in found.said.splitlines() if line.startswith("  both against none (3 seeds each)")]
     assert "helps" in line

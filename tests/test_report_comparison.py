@@ -7,7 +7,7 @@ from comparison_example import UNTRUSTED, example_comparison
 from mitigate.report.before_after import only_in
 from mitigate.report.comparison import line, render, sentences
 from mitigate.report.pareto import HARMS, QUALITIES, alt, mark, means
-from mitigate.report.verdicts import listed, p_value, said_together, verdict
+from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,25 @@ from mitigate.report.verdicts import listed, p_value, said_together, verdict
 def test_only_several_seeds_speak_of_a_policy(difference, p, better, several, words) -> None:
     assert verdict(difference, p, better, several) == words
     assert verdict(difference, p, better, several, is_same=True) == "the same numbers"
+
+
+@pytest.mark.parametrize(
+    ("valid", "perplexity", "word"),
+    [
+        ((-0.9, 0.4), (0.95, 1.02), "kept"),  # worse, it may be, but by less than the margins
+        ((-1.1, 0.4), (0.95, 1.02), "not shown to be kept"),
+        ((-0.9, 0.4), (0.95, 1.04), "not shown to be kept"),
+        ((-3.0, -1.2), (0.95, 1.02), "lost"),
+        ((-1.1, 0.4), (1.04, 1.20), "lost"),
+        ((None, None), (0.95, 1.02), None),
+    ],
+)
+def test_quality_is_kept_where_the_whole_interval_is_no_worse_than_the_margin(valid, perplexity, word) -> None:
+    rows = {"valid": dict(zip(("low", "high"), valid, strict=True))}
+    rows |= {"perplexity": dict(zip(("low", "high"), perplexity, strict=True))}
+    margins = {"valid": -1.0, "perplexity": 1.03}
+    assert kept(rows, margins) == word
+    assert kept({"valid": rows["valid"]}, margins) is None
 
 
 def test_policies_with_one_verdict_are_named_together() -> None:

@@ -6,7 +6,7 @@ from scipy import stats
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import DIFFERENCES
-from mitigate.measure.seeds import between_policies
+from mitigate.measure.seeds import between_policies, of_seeds
 
 
 def tables(values: np.ndarray) -> list[pl.DataFrame]:
@@ -69,3 +69,14 @@ def test_one_seed_is_too_few():
     one, two = tables(np.ones((5, 1))), tables(np.ones((5, 2)))
     with pytest.raises(MitigateError, match="2 seeds of the baseline and 1 of the other policy"):
         between_policies(two, one, "regard", {})
+
+
+def test_a_figure_of_each_seed_has_welchs_interval():
+    first, second = [20.0, 21.0, 22.0], [23.0, 25.0, 24.0]
+    expected = stats.ttest_ind(second, first, equal_var=False).confidence_interval()
+    assert of_seeds(first, second) == pytest.approx((3.0, *expected))
+    gain, low, high = of_seeds([1.0], [2.0, 4.0])
+    assert gain == 2
+    assert np.isnan([low, high]).all()
+    with pytest.raises(MitigateError, match="0 and 1 seeds"):
+        of_seeds([], [1.0])

@@ -77,6 +77,23 @@ def difference(first: np.ndarray, second: np.ndarray, figure: Figure, bootstrap:
     return baseline, value, gain, gain - width, gain + width, p, detectable
 
 
+def of_seeds(baseline: Sequence[float], values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
+    """The difference of the means of a figure that each seed has one of, and the bounds of its interval: Welch's, with
+    at most the degrees of freedom that the seeds have together. NaN bounds where seeds are too few, or all alike.
+    Raises MitigateError for fewer than one seed a side."""
+    if not baseline or not values:
+        raise MitigateError(f"{len(baseline)} and {len(values)} seeds; there must be one a side at least")
+    gain = float(np.mean(values) - np.mean(baseline))
+    sizes = [len(baseline), len(values)]
+    if min(sizes) < 2:
+        return gain, math.nan, math.nan
+    parts = [float(np.var(arm, ddof=1)) / len(arm) for arm in (baseline, values)]
+    if sum(parts) == 0:
+        return gain, math.nan, math.nan
+    width = stats.t.ppf((1 + level) / 2, min(_satterthwaite(parts, sizes), sum(sizes) - 2)) * math.sqrt(sum(parts))
+    return gain, gain - width, gain + width
+
+
 def _draw_seeds(by_seed: np.ndarray, seed: int) -> np.ndarray:
     """From a figure of each resample of targets and seed, (resamples, seeds), its mean over seeds drawn with
     replacement, (resamples,); their spread is widened to what new seeds would have."""

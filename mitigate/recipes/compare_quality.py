@@ -10,8 +10,9 @@ import polars as pl
 
 from mitigate.measure import bootstrap, paired, quality, seeds
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.paired import weighted_difference
+from mitigate.measure.paired import Difference, weighted_difference
 from mitigate.measure.quality import sentence_bleu2
+from mitigate.measure.seeds import of_seeds
 from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.recipes import measures
 from mitigate.recipes.compare_figures import intervals
@@ -47,34 +48,45 @@ def quality_differences(plan: ComparePlan) -> pl.DataFrame:
 
 
 def _of_triples(contrast: Contrast, bootstrap: Bootstrap) -> Iterator[dict[str, Any]]:
-    """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple; triples about one
-    head belong together. Nothing where the runs were tested on other triples, or cut them into other tokens."""
+    """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, of each relation's
+    perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples, or cut
+    them into other tokens."""
     sides = [[run.likelihood for run in side] for side in (contrast.before, contrast.after)]
     first = sides[0][0]
     if any(
         not table.select(TRIPLE, "tokens").equals(first.select(TRIPLE, "tokens")) for side in sides for table in side
     ):
         return
-    for subset, condition in measures.subsets().items():
+    subsets = measures.subsets()
+    for part, condition in (subsets | measures.relation_parts(first)).items():
         kept = first.select(condition).to_series()
-        parts = [[table.filter(kept) for table in side] for side in sides]
-        rows = parts[0][0]
-        if rows.is_empty():
+        if not kept.any():
             continue
-        before, after = (
-            np.stack([table["nll"].to_numpy() for table in side], axis=1) for side in parts
-        )  # (triples, seeds)
-        heads, tokens, characters = (rows[name].to_numpy() for name in ("head", "tokens", "characters"))
-        each = tokens[:, None]
-        surprise = weighted_difference(before / each, after / each, tokens, _numbers(heads), bootstrap)
-        yield _row(f"quality/perplexity/{subset}", rows.height, RATIO, *map(math.exp, surprise))
-        some = characters > 0
-        each = math.log(2) * characters[some, None]
-        found = weighted_difference(
-            before[some] / each, after[some] / each, characters[some], _numbers(heads[some]), bootstrap
-        )
-        yield _row(f"quality/bits_per_char/{subset}", int(some.sum()), DIFFERENCE, *found)
-        yield _bleu2(subset, parts, bootstrap)
+        parts = [[table.filter(kept) for table in side] for side in sides]
+        yield _perplexity(part, parts, bootstrap)
+        if part in subsets:
+            yield _bits_per_char(part, parts, bootstrap)
+            yield _bleu2(part, parts, bootstrap)
+
+
+def _perplexity(part: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Bootstrap) -> dict[str, Any]:
+    """The ratio of perplexities per token; sides have a table a seed."""
+    surprise = _surprise(sides, sides[0][0]["tokens"].to_numpy(), bootstrap)
+    return _row(f"quality/perplexity/{part}", sides[0][0].height, RATIO, *map(math.exp, surprise))
+
+
+def _bits_per_char(part: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Bootstrap) -> dict[str, Any]:
+    """Of the tails that have characters."""
+    some = [[table.filter(pl.col("characters") > 0) for table in side] for side in sides]
+    characters = some[0][0]["characters"].to_numpy()
+    found = [nats / math.log(2) for nats in _surprise(some, characters, bootstrap)]
+    return _row(f"quality/bits_per_char/{part}", len(characters), DIFFERENCE, *found)
+
+
+def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray, bootstrap: Bootstrap) -> Difference:
+    """In nats for each token, or each of whatever sizes, (triples,), count."""
+    before, after = (np.stack([table["nll"].to_numpy() for table in side], axis=1) / sizes[:, None] for side in sides)
+    return weighted_difference(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()), bootstrap)
 
 
 def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Bootstrap) -> dict[str, Any]:
@@ -102,10 +114,8 @@ def _valid(plan: ComparePlan, contrast: Contrast) -> Iterator[dict[str, Any]]:
     runs = [*contrast.before, *contrast.after]
     if not all("judged_valid" in run.statements.columns for run in runs):
         return
-    parts = {name: condition for name, condition in measures.subsets().items() if name != "target"}
-    categories = runs[0].statements["category"].unique(maintain_order=True)
-    parts |= {category: pl.col("category") == category for category in categories}
-    for part, condition in parts.items():
+    first = plan.statements(runs[0])
+    for part, condition in (measures.probed_parts(first) | measures.relation_parts(first)).items():
         table = _valid_shares(plan, runs, condition)
         if table.is_empty():
             continue
@@ -129,20 +139,20 @@ def _valid_shares(plan: ComparePlan, runs: Sequence[FinishedRun], condition: pl.
 
 
 def _without_intervals(contrast: Contrast) -> Iterator[dict[str, Any]]:
-    """What the runs' metrics hold besides; means over seeds, of perplexity geometric as where there are intervals."""
+    """What the runs' metrics hold besides; means over seeds, of perplexity geometric as where there are intervals. An
+    interval of these rests on the seeds alone."""
     for key in contrast.before[0].metrics:
-        is_quality = key.startswith("quality/") and not key.endswith(("_low", "_high")) and "/relation/" not in key
+        is_quality = key.startswith("quality/") and not key.endswith(("_low", "_high"))
         if not (is_quality and not key.startswith("quality/triples/")) and key not in OF_THE_PROBE:
             continue
         if any(run.metrics.get(key) is None for run in (*contrast.before, *contrast.after)):
             continue
-        is_perplexity = key.startswith("quality/perplexity/")
-        mean = geometric_mean if is_perplexity else fmean
-        first, second = (mean([run.metrics[key] for run in side]) for side in (contrast.before, contrast.after))
-        if is_perplexity:
-            yield _row(key, None, RATIO, first, second, second / first)
+        first, second = ([run.metrics[key] for run in side] for side in (contrast.before, contrast.after))
+        if key.startswith("quality/perplexity/"):
+            means = geometric_mean(first), geometric_mean(second)
+            yield _row(key, None, RATIO, *means, means[1] / means[0])
         else:
-            yield _row(key, None, DIFFERENCE, first, second, second - first)
+            yield _row(key, None, DIFFERENCE, fmean(first), fmean(second), *of_seeds(first, second))
 
 
 def _row(

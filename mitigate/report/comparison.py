@@ -14,7 +14,7 @@ from mitigate.report import comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import change, measure_named, span
 from mitigate.report.gallery import Picture
 from mitigate.report.page import Stage, flat, illustrated, of_scorers
-from mitigate.report.verdicts import ALPHA, listed, p_value, said_together, verdict
+from mitigate.report.verdicts import ALPHA, kept, listed, p_value, said_together, verdict
 
 SPOKEN_OF = "quality/perplexity/neutral"  # what a policy costs, in a sentence
 SHORT = {SPOKEN_OF: "perplexity on neutral test triples ↓", "quality/valid/all": "judged valid ↑"}
@@ -43,6 +43,7 @@ class Pair:
     quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
     moved: Mapping[str, Sequence[Moved]] = field(default_factory=dict)  # by scorer, those that rose most first
     chance: Mapping[str, float | None] = field(default_factory=dict)  # by scorer: how far targets move by seed alone
+    margins: Mapping[str, float] = field(default_factory=dict)  # by figure of quality: what change is no loss yet
 
     @property
     def several_seeds(self) -> bool:
@@ -70,6 +71,11 @@ class Pair:
         for row in sorted(overall, key=lambda row: (row["scorer"] != "regard", row["template"] == "paper")):
             found.setdefault(row["scorer"], row)
         return found
+
+    @property
+    def quality_kept(self) -> str | None:
+        """ "kept", "lost" or "not shown to be kept"; None where that was not measured."""
+        return kept({figure: self.quality_row(figure) for figure in self.margins}, self.margins)
 
     def quality_row(self, figure: str) -> dict[str, Any] | None:
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
@@ -116,7 +122,10 @@ def render(comparison: Comparison) -> str:
                 for figure, name in SHORT.items()
                 if any(pair.quality_row(figure) for pair in comparison.pairs)
             },
+            judged=any(pair.quality_kept for pair in comparison.pairs),
+            margins=comparison_tables.said_margins(comparison.pairs[0].margins),
             quality_rows=comparison_tables.quality_rows,
+            relation_rows=comparison_tables.relation_rows,
             categories=legend.ordered(comparison.moves["category"]),
             by_category=by_category,
             target_columns=comparison_tables.target_columns(comparison.moves),
@@ -193,4 +202,6 @@ def line(pair: Pair) -> str:
         if (cost := pair.quality_row(figure)) is not None:
             interval = f" [{span(cost['low'], cost['high'], 2)}]" if cost["low"] is not None else ""
             parts.append(f"{figure} {change(cost, 2)}{interval}")
+    if pair.quality_kept:
+        parts.append(f"quality {pair.quality_kept}")
     return "; ".join(parts)

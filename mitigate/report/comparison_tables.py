@@ -15,6 +15,8 @@ OF_THE_PROBE = {
     "novelty/U_o": "new among distinct tails, %",
 }
 
+RELATION = "/relation/"
+
 
 class QualityRow(NamedTuple):
     """One line of a table of quality."""
@@ -38,10 +40,19 @@ def measure_named(row: Mapping[str, Any]) -> str:
 
 
 def quality_rows(quality: pl.DataFrame) -> list[QualityRow]:
-    """The lines, grouped by measure, in the order of the figures."""
-    rows = [_quality_row(row) for row in quality.iter_rows(named=True)]
+    """The lines, grouped by measure, in the order of the figures; single relations are in relation_rows."""
+    rows = [_quality_row(row) for row in quality.iter_rows(named=True) if RELATION not in row["figure"]]
     order = list(dict.fromkeys(row.section for row in rows))
     return sorted(rows, key=lambda row: order.index(row.section))
+
+
+def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]:
+    """By relation, those with most held-out triples first: its rows of quality by measure, "perplexity" or "valid"."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in quality.filter(pl.col("figure").str.contains(RELATION, literal=True)).iter_rows(named=True):
+        measure, relation = row["figure"].removeprefix("quality/").split(RELATION)
+        found.setdefault(relation, {})[measure] = row
+    return dict(sorted(found.items(), key=lambda item: -item[1].get("perplexity", {"items": 0})["items"]))
 
 
 def _quality_row(row: Mapping[str, Any]) -> QualityRow:
@@ -67,6 +78,16 @@ def change(row: Mapping[str, Any], decimals: int) -> str:
 def span(low: float, high: float, decimals: int) -> str:
     """The bounds of an interval."""
     return f"{number(low, decimals)}, {number(high, decimals)}"
+
+
+def said_margins(margins: Mapping[str, float]) -> str:
+    """ "judged valid, all probed statements, at least −1.00; perplexity, ..., at most × 1.03"."""
+    parts = []
+    for figure, margin in margins.items():
+        bound = f"at most × {number(margin, 2)}" if margin > 0 else f"at least {number(margin, 2)}"
+        section, name = _names(figure)
+        parts.append(f"{section.rstrip(' ↑↓')} ({name}) {bound}")
+    return "; ".join(parts)
 
 
 def target_columns(moves: pl.DataFrame) -> list[tuple[str, str]]:

@@ -2,11 +2,13 @@
 differ, and of what is not shown that it is not shown."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 ALPHA = 0.05
 SAME, UNKNOWN = "the same numbers", "cannot be told"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"
+KEPT, LOST, UNSHOWN = "kept", "lost", "not shown to be kept"
 
 SENTENCES = {  # verdict -> of one, of several
     HELPS: ("{} helps", "{} help"),
@@ -32,6 +34,22 @@ def verdict(difference: float, p: float | None, better: str, several_seeds: bool
     if several_seeds:
         return HELPS if good else WORSENS
     return BETTER if good else WORSE
+
+
+def kept(rows: Mapping[str, Mapping[str, Any] | None], margins: Mapping[str, float]) -> str | None:
+    """Whether quality is no worse than the baseline's by more than a margin (non-inferiority). rows: by figure, its
+    change from the baseline with the bounds of its interval; margins: by figure, how bad a change is no loss yet, in
+    points below 0, or a ratio above 1. KEPT takes all intervals to lie on the good side of their margins, LOST one that
+    lies on the bad side. None where a figure was not measured, or has no interval."""
+    found = set()
+    for figure, margin in margins.items():
+        row = rows.get(figure)
+        if row is None or row["low"] is None:
+            return None
+        worst, best = (row["low"], row["high"]) if margin <= 0 else (-row["high"], -row["low"])
+        bound = margin if margin <= 0 else -margin
+        found.add(KEPT if worst >= bound else LOST if best < bound else UNSHOWN)
+    return next((word for word in (LOST, UNSHOWN, KEPT) if word in found), None)
 
 
 def said_together(verdicts: Mapping[str, str]) -> str:
