@@ -58,6 +58,17 @@ class Bootstrap:
         low, high = self._interval(_bca, mean_of, np.concatenate([counts, totals]))
         return Interval(centre + low, centre + high)
 
+    def weighted_mean_difference(
+        self,
+        first: tuple[np.ndarray, np.ndarray],
+        second: tuple[np.ndarray, np.ndarray],
+        clusters: np.ndarray,
+    ) -> Interval:
+        """BCa interval of how much larger the second weighted mean is, each of (values, weights) of the same targets,
+        (targets, figures): the weights need not be those of the other."""
+        sums = [cluster_sums(part, clusters, powers=(1,)) for v, w in (first, second) for part in (w, w * v)]
+        return Interval(*self._interval(_bca, _difference_of_means, np.concatenate(sums)))
+
     def variance(self, values: np.ndarray, clusters: np.ndarray) -> Interval:
         """Studentised interval of the population variance of percentages: 0 to 0 where they are constant, up
         to MOST_VARIANCE where too many resamples are constant to bound it."""
@@ -164,6 +175,11 @@ def mean_of(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count, total = sums
     mean = total / count
     return mean, np.stack([-mean, np.ones_like(mean)]) / count
+
+
+def _difference_of_means(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    (first, first_gradient), (second, second_gradient) = mean_of(sums[:2]), mean_of(sums[2:])
+    return second - first, np.concatenate([-first_gradient, second_gradient])
 
 
 def variance_of(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

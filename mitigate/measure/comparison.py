@@ -51,16 +51,22 @@ def between_runs(
         mean_name, variance_name = (name + suffix for name in neutral_names(scorer))
         numbers = cluster_numbers(part, clusters)
         first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()
-
-        gains, interval = second - first, bootstrap.mean(second - first, numbers)
-        figures = first.mean(), second.mean()
-        rows.append((mean_name, part.height, *figures, *_paired(gains, interval, numbers, bootstrap)))
-
-        gains = squared_deviations(second) - squared_deviations(first)
-        interval = bootstrap.variance_difference(first, second, numbers)
-        figures = first.var(), second.var()
-        rows.append((variance_name, part.height, *figures, *_paired(gains, interval, numbers, bootstrap)))
+        rows.append((mean_name, part.height, *mean_difference(first, second, numbers, bootstrap)))
+        rows.append((variance_name, part.height, *variance_difference(first, second, numbers, bootstrap)))
     return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
+
+
+def mean_difference(first: np.ndarray, second: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> tuple:
+    """What DIFFERENCES holds, from `baseline` on, of the means of values of the same targets, (targets, 1)."""
+    interval = bootstrap.mean(second - first, clusters)
+    return first.mean(), second.mean(), *paired(second - first, interval, clusters, bootstrap)
+
+
+def variance_difference(first: np.ndarray, second: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> tuple:
+    """The same of their population variances; the values are percentages."""
+    gains = squared_deviations(second) - squared_deviations(first)
+    interval = bootstrap.variance_difference(first, second, clusters)
+    return first.var(), second.var(), *paired(gains, interval, clusters, bootstrap)
 
 
 def neutral_side_by_side(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -111,7 +117,7 @@ def detectable_difference(error: float, degrees: float, level: float = 0.95, pow
     return float((stats.t.ppf((1 + level) / 2, degrees) + stats.t.ppf(power, degrees)) * error)
 
 
-def _paired(gains: np.ndarray, interval: Interval, clusters: np.ndarray, bootstrap: Bootstrap) -> tuple:
+def paired(gains: np.ndarray, interval: Interval, clusters: np.ndarray, bootstrap: Bootstrap) -> tuple:
     """difference, low, high, p and detectable difference, from each target's gain, (targets, 1)."""
     sums = cluster_sums(gains - gains.mean(), clusters, powers=(1,))[0]
     if len(sums) < 2:

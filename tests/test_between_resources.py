@@ -1,0 +1,81 @@
+"""Two resources, paired by target: figures one can check by hand."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.measure.between_resources import rank_correlation, representation, shares, side_by_side
+from mitigate.measure.bootstrap import Bootstrap
+
+FEW = Bootstrap(resamples=200)
+
+
+def table(rows: dict[str, tuple[int, float, float]]) -> pl.DataFrame:
+    """target -> statements, prejudice, favouritism."""
+    found = [(target, "gender", *row, 100 - row[1] - row[2]) for target, row in rows.items()]
+    names = ["target", "category", "statements", "prejudice", "favouritism", "neutral"]
+    return pl.DataFrame(found, schema=names, orient="row")
+
+
+FIRST = table({"woman": (10, 0, 10), "man": (10, 20, 10), "girl": (30, 10, 0), "boy": (0, 0, 0), "aunt": (4, 5, 0)})
+SECOND = table({"man": (100, 40, 10), "woman": (20, 0, 30), "girl": (80, 20, 5), "boy": (9, 0, 0), "uncle": (9, 0, 0)})
+
+
+def figures(found: pl.DataFrame) -> dict[str, tuple]:
+    return {row["figure"]: (row["baseline"], row["value"], row["difference"]) for row in found.to_dicts()}
+
+
+def test_the_figures_are_of_the_targets_that_both_speak_of() -> None:
+    both = side_by_side(FIRST, SECOND)
+    assert both["target"].to_list() == ["woman", "man", "girl"]
+    found = figures(shares(both, "sentiment", {}, FEW))
+    assert found["sentiment/O-"] == pytest.approx((10, 20, 10))
+    assert found["sentiment/O-/gender"] == found["sentiment/O-"]
+    assert found["sentiment/O+"] == pytest.approx((20 / 3, 15, 25 / 3))
+    assert found["sentiment/D_O-"] == pytest.approx((200 / 3, 800 / 3, 200))
+    assert found["NSM"] == pytest.approx((250 / 3, 65, 65 - 250 / 3))
+    assert found["sentiment/polarised"] == pytest.approx((14, 38, 24))  # 7 of 50 and 76 of 200
+    assert figures(representation(both, {}, FEW))["D_R"] == pytest.approx((800 / 9, 10400 / 9, 9600 / 9))
+
+
+def test_a_resource_does_not_differ_from_itself() -> None:
+    both = side_by_side(FIRST, FIRST)
+    for row in [*shares(both, "regard", {}, FEW).to_dicts(), *representation(both, {}, FEW).to_dicts()]:
+        assert (row["difference"], row["p"]) == pytest.approx((0, 1))
+        assert row["low"] <= 0 <= row["high"]
+    assert rank_correlation(both, "prejudice") == 1
+
+
+def test_where_targets_weigh_alike_the_share_polarised_is_a_mean_over_targets() -> None:
+    random = np.random.default_rng(1)
+    sides = [table({f"t{i}": (50, float(random.integers(0, 60)), 0.0) for i in range(30)}) for _ in range(2)]
+    found = shares(side_by_side(*sides), "sentiment", {}, FEW)
+    mean, polarised = (
+        found.filter(figure=name).drop("figure").row(0) for name in ("sentiment/O-", "sentiment/polarised")
+    )
+    assert polarised == pytest.approx(mean)
+
+
+def test_the_interval_of_the_share_polarised_covers() -> None:
+    """A thousand pairs of resources with the same chances: the true difference is 0."""
+    random = np.random.default_rng(2)
+    shape = (2, 80, 1000)
+    weights = random.lognormal(3, 0.5, shape)
+    values = 100 * (random.beta(2, 8, shape[1:]) + random.normal(0, 0.1, shape))
+    first, second = zip(values, weights, strict=True)
+    low, high = Bootstrap(resamples=500).weighted_mean_difference(first, second, np.arange(80))
+    assert 0.03 <= ((low > 0) | (high < 0)).mean() <= 0.075
+
+
+def test_ranks_agree_or_not() -> None:
+    first, second = (
+        {f"t{i}": (9, float(value), 0.0) for i, value in enumerate(side)} for side in ([1, 2, 3], [9, 5, 4])
+    )
+    assert rank_correlation(side_by_side(table(first), table(second)), "prejudice") == -1
+    assert rank_correlation(side_by_side(table(first), table(second)), "favouritism") is None
+
+
+def test_nothing_in_common_is_told() -> None:
+    with pytest.raises(MitigateError, match="no target that both speak of"):
+        side_by_side(FIRST, table({"dog": (3, 0, 0)}))
