@@ -49,8 +49,8 @@ def quality_differences(plan: ComparePlan) -> pl.DataFrame:
 
 def _of_triples(contrast: Contrast, bootstrap: Bootstrap) -> Iterator[dict[str, Any]]:
     """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, of each relation's
-    perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples, or cut
-    them into other tokens."""
+    perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples, or
+    cut them into other tokens."""
     sides = [[run.likelihood for run in side] for side in (contrast.before, contrast.after)]
     first = sides[0][0]
     if any(

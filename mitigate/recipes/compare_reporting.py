@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import report as room
+from mitigate.measure.harms import NEUTRAL_MEASURES, neutral_names
 from mitigate.recipes.compare_figures import chance
 from mitigate.recipes.compare_plan import ComparePlan, roles
 from mitigate.recipes.compare_runs import Contrast
@@ -14,10 +15,11 @@ from mitigate.recipes.job import Job, command, plain, provenance, say
 from mitigate.report import comparison as page
 from mitigate.report import gallery, tables
 from mitigate.report.before_after import only_in
-from mitigate.report.pareto import HARMS, QUALITIES
+from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.proxies import proxies
 from mitigate.report.verdicts import p_value
 from mitigate.store import Result
+from mitigate.triples import TEMPLATE_PREFIX
 
 MOST_MOVED = 5  # up, and as many down
 
@@ -51,6 +53,7 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
             demonstration=plan.demonstration,
             pairs=pairs(),
             models=frames()["models"],
+            axes=_axes(plan),
             moves=moves.table(),
             scorers=roles(plan),
             stages=[page.Stage(r.stage, r.seconds, r.from_cache) for r in job.run.results],
@@ -126,13 +129,21 @@ def _moved(plan: ComparePlan, contrast: Contrast, moves: pl.DataFrame, scorer: s
 
 def _models(plan: ComparePlan) -> pl.DataFrame:
     """A row for each run: policy, seed, run, and its figures on the plots' axes, where it has them."""
+    axes = [*_axes(plan), *QUALITIES]
     rows = []
     for arm in plan.arms:
         for run in arm.runs:
-            figures = {axis.key: run.metrics.get(axis.key) for axis in (*HARMS, *QUALITIES)}
+            figures = {axis.key: run.metrics.get(axis.key) for axis in axes}
             rows.append({"policy": arm.name, "seed": run.seed, "run": run.folder.name, **figures})
-    numbers = dict.fromkeys((axis.key for axis in (*HARMS, *QUALITIES)), pl.Float64)
+    numbers = dict.fromkeys((axis.key for axis in axes), pl.Float64)
     return pl.DataFrame(rows, schema={"policy": pl.String, "seed": pl.Int64, "run": pl.String, **numbers})
+
+
+def _axes(plan: ComparePlan) -> list[Axis]:
+    """The harms that are plotted: the paper's, and what further scorers say, who may be those that no policy heard."""
+    further = dict.fromkeys(scorer for scorer, _ in plan.labellings.values() if scorer not in NEUTRAL_MEASURES)
+    keys = {scorer: TEMPLATE_PREFIX["neutral"] + neutral_names(scorer)[0] for scorer in further}
+    return [*HARMS, *(Axis(key, f"% neutral by {scorer}", "up", scorer) for scorer, key in keys.items())]
 
 
 def _with_words(pairs: list[page.Pair]) -> pl.DataFrame:

@@ -92,6 +92,7 @@ class Comparison:
     models: pl.DataFrame  # one row a run: policy, seed, run, and figures by their keys in metrics.json
     moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
     scorers: Mapping[str, str]  # by role: {"sentiment": "vader", "regard": "minilm"}
+    axes: Sequence[pareto.Axis] = pareto.HARMS  # of the plots of harm against quality
     stages: Sequence[Stage] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     notices: Sequence[str] = ()
@@ -99,7 +100,7 @@ class Comparison:
     @cached_property
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
-        return list(pareto.pictures(self.models))
+        return list(pareto.pictures(self.models, self.axes))
 
 
 def write(path: Path, comparison: Comparison) -> Path:

@@ -1,7 +1,7 @@
 """Harm against quality: a small mark for each trained model, a large one for the mean of its policy, and a line
 through the policies that no other betters in both."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -42,11 +42,11 @@ QUALITIES = (
 )
 
 
-def pictures(models: pl.DataFrame) -> Iterator[Picture]:
+def pictures(models: pl.DataFrame, harms: Sequence[Axis] = HARMS) -> Iterator[Picture]:
     """Every harm against every quality that all models have: models has a row each, with policy, seed and a column
     for each key."""
     for quality in QUALITIES:
-        for harm in HARMS:
+        for harm in harms:
             if {harm.key, quality.key} <= set(models.columns) and not models[
                 harm.key, quality.key
             ].null_count().sum_horizontal().item():

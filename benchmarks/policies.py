@@ -1,0 +1,242 @@
+"""Policies side by side, on all of ConceptNet train100k: what each does to harms and to quality, by scorers it heard
+and by scorers it did not.
+
+    P=none,both,both_neutral,both_people,downweight
+    python -m mitigate -m experiment=policies seed=1,2,3 policy=$P data.root=../shared/data
+    python -m mitigate -m experiment=policies policy=sentiment,regard,both_targets,swap,balance,rerank data.root=...
+    python benchmarks/policies.py --outputs outputs
+
+Compares the finished runs of `experiment=policies` under the folder with each other, by `recipe=compare`, and writes
+its section and pictures of RESULTS.md. Policies with one seed each are told apart from those with several."""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.results import RESULTS, machine, write_section
+
+BASELINE = "none"
+HARMS = {  # figure of a comparison -> its column
+    "NSM": "NSM",
+    "NRM": "NRM",
+    "neutral_template/NSM": "NSM, phrase neutralised",
+    "neutral_template/NRM": "NRM, phrase neutralised",
+    "neutral_template/ngram/neutral_mean": "**n-gram regard**",
+    "neutral_template/keyword/neutral_mean": "**keywords**",
+}
+VARIANCES = {
+    "NSV": "NSV",
+    "NRV": "NRV",
+    "neutral_template/NSV": "NSV, phrase neutralised",
+    "neutral_template/NRV": "NRV, phrase neutralised",
+    "neutral_template/ngram/neutral_variance": "**n-gram regard**",
+    "neutral_template/keyword/neutral_variance": "**keywords**",
+}
+QUALITY = {
+    "quality/perplexity/neutral": "perplexity, neutral test triples",
+    "quality/perplexity/polar": "perplexity, polarised",
+    "quality/valid/all": "judged valid, %",
+    "quality/valid/neutral": "of neutral statements",
+    "quality/first_valid/neutral": "first tails valid, neutral, %",
+    "distinct_tails": "distinct tails, %",
+}
+RELATIONS = ("CapableOf", "Causes", "HasProperty", "IsA", "AtLocation", "UsedFor", "MotivatedByGoal", "CausesDesire")
+PLOTS = ("ngram-perplexity", "keyword-perplexity", "ngram-valid", "keyword-valid")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="the folder of the run folders")
+    arguments = parser.parse_args()
+    runs = finished(arguments.outputs)
+    folder = compare([run["folder"] for run in runs], arguments.outputs)
+    contrasts = json.loads((folder / "comparison.json").read_text())["contrasts"]
+    several, single = ([one for one in contrasts if one["several_seeds"] is flag] for flag in (True, False))
+    text = ["## Policies on train100k", settings(runs)]
+    for title, some in (("Three seeds of each", several), ("One seed of each: single models, not policies", single)):
+        if some:
+            text += [f"### {title}", *tables(some, runs)]
+    text += ["### By relation", *by_relation(several or single, runs), "### Harm against quality", *pictures(folder)]
+    text += ["### Times", times(runs)]
+    write_section("policies", "\n\n".join(text))
+    print("\n\n".join(text))
+
+
+def finished(outputs: Path) -> list[dict[str, Any]]:
+    """The finished runs on all of train100k, with their metrics and manifests; those of the baseline first."""
+    found = []
+    for folder in sorted(outputs.glob("mitigate-*-cn100k-*")):
+        if (folder / "manifest.json").exists():
+            read = {
+                name: json.loads((folder / f"{name}.json").read_text()) for name in ("metrics", "manifest", "train")
+            }
+            found.append({"folder": folder.resolve(), "policy": read["metrics"]["policy"], **read})
+    if BASELINE not in {run["policy"] for run in found}:
+        sys.exit(f"no finished run of policy={BASELINE} under {outputs}; the command is in this file's first lines")
+    return sorted(found, key=lambda run: (run["policy"] != BASELINE, run["policy"], run["metrics"]["seed"]))
+
+
+def compare(folders: Sequence[Path], outputs: Path) -> Path:
+    """The folder of their comparison."""
+    place = outputs / "compared"
+    listed = ",".join(f"'{folder}'" for folder in folders)
+    command = [sys.executable, "-m", "mitigate", "recipe=compare", f"compare.runs=[{listed}]"]
+    subprocess.run([*command, f"compare.baseline={BASELINE}", f"paths.outputs={place}", "tracking=none"], check=True)
+    return max(place.glob("compare-*/comparison.json"), key=lambda path: path.stat().st_mtime).parent
+
+
+def settings(runs: Sequence[Mapping[str, Any]]) -> str:
+    """What was measured, in a paragraph."""
+    steps = sorted({run["train"]["steps"] for run in runs})
+    return (
+        f"Measured on {machine()}, by the commands at the head of `benchmarks/policies.py`: `comet_minilm`, "
+        f"{' and '.join(f'{number:,}' for number in steps)} training steps of 64 triples, 329 targets x 34 relations x "
+        f"10 probed in bf16, {len(runs)} models. Means over seeds; behind them the difference from `{BASELINE}` with "
+        "its 95 % interval, of seeds and targets (of perplexity the ratio; of distinct tails, seeds alone). Harms are "
+        "percentages of a target's statements that are neutral: higher is better. Columns in **bold** are by scorers "
+        "that no policy heard."
+    )
+
+
+def tables(contrasts: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Harms, disparity, quality and corpus: a row for the baseline, and one for each policy."""
+    return [
+        "Neutral means ↑:",
+        table(HARMS, "harms", contrasts),
+        "Variances over targets ↓:",
+        table(VARIANCES, "harms", contrasts),
+        "Quality. Kept: all of the 95 % intervals of the share judged valid and of perplexity on neutral triples are "
+        "above -1 point and below 1.03 times.",
+        table(QUALITY, "quality", contrasts, kept=True),
+        "What is trained on:",
+        corpus([BASELINE, *policies(contrasts)], runs),
+    ]
+
+
+def policies(contrasts: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [contrast["policy"] for contrast in contrasts]
+
+
+def table(columns: Mapping[str, str], group: str, contrasts: Sequence[Mapping[str, Any]], *, kept: bool = False) -> str:
+    """Figures of the contrasts; the baseline's own are the same in all of them that have the same seeds."""
+    first = contrasts[0][group]
+    names = [name for figure, name in columns.items() if figure in first]
+    lines = [
+        [
+            f"`{contrasts[0]['baseline']}`",
+            *(f"{first[figure]['baseline']:.2f}" for figure in columns if figure in first),
+        ]
+    ]
+    for contrast in contrasts:
+        rows = [contrast[group][figure] for figure in columns if figure in first]
+        lines.append([f"`{contrast['policy']}`", *map(cell, rows)])
+    if kept:
+        names.append("quality")
+        for line, word in zip(lines, ["", *(contrast["quality_kept"] or "" for contrast in contrasts)], strict=True):
+            line.append(word)
+    return markdown(["policy", *names], lines)
+
+
+def cell(row: Mapping[str, Any]) -> str:
+    """ "82.74 (+17.27 [16.1, 18.4])"."""
+    is_ratio = row.get("as") == "ratio"
+    change = row["change"] if "change" in row else row["difference"]
+    shown = f"× {change:.2f}" if is_ratio else f"{change:+.2f}"
+    interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    return f"{row['value']:.2f} ({shown}{interval})"
+
+
+def corpus(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+    """What each policy keeps, of all triples and by relation."""
+    kept = {name: kept_by_relation(one_of(name, runs)) for name in names}
+    rows = []
+    for name, counts in kept.items():
+        metrics = one_of(name, runs)["metrics"]
+        rows.append(
+            [f"`{name}`", f"{metrics['filter/kept']:,}", f"{metrics['filter/weight']:,.0f}"]
+            + [f"{counts.get(relation, 0):,.0f}" for relation in RELATIONS]
+        )
+    return markdown(["policy", "triples", "their weight", *(f"{name}, weight" for name in RELATIONS)], rows)
+
+
+def kept_by_relation(run: Mapping[str, Any]) -> dict[str, float]:
+    ledger = pl.read_parquet(run["folder"] / "ledger.parquet").filter(pl.col("split") == "train")
+    return dict(ledger.group_by("relation").agg(pl.col("weight").sum()).iter_rows())
+
+
+def one_of(policy: str, runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A run of the policy; what it trains on is the same with every seed."""
+    return next(run for run in runs if run["policy"] == policy)
+
+
+def by_relation(contrasts: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Quality where the paper found that it falls, and the tails that the keywords and n-grams find neutral."""
+    for measure, said in (
+        ("perplexity", "Perplexity on the relation's held-out triples ↓ (ratio to `none`):"),
+        ("valid", "Of what is said of the targets with the relation, judged valid, % ↑:"),
+    ):
+        columns = {f"quality/{measure}/relation/{relation}": relation for relation in RELATIONS}
+        yield said
+        yield table(columns, "quality", contrasts)
+    yield "Of what is said of the targets with the relation, neutral in regard by n-grams, phrase neutralised, % ↑:"
+    names = [BASELINE, *policies(contrasts)]
+    yield markdown(["policy", *RELATIONS], [[f"`{name}`", *neutral_by_relation(name, runs)] for name in names])
+
+
+def neutral_by_relation(policy: str, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    shares: dict[str, list[float]] = {relation: [] for relation in RELATIONS}
+    for run in runs:
+        if run["policy"] == policy:
+            said = pl.read_parquet(run["folder"] / "statements.parquet", columns=["relation", "ngram_neutral"])
+            neutral = said.group_by("relation").agg(100 * (pl.col("ngram_neutral") % 2 == 0).mean())  # 0, or 2: other
+            for relation, share in neutral.iter_rows():
+                if relation in shares:
+                    shares[relation].append(share)
+    return [f"{fmean(found):.1f}" for found in shares.values()]
+
+
+def pictures(folder: Path) -> Iterator[str]:
+    """The comparison's plots, copied beside RESULTS.md."""
+    place = RESULTS.with_name("policies")
+    place.mkdir(exist_ok=True)
+    for name in PLOTS:
+        plot = folder / "plots" / f"pareto-{name}.png"
+        shutil.copy(plot, place / plot.name)
+        yield f"![{name.replace('-', ' against ')}](policies/{plot.name})"
+
+
+def times(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Minutes of each stage, mean over a policy's seeds."""
+    stages = ["train", "probe", "candidates", "statements", "validity", "likelihood"]
+    rows = []
+    for policy in dict.fromkeys(run["policy"] for run in runs):
+        mine = [run for run in runs if run["policy"] == policy]
+        seconds = [{each["stage"]: each["seconds"] for each in run["manifest"]["stages"]} for run in mine]
+        rows.append(
+            [f"`{policy}`", str(len(mine))]
+            + [f"{fmean(found.get(stage, 0.0) for found in seconds):.0f}" for stage in stages]
+            + [f"{max(each['peak_memory'] for run in mine for each in run['manifest']['stages']) / 2**30:.1f}"]
+        )
+    said = (
+        "Seconds of a run on one thread, two runs at a time, other work on the same cores; peak memory of a run in GiB."
+    )
+    return f"{said}\n\n{markdown(['policy', 'seeds', *stages, 'GiB'], rows)}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
