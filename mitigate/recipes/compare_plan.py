@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.recipes import compare_notices
 from mitigate.recipes.compare_runs import Arm, Contrast, FinishedRun, among, arms, contrasts, read_runs
+from mitigate.recipes.finished import folders
 from mitigate.recipes.job import plain
 from mitigate.store import as_json, digest_of
 
@@ -85,11 +86,6 @@ def make_plan(config: DictConfig) -> ComparePlan:
         [*left_out, *more_left_out, *compare_notices.notices(pairs, used, relations)],
         digest_of(as_json([sides, [[run.seed, run.metrics] for run in used]])),
     )
-
-
-def folders(named: str | Sequence[str] | None) -> list[Path]:
-    """The folders that a setting names: a single one needs no brackets."""
-    return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
 
 
 def _baseline_folders(baseline: str | Sequence[str] | None) -> list[Path]:

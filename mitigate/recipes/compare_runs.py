@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
+from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.recipes.finished import lacking, read_finished
 from mitigate.recipes.job import science
-from mitigate.store import digest_of, read_json
+from mitigate.store import digest_of
 
 FOUND = ("statements.parquet", "likelihood.parquet")  # what figures are made of
 NOT_THE_MODEL = {"recipe.name", "measure.resamples"}
@@ -105,26 +104,11 @@ def read_runs(folders: Iterable[Path], setting: str) -> list[FinishedRun]:
 
 def _read(folder: Path) -> FinishedRun | str:
     """The run, or what is wrong with the folder."""
-    if not folder.is_dir():
-        return f"{folder} is no folder"
-    try:
-        config = OmegaConf.load(folder / "config.yaml")
-        recipe = OmegaConf.select(config, "recipe.name")
-    except FileNotFoundError:
-        return f"{folder} is no run folder: it has no config.yaml"
-    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException):
-        return f"{folder} is no run folder: its config.yaml cannot be read"
-    if recipe is None:
-        return f"{folder} is no run folder: its config.yaml names no recipe"
-    if recipe != "mitigate":
-        return f"{folder} is a run of recipe={recipe}"
-    metrics, manifest = (read_json(folder / name) for name in ("metrics.json", "manifest.json"))
-    if metrics is None or manifest is None:
-        return f"{folder} is not finished: the command that began it goes on from there"
-    run = FinishedRun(folder, DictConfig(config), metrics, manifest)
-    if gone := [table.name for table in run.tables if not table.is_file()]:
-        return f"{folder} lacks {' and '.join(gone)}: the command that made it makes them again"
-    return run
+    found = read_finished(folder, "mitigate")
+    if isinstance(found, str):
+        return found
+    run = FinishedRun(*found)
+    return lacking(folder, run.tables) or run
 
 
 def arms(runs: Sequence[FinishedRun]) -> list[Arm]:
