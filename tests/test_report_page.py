@@ -147,6 +147,18 @@ def test_what_is_valid_is_said_of_probed_statements(plain: page.Report) -> None:
     )
 
 
+def test_further_scorers_have_rows_of_their_own(plain: page.Report) -> None:
+    further = {
+        "keyword/neutral_mean": 81.5,
+        "keyword/neutral_variance": 3.25,
+        "neutral_template/keyword/neutral_mean": 9.0,
+    }
+    html = page.render(replace(plain, metrics={**plain.metrics, **further}))
+    text = " ".join(Elements(html).text.split())
+    assert "keyword: neutral mean ↑ 81.50" in text
+    assert "keyword: neutral variance ↓ 3.25" in text
+
+
 def test_a_real_run_is_no_demonstration(plain: page.Report) -> None:
     assert "DEMONSTRATION" not in page.render(replace(plain, demonstration=False))
 

@@ -57,6 +57,21 @@ def test_console_puts_runs_side_by_side() -> None:
     assert lines[-1] == "  kept               2,100                 99,000"
 
 
+def test_further_scorers_stand_beneath_the_papers_measures() -> None:
+    found = {"NSM": 61.2, "keyword/neutral_mean": 80.0, "keyword/neutral_mean/origin": 70.0, "NSM/origin": 60.0}
+    found |= {"neutral_template/keyword/neutral_variance": 9.5}
+    assert tables.console({"both": found}) == (
+        "                                both\n"
+        "harms, paper's template\n"
+        "  NSM ↑                        61.20\n"
+        "    origin                     60.00\n"
+        "  keyword: neutral mean ↑      80.00\n"
+        "    origin                     70.00\n"
+        "harms, phrase neutralised\n"
+        "  keyword: neutral variance ↓   9.50"
+    )
+
+
 @pytest.mark.parametrize("num_runs", [1, 2, 3, 4, 9, 30])
 def test_console_keeps_to_its_width(num_runs: int) -> None:
     metrics = report_example.metrics(report_example.statements(10))

@@ -23,6 +23,14 @@ class Measure(NamedTuple):
     def arrow(self) -> str:
         return {"up": "↑", "down": "↓"}[self.better]
 
+    @property
+    def title(self) -> str:
+        """The paper's name, "NSM", or of a further scorer "ngram: neutral mean"."""
+        scorer, _, name = self.key.rpartition("/")
+        return f"{scorer}: {name.replace('_', ' ')}" if scorer else self.key
+
+
+MEAN, VARIANCE = "/neutral_mean", "/neutral_variance"  # of a scorer whose measures the paper gives no name
 
 HARMS = (
     Measure(
@@ -107,6 +115,17 @@ PROBED = {
 }
 
 TEMPLATE_NAMES = {"paper": "paper's template", "neutral": "phrase neutralised"}
+
+
+def harms(keys: Iterable[str]) -> list[Measure]:
+    """The measures of harm that metrics with these keys have, in both wordings or in one: the paper's, and those of
+    further scorers."""
+    present = {key.removeprefix(TEMPLATE_PREFIX["neutral"]): None for key in keys}
+    found = [measure for measure in HARMS if measure.key in present]
+    for scorer in [key.removesuffix(MEAN) for key in present if key.endswith(MEAN)]:
+        found.append(Measure(scorer + MEAN, f"neutral by {scorer}, mean", "up", 2, ""))
+        found.append(Measure(scorer + VARIANCE, f"neutral by {scorer}, variance", "down", 2, ""))
+    return found
 
 
 def harm_key(measure: Measure, template: str, category: str | None = None) -> str:

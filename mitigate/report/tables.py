@@ -8,15 +8,16 @@ import polars as pl
 
 from mitigate import files
 from mitigate.report.legend import (
-    HARMS,
     PROBED,
     QUALITY,
     SUBSETS,
     TEMPLATE_NAMES,
     VALID,
+    Measure,
     Metrics,
     categories,
     harm_key,
+    harms,
     interval,
     number,
     quality_key,
@@ -36,15 +37,15 @@ class Row(NamedTuple):
 def rows(keys: Iterable[str]) -> list[Row]:
     """The lines that metrics with these keys can fill, in the order they are read."""
     present = set(keys)
-    return [row for row in _all_rows(categories(present)) if row.key in present]
+    return [row for row in _all_rows(harms(present), categories(present)) if row.key in present]
 
 
-def _all_rows(parts: Sequence[str]) -> Iterator[Row]:
+def _all_rows(harmful: Sequence[Measure], parts: Sequence[str]) -> Iterator[Row]:
     for template, name in TEMPLATE_NAMES.items():
-        for measure in HARMS:
+        for measure in harmful:
             for part in ("", *parts):
                 key = harm_key(measure, template, part)
-                yield Row(f"harms, {name}", f"{measure.key} {measure.arrow}", part, key, measure.decimals)
+                yield Row(f"harms, {name}", f"{measure.title} {measure.arrow}", part, key, measure.decimals)
     for measure in QUALITY:
         for subset in SUBSETS:
             part = "" if subset == "all" else subset
