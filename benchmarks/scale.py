@@ -1,12 +1,12 @@
 """Audits of millions of assertions: seconds, rows per second and memory, as the resource grows.
 
-    python benchmarks/scale.py [--millions 1 4 16] [--texts targets all] [--folder DIR] [--plain] [--kill]
+    python benchmarks/scale.py [--millions 1 4 16] [--texts targets all] [--folder DIR] [--plain] [--kill 4]
 
 Assertions are synthetic, in ConceptNet's format: one row of ten has two English ends, two of ten one, the rest
 none; three of a thousand are about a target, 15 of a hundred repeat another; words are those of the project's sample
-corpus, the common ones commoner. Each audit asks for sentiment alone, with a label cache of its own. --kill ends the
-audit of most rows with signal 9 in its middle, goes on, and compares with one that was not ended. Writes a section
-of RESULTS.md."""
+corpus, the common ones commoner. Each audit asks for sentiment alone, with a label cache of its own. --kill ends an
+audit of so many millions with signal 9 when half of it is read, and again when half is labelled, goes on, and compares
+with one that was not ended. Writes a section of RESULTS.md."""
 
 import argparse
 import gzip
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import accumulate
@@ -42,7 +42,20 @@ FACTS = (
 PIECE = 10_000  # rows drawn at once
 EVERY = 0.25  # seconds between two looks at the memory
 GIB = 2**30
-COLUMNS = ("rows", "scored", "MiB", "seconds", "of processor", "rows/s", "peak, GiB", "GiB at each tenth of the run")
+COLUMNS = (
+    "rows",
+    "scored",
+    "MiB",
+    "seconds",
+    "of processor",
+    "cores left to it",
+    "peak, GiB",
+    "GiB at each tenth of the run",
+)
+CORES = (
+    "Where other work left an audit less than two cores, its seconds say little of it; those of processor, summed over "
+    "cores, are what it takes, and all that it takes where it has the cores to itself."
+)
 
 
 @dataclass
@@ -51,7 +64,14 @@ class Measured:
 
     seconds: float = 0.0
     processor: float = 0.0  # seconds of all cores
+    others: float = 0.0  # the same, that other work on this machine took meanwhile
+    status: int = 0  # that the process ended with
     memory: list[int] = field(default_factory=list)  # bytes, from look to look
+
+    @property
+    def cores_left(self) -> float:
+        """How many cores other work left to the audit."""
+        return (os.cpu_count() or 1) - self.others / self.seconds
 
     @property
     def peak(self) -> float:
@@ -70,12 +90,16 @@ def main() -> None:
     parser.add_argument("--texts", nargs="+", choices=("targets", "all"), default=["targets", "all"])
     parser.add_argument("--folder", type=Path, help="where files lie and stay; default: a temporary one")
     parser.add_argument("--plain", action="store_true", help="not gzipped")
-    parser.add_argument("--kill", action="store_true", help="end the largest audit in its middle, and go on")
+    parser.add_argument("--kill", type=float, metavar="MILLIONS", help="of --millions: end it twice, and go on")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        table = [row(COLUMNS), "|---" * len(COLUMNS) + "|"]
+        table, notes, command = (
+            [row(COLUMNS), "|---" * len(COLUMNS) + "|"],
+            [CORES],
+            "python benchmarks/scale.py --millions",
+        )
         for millions in arguments.millions:
             rows = round(millions * 1e6)
             path = assertions(folder, rows, packed=not arguments.plain)
@@ -83,14 +107,13 @@ def main() -> None:
                 taken = audit(path, folder / f"{path.stem}-{texts}", texts)
                 table.append(row(cells(rows, path, texts, taken)))
                 print(table[-1], flush=True)
-        sizes = " ".join(f"{number:g}" for number in arguments.millions)
-        command = f"python benchmarks/scale.py --millions {sizes}{' --kill' * arguments.kill}"
-        where = f"Measured on {machine()}, {os.cpu_count()} cores, by `{command}`"
-        said = [f"## Audits of any size\n\n{where}: {described(path)}.", "\n".join(table)]
-        if arguments.kill:
-            said.append(killed(path, folder / "killed", arguments.texts[-1]))
-        write_section("scale", "\n\n".join(said))
-        print("\n\n".join(said))
+            command += f" {millions:g}"
+            if millions == arguments.kill:
+                notes.append(killed(path, folder / f"{path.stem}-{texts}", texts))
+            ended = f" --kill {arguments.kill:g}" if len(notes) > 1 else ""
+            where = f"Measured on {machine()}, {os.cpu_count()} cores, by `{command}{ended}`"
+            said = [f"## Audits of any size\n\n{where}: {described(path)}.", "\n".join(table), *notes]
+            write_section("scale", "\n\n".join(said))  # of the sizes so far: the next may take long
 
 
 def cells(rows: int, path: Path, texts: str, taken: Measured) -> tuple[str, ...]:
@@ -101,7 +124,7 @@ def cells(rows: int, path: Path, texts: str, taken: Measured) -> tuple[str, ...]
         f"{path.stat().st_size / 2**20:,.0f}",
         f"{taken.seconds:.0f}",
         f"{taken.processor:.0f}",
-        f"{rows / taken.seconds:,.0f}",
+        f"{taken.cores_left:.1f}",
         f"{taken.peak:.2f}",
         taken.curve,
     )
@@ -193,19 +216,22 @@ def start(path: Path, folder: Path, texts: str) -> subprocess.Popen:
         return subprocess.Popen(line, cwd=ROOT, stdout=said, stderr=subprocess.STDOUT)
 
 
-def watched(process: subprocess.Popen, most: float = float("inf")) -> Measured:
-    """The process until its end, or until it is ended after so many seconds."""
-    taken, started, before = Measured(), time.perf_counter(), processor_seconds()
+def watched(process: subprocess.Popen, enough: Callable[[], bool] = lambda: False) -> Measured:
+    """The process until its end, or until it is ended because there is enough of it."""
+    taken, started = Measured(), time.perf_counter()
+    own_before, all_before = processor_seconds(), machine_seconds()
     while process.poll() is None:
         if held := resident(process.pid):  # nothing once it has ended, and is not yet known to have
             taken.memory.append(held)
-        time.sleep(EVERY)
-        if time.perf_counter() - started > most:
+        if enough():
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
+        time.sleep(EVERY)
     taken.seconds = time.perf_counter() - started
-    taken.processor = processor_seconds() - before
-    if process.returncode not in (0, -signal.SIGKILL):
+    taken.processor = processor_seconds() - own_before
+    taken.others = machine_seconds() - all_before - taken.processor
+    taken.status = process.returncode
+    if taken.status not in (0, -signal.SIGKILL):
         raise SystemExit(f"the audit ended with status {process.returncode}; see said.txt")
     return taken
 
@@ -214,6 +240,12 @@ def processor_seconds() -> float:
     """Of all processes that this one started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def machine_seconds() -> float:
+    """Of all cores, whatever they worked at."""
+    user, nice, system = Path("/proc/stat").read_text().split()[1:4]
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> int:
@@ -226,18 +258,26 @@ def resident(pid: int) -> int:
 
 
 def killed(path: Path, folder: Path, texts: str) -> str:
-    """What it took to go on after signal 9, and whether the figures are the same."""
-    shutil.rmtree(folder, ignore_errors=True)
-    whole = audit(path, folder / "whole", texts)
-    ended = watched(start(path, folder / "ended", texts), whole.seconds / 2)
-    again = watched(start(path, folder / "ended", texts))
-    one, other = (
-        json.loads(next(folder.glob(f"{name}/outputs/*/metrics.json")).read_text()) for name in ("whole", "ended")
-    )
+    """What it took to go on after signal 9, twice, and whether the figures are the same as those of the audit of `path`
+    in `folder`, which was left alone."""
+    (run,) = folder.glob("outputs/*")
+    half = len(list((run / "rows").iterdir())) // 2  # of the chunks
+    ended = folder.with_name(f"{folder.name}-ended")
+    shutil.rmtree(ended, ignore_errors=True)
+    parts = f"outputs/{run.name}/parts/*"
+    taken = [
+        watched(start(path, ended, texts), lambda: len(list(ended.glob(f"{parts}/met/*.parquet"))) >= half),
+        watched(start(path, ended, texts), lambda: len(list(ended.glob(f"{parts}/*.parquet"))) >= half),
+        watched(start(path, ended, texts)),
+    ]
+    assert [each.status for each in taken] == [-signal.SIGKILL, -signal.SIGKILL, 0]
+    one, other = (json.loads((place / "metrics.json").read_text()) for place in (run, ended / "outputs" / run.name))
     same = "the same figures" if one == other else "OTHER FIGURES"
+    seconds = ", ".join(f"{each.processor:.0f}" for each in taken)
     return (
-        f"Ended with signal 9 after {ended.seconds:.0f} s of {whole.seconds:.0f} s, the same command took "
-        f"{again.seconds:.0f} s more and gave {same}, all {len(one)} of them."
+        f"The audit of {path.name} was ended with signal 9 when half of its chunks were read, begun again, ended with "
+        f"signal 9 when half were labelled, and begun again. The three took {seconds} seconds of processor and gave "
+        f"{same} as the one that was left alone, all {len(one)} of them."
     )
 
 

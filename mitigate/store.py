@@ -24,6 +24,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.triples import Labels
 
+PAGES = 256 * 2**20  # bytes: a large write to the label cache changes pages all over it, which stay in memory meanwhile
 NOT_RESULTS = {"manifest.json", "wandb", ".lock"}  # of a run folder
 
 
@@ -242,6 +243,8 @@ class LabelStore:
             ) from error
         try:
             database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing, a power cut the last writes at most
+            database.execute(f"PRAGMA cache_size=-{PAGES // 1024}")
             database.execute(
                 "CREATE TABLE IF NOT EXISTS labels (text TEXT PRIMARY KEY, label INTEGER, strength REAL) WITHOUT ROWID"
             )

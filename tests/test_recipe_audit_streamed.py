@@ -12,7 +12,7 @@ from command import here
 
 from mitigate.load import stream
 from mitigate.load.files import load as load_statements
-from mitigate.recipes import audit_statements
+from mitigate.recipes import audit, audit_statements
 from mitigate.recipes.audit_plan import AuditPlan
 
 SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")
@@ -24,19 +24,20 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Runs the recipe in a folder of outputs; returns the exit status, all that was printed, and the run folder."""
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])  # they take seconds
 
-    def audit(*overrides: str, outputs: str = "outputs") -> tuple[int, str, Path]:
+    def run_audit(*overrides: str, outputs: str = "outputs") -> tuple[int, str, Path]:
         places = (f"paths.outputs={tmp_path / outputs}", f"paths.cache={tmp_path}/cache")
         status = here(monkeypatch, *SETTINGS, *places, *overrides)
         folders = sorted((tmp_path / outputs).glob("audit-*"))
         return status, "".join(capsys.readouterr()), folders[-1] if folders else tmp_path
 
-    return audit
+    return run_audit
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "BLOCK", 30_000)
     monkeypatch.setattr(stream, "PEEKED", 30_000)
+    monkeypatch.setattr(audit, "CHUNK", 400)
 
 
 def figures(folder: Path) -> dict:

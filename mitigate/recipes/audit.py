@@ -4,7 +4,7 @@ What grows with the resource is worked through in parts that lie on disk, and a 
 them; what the figures need is a tally, a few rows a target."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -66,12 +66,14 @@ def count(job: Job, plan: AuditPlan, rows: Result) -> Result:
     def compute(fingerprint: str) -> pl.DataFrame:
         parts = PartFolder(job.folder / "parts" / fingerprint[:16])
         progress = Progress("label", "statements")
-        whole, done = as_met([rows.table()])["counted", "statements"], 0
-        for number, part in enumerate(PartFolder(job.folder / "rows")):
-            done += part.height
-            if number not in parts:
-                parts.save(number, pl.concat([label(plan, chunk) for chunk in part.iter_slices(CHUNK)]))
-                progress.at(done / whole, part.height)
+        whole = as_met([rows.table()])["counted", "statements"]
+        for done, group in _together(PartFolder(job.folder / "rows"), parts):
+            rows_of_group = pl.concat(group.values())
+            said = pl.concat([label(plan, chunk) for chunk in rows_of_group.iter_slices(CHUNK)])
+            for number, part in group.items():
+                parts.save(number, said.head(part.height))
+                said = said.slice(part.height)
+            progress.at(done / whole, rows_of_group.height)
         tallied = total(_tally(plan, part) for part in parts)
         shutil.rmtree(job.folder / "statements", ignore_errors=True)
         parts.folder.rename(job.folder / "statements")
@@ -81,6 +83,22 @@ def count(job: Job, plan: AuditPlan, rows: Result) -> Result:
     measure = plan.config.measure
     settings = [measure.masking, plan.labellings, [scorer.fingerprint for scorer in plan.scorers]]
     return job.stage("tally", compute, needs=[rows.digest], settings=settings, code=WORDING, leaves=["statements"])
+
+
+def _together(rows: PartFolder, finished: PartFolder) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
+    """The parts of the rows that are not finished, small ones in groups of CHUNK rows or a little more, as many texts at
+    once are labelled and kept sooner; and how many rows there are up to each group's end."""
+    group: dict[int, pl.DataFrame] = {}
+    done = 0
+    for number, part in enumerate(rows):
+        if number not in finished:
+            group[number] = part
+        done += part.height
+        if sum(waiting.height for waiting in group.values()) >= CHUNK:
+            yield done, group
+            group = {}
+    if group:
+        yield done, group
 
 
 def _tally(plan: AuditPlan, said: pl.DataFrame) -> pl.DataFrame:

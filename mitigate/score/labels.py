@@ -1,12 +1,24 @@
 """Labels for a column of texts: each distinct text is asked for once, first of the cache, then of the scorer."""
 
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 import polars as pl
 from tqdm.auto import tqdm
 
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 
-SLICE = 8192  # texts scored between two writes to the cache: what a killed run loses at most
+PIECE = 2048  # texts scored at once
+EVERY = 5.0  # seconds between two writes to the cache: what a killed run loses; one write of many texts is the quickest
+
+
+@runtime_checkable
+class LabelsPieces(Protocol):
+    """A scorer that is at several pieces of the texts at once, and says what it has of them as it comes."""
+
+    def each(self, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]: ...
 
 
 def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:
@@ -33,13 +45,35 @@ def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> 
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
     known, labels = cache.get(scorer.fingerprint, texts)
     missing = sorted(np.flatnonzero(~known), key=lambda i: len(texts[i]))  # like lengths make tight batches
+    pieces = [missing[start : start + PIECE] for start in range(0, len(missing), PIECE)]
+    unkept: list[int] = []
+    kept_at = monotonic()
+
+    def keep() -> None:
+        nonlocal kept_at
+        said = Labels(labels.label[unkept], labels.strength[unkept])
+        cache.put(scorer.fingerprint, [texts[i] for i in unkept], said)
+        unkept.clear()
+        kept_at = monotonic()
+
     bar = tqdm(total=len(missing), desc=f"score {scorer.name}", unit=" texts", disable=None, leave=False)
-    for start in range(0, len(missing), SLICE):
-        rows = missing[start : start + SLICE]
-        asked = [texts[i] for i in rows]
-        said = scorer(asked)
-        labels.label[rows], labels.strength[rows] = said
-        cache.put(scorer.fingerprint, asked, said)
-        bar.update(len(rows))
-    bar.close()
+    try:
+        for number, said in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
+            rows = pieces[number]
+            labels.label[rows], labels.strength[rows] = said
+            unkept += rows
+            bar.update(len(rows))
+            if monotonic() - kept_at > EVERY:
+                keep()
+    finally:
+        bar.close()
+        if unkept:
+            keep()
     return labels
+
+
+def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
+    """The number of each piece of texts with its labels."""
+    if isinstance(scorer, LabelsPieces):
+        return scorer.each(pieces)
+    return ((number, scorer(texts)) for number, texts in enumerate(pieces))
