@@ -16,14 +16,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import RESULTS, machine, write_section
+from mitigate.probe.likelihood import perplexity
+from mitigate.score.keyword import Keyword
+from mitigate.score.regard import NgramRegard
+from mitigate.triples import NEUTRAL, OTHER
 
 BASELINE = "none"
 HARMS = {  # figure of a comparison -> its column
@@ -118,6 +123,13 @@ def tables(contrasts: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, A
         "Quality. Kept: all of the 95 % intervals of the share judged valid and of perplexity on neutral triples are "
         "above -1 point and below 1.03 times.",
         table(QUALITY, "quality", contrasts, kept=True),
+        "Perplexity on the held-out triples that the two scorers no policy heard find neutral, or one of them not, and "
+        "its ratio to that of `none`; seeds in brackets:",
+        perplexity_by_the_unheard([BASELINE, *policies(contrasts)], runs),
+        "Distinct tails among what is neutral: of 100 statements, how many a relation and tail that no other has, "
+        "counting only statements that are neutral by the policy's own scorers, or by the two that no policy heard; "
+        "seeds in brackets:",
+        neutral_vocabulary([BASELINE, *policies(contrasts)], runs),
         "What is trained on:",
         corpus([BASELINE, *policies(contrasts)], runs),
     ]
@@ -154,6 +166,45 @@ def cell(row: Mapping[str, Any]) -> str:
     shown = f"× {change:.2f}" if is_ratio else f"{change:+.2f}"
     interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
     return f"{row['value']:.2f} ({shown}{interval})"
+
+
+def perplexity_by_the_unheard(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+    """Which triples count as neutral is told here by scorers that had no part in choosing what was trained on."""
+    triples = runs[0]["folder"] / "likelihood.parquet"
+    labels = [
+        scorer(pl.read_parquet(triples)["masked_neutral"].to_list()).label for scorer in (NgramRegard(), Keyword())
+    ]
+    is_neutral = pl.Series(np.isin(labels, [NEUTRAL, OTHER]).all(axis=0))
+    subsets = {"neutral": is_neutral, "polarised": ~is_neutral}
+    found: dict[str, list[list[float]]] = {}
+    for name in names:
+        tables = [pl.read_parquet(run["folder"] / "likelihood.parquet") for run in runs if run["policy"] == name]
+        found[name] = [[perplexity(table.filter(kept)) or 0.0 for table in tables] for kept in subsets.values()]
+    rows = []
+    for name, columns in found.items():
+        means = zip(map(geometric_mean, columns), map(geometric_mean, found[BASELINE]), columns, strict=True)
+        cells = [f"{mean:.2f}, × {mean / first:.2f} ({spread(each)})" for mean, first, each in means]
+        rows.append([f"`{name}`", *cells])
+    return markdown(["policy", *(f"{name}, {kept.sum()} triples" for name, kept in subsets.items())], rows)
+
+
+def neutral_vocabulary(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+    """A generator that says less that is polarised repeats more, if it finds nothing new that is neutral."""
+    judges = {"sentiment and regard": ("sentiment", "regard"), "n-grams and keywords": ("ngram", "keyword")}
+    rows = []
+    for name in names:
+        cells = []
+        for scorers in judges.values():
+            shares = [distinct_neutral(run, scorers) for run in runs if run["policy"] == name]
+            cells.append(f"{fmean(shares):.2f} ({spread(shares)})")
+        rows.append([f"`{name}`", *cells])
+    return markdown(["policy", *(f"neutral by {name}" for name in judges)], rows)
+
+
+def distinct_neutral(run: Mapping[str, Any], scorers: Sequence[str]) -> float:
+    said = pl.read_parquet(run["folder"] / "statements.parquet")
+    is_neutral = pl.all_horizontal(pl.col(f"{scorer}_neutral").is_in([NEUTRAL, OTHER]) for scorer in scorers)
+    return 100 * said.filter(is_neutral).select("relation", "tail").n_unique() / said.height
 
 
 def corpus(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
@@ -198,7 +249,7 @@ def neutral_by_relation(policy: str, runs: Sequence[Mapping[str, Any]]) -> list[
     for run in runs:
         if run["policy"] == policy:
             said = pl.read_parquet(run["folder"] / "statements.parquet", columns=["relation", "ngram_neutral"])
-            neutral = said.group_by("relation").agg(100 * (pl.col("ngram_neutral") % 2 == 0).mean())  # 0, or 2: other
+            neutral = said.group_by("relation").agg(100 * pl.col("ngram_neutral").is_in([NEUTRAL, OTHER]).mean())
             for relation, share in neutral.iter_rows():
                 if relation in shares:
                     shares[relation].append(share)
@@ -231,6 +282,10 @@ def times(runs: Sequence[Mapping[str, Any]]) -> str:
         "Seconds of a run on one thread, two runs at a time, other work on the same cores; peak memory of a run in GiB."
     )
     return f"{said}\n\n{markdown(['policy', 'seeds', *stages, 'GiB'], rows)}"
+
+
+def spread(values: Sequence[float]) -> str:
+    return " ".join(f"{value:.2f}" for value in values)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
