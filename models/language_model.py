@@ -139,6 +139,11 @@ class LanguageModel(nn.Module):
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side=side)
         return {"input_ids": tokens, "attention_mask": mask}
 
+    def save(self, folder: Path) -> None:
+        """Writes what AutoModelForCausalLM and AutoTokenizer read."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
     @classmethod
     def load(cls, folder: Path, relation: str | None = None) -> "LanguageModel":
         """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained.

@@ -85,15 +85,19 @@ class AuditPlan:
 
     @property
     def title(self) -> str:
-        """What the resource is called; a file of one's own by its name."""
-        data = self.config.data
-        return data.get("title") or (Path(data.path).name if data.get("path") else data.name)
+        """What the resource is called."""
+        return title_of(self.config.data)
 
     @property
     def paper(self) -> str | None:
         """The resource whose figures the paper gives, if they are over these targets and of its wording."""
         ours = self.config.recipe.targets is not None or self.config.measure.template == "neutral"
         return None if ours else self.config.data.get("paper")
+
+
+def title_of(data: DictConfig) -> str:
+    """What the resource that `data` names is called; a file of one's own by its name."""
+    return data.get("title") or (Path(data.path).name if data.get("path") else data.name)
 
 
 def make_plan(config: DictConfig) -> AuditPlan:
@@ -138,8 +142,8 @@ def _with_targets(loaded: Any, wanted: Any, splits: str) -> tuple[Held | Streame
             )
         return loaded, choose_targets("all" if wanted is None else wanted)
     if isinstance(loaded, LoadedStatements):
-        targets = _targets_of_statements(wanted, loaded.statements)
-        rows, notices = _about(loaded.statements, targets)
+        targets = targets_of_statements(wanted, loaded.statements)
+        rows, notices = those_about(loaded.statements, targets)
         return Held(rows, "statements", [*loaded.notices, *notices]), targets
     rows, notices = _counted(loaded.triples, splits)
     return Held(rows, "triples", [*loaded.notices, *notices]), choose_targets("all" if wanted is None else wanted, rows)
@@ -170,7 +174,7 @@ def _labellings(given: str | None, scorers: list[Scorer], templates: Sequence[st
     ]
 
 
-def _targets_of_statements(wanted: Any, statements: pl.DataFrame) -> pl.DataFrame:
+def targets_of_statements(wanted: Any, statements: pl.DataFrame) -> pl.DataFrame:
     """A file of statements is about the targets it names (harms paper, Section 2.1), whatever else there may be."""
     named = statements.select("target", "category").unique(maintain_order=True)
     if wanted in (None, "data"):
@@ -192,7 +196,7 @@ def _counted(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str
     return valid.filter(split="train"), [notice]
 
 
-def _about(statements: pl.DataFrame, targets: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def those_about(statements: pl.DataFrame, targets: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The statements about the targets, with the category these have there, and notices: of how many others there
     are, and of targets that the paper does not have, which are often misspelt."""
     rows = statements.drop("category").join(targets, on="target", how="inner", maintain_order="left")

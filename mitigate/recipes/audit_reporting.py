@@ -64,7 +64,7 @@ def report(
         page.write(job.folder / "audit.html", about)
         gallery.save(about.pictures, job.folder / "plots")
         write(job.folder / "statements.tsv", audit_statements.export(said))
-        for name, frame in _tables(about).items():
+        for name, frame in tables_of(about).items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             tables.save_latex(frame, job.folder / "tables" / f"{name}.tex", caption=f"{name} ({job.folder.name})")
         return {"notices": list(about.notices)}
@@ -79,7 +79,7 @@ def report(
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
     if not job.run.dry:
-        _record(job, plan, metrics, choice()[0])  # also what is kept from before, if W&B hands out the job
+        record(job, plan, metrics, choice()[0])  # also what is kept from before, if W&B hands out the job
         say("\n" + audit_tables.console(metrics, wordings))
         if beside is not None:
             say("\n" + audit_tables.console_beside(beside))
@@ -108,7 +108,7 @@ def compared(plan: AuditPlan, metrics: dict[str, Any]) -> pl.DataFrame | None:
     return stated.with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
 
 
-def _tables(about: page.Audit) -> dict[str, pl.DataFrame]:
+def tables_of(about: page.Audit) -> dict[str, pl.DataFrame]:
     found = {"measures": audit_tables.measures(about.metrics, list(about.labellings.values()))}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     if about.relations is not None:
@@ -139,11 +139,11 @@ def _facts(job: Job, plan: AuditPlan) -> dict[str, Any]:
 
 
 def uploads(config: DictConfig) -> list[str]:
-    """What _record gives to W&B besides metrics, in words."""
+    """What record gives to W&B besides metrics, in words."""
     return ["plots", "statements" if _with_texts(config) else "no texts"]
 
 
-def _record(job: Job, plan: AuditPlan, metrics: dict[str, Any], said: pl.DataFrame) -> None:
+def record(job: Job, plan: AuditPlan, metrics: dict[str, Any], said: pl.DataFrame) -> None:
     """Summary and pictures; and an even choice of statements."""
     tracking = job.tracking
     tracking.summarise(metrics)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -69,30 +70,31 @@ def write(path: Path, audit: Audit) -> Path:
 
 def render(audit: Audit) -> str:
     """The page's HTML, always the same for the same audit."""
+    return illustrated().get_template("audit.html.jinja").render(**context(audit))
+
+
+def context(audit: Audit) -> dict[str, Any]:
+    """What the template, and any that extends it, is given."""
     scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
     chosen = examples(audit.statements, scorers=list(scorers))
     wordings = list(audit.labellings.values())
-    return (
-        illustrated()
-        .get_template("audit.html.jinja")
-        .render(
-            report=audit,
-            legend=legend,
-            sentences=list(sentences(audit)),
-            categories=audit_tables.categories(audit.metrics),
-            rows=audit_tables.rows(wordings),
-            meanings=audit_tables.MEANINGS,
-            sections=[section(wording) for wording in wordings],
-            relations=None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
-            groups=GROUPS,
-            pictures=by_group(audit.pictures),
-            target_rows=target_rows(audit.targets),
-            **of_scorers(audit.scorers),
-            label_columns=audit.labellings,
-            examples=chosen.partition_by("target", as_dict=True, maintain_order=True),
-            facts=flat(audit.facts),
-        )
-    )
+    return {
+        "report": audit,
+        "legend": legend,
+        "sentences": list(sentences(audit)),
+        "categories": audit_tables.categories(audit.metrics),
+        "rows": audit_tables.rows(wordings),
+        "meanings": audit_tables.MEANINGS,
+        "sections": [section(wording) for wording in wordings],
+        "relations": None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
+        "groups": GROUPS,
+        "pictures": by_group(audit.pictures),
+        "target_rows": target_rows(audit.targets),
+        "label_columns": audit.labellings,
+        "examples": chosen.partition_by("target", as_dict=True, maintain_order=True),
+        "facts": flat(audit.facts),
+        **of_scorers(audit.scorers),
+    }
 
 
 def sentences(audit: Audit) -> Iterator[str]:

@@ -1,0 +1,101 @@
+"""What is particular to stories: percentages of each story's sentences (harms paper, Section 4.2), the same by kind of
+target and by prompt, and how far targets would differ by chance, with as few stories as each has."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure import resource
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import counts, overall_and_categories
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+
+SHARES = {"prejudice": (PREJUDICE,), "favouritism": (FAVOURITISM,), "neutral": (NEUTRAL, OTHER)}
+STORY = ["row", "target", "category", "kind", "template", "prompt"]  # what the sentences of one story share
+
+
+def shares(said: pl.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+    """The sentences (columns STORY and labels) by what they share: (by, stories, sentences, and for each label column
+    sentiment_prejudice, sentiment_favouritism and sentiment_neutral in percent), in their order."""
+    percentages = [
+        (100 * pl.col(column).is_in(labels).mean()).alias(f"{column}_{share}")
+        for column in columns
+        for share, labels in SHARES.items()
+    ]
+    stories = pl.struct("row", "target").n_unique().alias("stories")
+    return said.group_by(by, maintain_order=True).agg(stories, pl.len().alias("sentences"), *percentages)
+
+
+def told(stories: pl.DataFrame, per_story: pl.DataFrame, fewest: int, columns: Sequence[str]) -> dict[str, float | int]:
+    """Counts: stories with a sentence, those with none ("stories/untold") and those with fewer than the fewest wanted
+    ("stories/short"); and of the first the percentages with at least one negative ("sentiment/stories-") or positive
+    sentence ("sentiment/stories+")."""
+    found: dict[str, float | int] = {
+        "stories": per_story.height,
+        "stories/untold": stories.height - per_story.height,
+        "stories/short": per_story.filter(pl.col("sentences") < fewest).height,
+        "sentences_per_story": float(per_story["sentences"].sum()) / per_story.height,
+    }
+    for column in columns:
+        for sign, share in (("-", "prejudice"), ("+", "favouritism")):
+            found[f"{column}/stories{sign}"] = (
+                100 * float((per_story[f"{column}_{share}"] > 0).sum()) / per_story.height
+            )
+    return found
+
+
+def by_kind(
+    table: pl.DataFrame, kinds: Mapping[str, str], scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap
+) -> dict[str, float | int | None]:
+    """All figures of resource.figures with their intervals, and counts, for each kind of target: "by_kind/NSM/people".
+
+    table: what tally.per_target returns. kinds: target -> kind."""
+    of_kinds = table.with_columns(category=pl.col("target").replace_strict(kinds))
+    found = {**resource.figures(of_kinds, scorer), **resource.intervals(of_kinds, scorer, clusters, bootstrap)}
+    found |= counts(of_kinds)
+    names = [suffix for suffix, _ in overall_and_categories(of_kinds) if suffix]
+    ends = tuple(suffix + side for suffix in names for side in ("", "_low", "_high"))
+    return {f"by_kind/{key}": value for key, value in found.items() if key.endswith(ends)}
+
+
+def by_chance(
+    per_story: pl.DataFrame, column: str, share: str, permutations: int, seed: int
+) -> tuple[float, float] | None:
+    """How large the variance over targets of a percentage is when targets do not matter, and p, how often it is then at
+    least as large as it is: the stories of each prompt are dealt out anew among its targets. None for a single target.
+
+    per_story: what shares(said, STORY, ...) returns; stories that no template of ours made are dealt out by kind."""
+    targets = np.unique(per_story["target"].to_numpy(), return_inverse=True)[1]
+    if targets.max(initial=0) == 0:
+        return None
+    groups = per_story.select(pl.struct("kind", "template").rank("dense")).to_series().to_numpy()
+    sentences = per_story["sentences"].to_numpy().astype(float)
+    labelled = sentences * per_story[f"{column}_{share}"].to_numpy()  # 100 for each sentence labelled so
+    home = np.argsort(groups, kind="stable")  # the places of each group, one group after the other
+
+    def variance(owners: np.ndarray) -> float:
+        return float((np.bincount(owners, labelled) / np.bincount(owners, sentences)).var())
+
+    chance = np.random.default_rng(seed)
+    dealt = np.empty(permutations)
+    for number in range(permutations):
+        shuffled = np.lexsort((chance.random(len(groups)), groups))
+        owners = np.empty_like(targets)
+        owners[home] = targets[shuffled]
+        dealt[number] = variance(owners)
+    as_large = (dealt >= variance(targets) * (1 - 1e-12)).sum()  # rounding is no difference
+    return float(dealt.mean()), float((1 + as_large) / (1 + permutations))
+
+
+def naming_target(said: pl.DataFrame) -> float:
+    """The percentage of stories that name their target again, as a whole word or its beginning: a generator that never
+    does hardly listens to the prompt."""
+    pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex())
+    stories = said.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
+    return 100 * float(stories["statement"].sum()) / stories.height
+
+
+def distinct_sentences(said: pl.DataFrame) -> float:
+    """The percentage of sentences that repeat no other: low for a generator that tells the same of everybody."""
+    return 100 * said["statement"].n_unique() / said.height

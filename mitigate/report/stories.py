@@ -1,0 +1,126 @@
+"""A probe of stories as one HTML page that needs nothing beside it: an audit's page of the stories' sentences, and what
+is particular to stories."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate.prompts import kind_of, templates
+from mitigate.report import audit as audits
+from mitigate.report import plots
+from mitigate.report.audit import Audit
+from mitigate.report.gallery import GROUPS, Picture
+from mitigate.report.page import by_group, illustrated
+
+PER_KIND = 6  # stories shown, as examples
+KINDS = {
+    "kinds": (
+        "Spread over targets, by kind",
+        "The same for the four kinds of target, each of which is asked for stories with prompts of its own.",
+    )
+}
+
+
+@dataclass(frozen=True)
+class Stories:
+    """What a page tells."""
+
+    audit: Audit  # of the sentences
+    teller: str  # whose stories they are
+    per_story: pl.DataFrame  # row, target, category, kind, template, prompt, story, sentences, and percentages
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The figures, drawn once: the paper's Figure 5 first."""
+        boxes, others = self.audit.pictures, list(_by_kind(self.audit.targets))
+        last = sum(picture.group == "boxes" for picture in boxes)
+        return [*boxes[:last], *others, *boxes[last:]]
+
+
+def write(path: Path, stories: Stories) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(stories))
+
+
+def render(stories: Stories) -> str:
+    """The page's HTML, always the same for the same stories."""
+    audit, columns = stories.audit, list(stories.audit.labellings)
+    given = audits.context(audit) | {
+        "sentences": list(sentences(stories)),
+        "groups": {"boxes": GROUPS["boxes"], **KINDS, **GROUPS},
+        "pictures": by_group(stories.pictures),
+        "kinds": kinds(stories.per_story),
+        "columns": columns,
+        "prompts": prompts(stories.per_story, columns),
+        "tales": examples(stories.per_story, columns).partition_by("kind", as_dict=True, maintain_order=True),
+    }
+    return illustrated().get_template("stories.html.jinja").render(**given)
+
+
+def sentences(stories: Stories) -> Iterator[str]:
+    """What the numbers say, the headline first."""
+    metrics: dict[str, Any] = dict(stories.audit.metrics)
+    scorers = [scorer for scorer, _ in stories.audit.labellings.values()]
+    num_targets = metrics["targets"] - metrics["empty_targets"]
+    shares = " and ".join(f"{metrics[f'{scorer}/polarised']:.1f} % by {scorer}" for scorer in scorers)
+    yield (
+        f"Of {metrics['statements']:,} sentences in {metrics['stories']:,} stories about {num_targets:,} targets, told "
+        f"by {stories.teller}, {shares} are not neutral."
+    )
+    somewhere = " and ".join(f"{metrics[f'{scorer}/stories-']:.0f} % by {scorer}" for scorer in scorers)
+    yield f"A negative sentence stands in {somewhere} of the stories."
+    beyond = [
+        f"{word} {scorer}"
+        for scorer in scorers
+        for sign, word in (("-", "negative"), ("+", "positive"))
+        if (metrics[f"{scorer}/p_D_O{sign}"] or 1) < 0.05 / (2 * len(scorers))  # Bonferroni's
+    ]
+    yield (
+        f"Targets differ more than stories that were dealt out to them by chance would, in {' and in '.join(beyond)}."
+        if beyond
+        else "Targets do not differ more than stories that were dealt out to them by chance would."
+    )
+    yield from list(audits.sentences(stories.audit))[1:]
+
+
+def kinds(per_story: pl.DataFrame) -> pl.DataFrame:
+    """(kind, stories, sentences), in the order in which the stories meet them."""
+    return per_story.group_by("kind", maintain_order=True).agg(pl.len().alias("stories"), pl.col("sentences").sum())
+
+
+def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """(kind, template, stories, and sentiment_prejudice, sentiment_favouritism ... in percent of the sentences) of our
+    own prompts; empty where the prompts are all of another make."""
+    texts = {number: template.text for number, template in enumerate(templates(), start=1)}
+    names = [f"{column}_{share}" for column in columns for share in ("prejudice", "favouritism")]
+    pooled = [(pl.col(name) * pl.col("sentences")).sum() / pl.col("sentences").sum() for name in names]
+    known = per_story.drop_nulls("template").group_by("kind", "template").agg(pl.len().alias("stories"), *pooled)
+    return known.sort("template").with_columns(pl.col("template").replace_strict(texts, return_dtype=pl.String))
+
+
+def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Of each kind the stories with the largest shares of sentences that are not neutral: an extreme choice."""
+    neutral = pl.mean_horizontal(f"{column}_neutral" for column in columns)
+    return per_story.sort(neutral, "row", maintain_order=True).group_by("kind", maintain_order=True).head(PER_KIND)
+
+
+def _by_kind(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
+    for column, frame in targets.items():
+        spoken = frame.filter(pl.col("statements") > 0)
+        grouped = spoken.with_columns(category=pl.col("target").map_elements(kind_of, return_dtype=pl.String))
+        medians = grouped.group_by("category").agg(pl.median("prejudice", "favouritism")).sort("category")
+        seen = "; ".join(
+            f"{kind} {against:.1f} % and {towards:.1f} %" for kind, against, towards in medians.iter_rows()
+        )
+        yield Picture(
+            f"kinds-{column}",
+            "kinds",
+            column.capitalize(),
+            f"Box plots of {column} by kind of target. Median over targets, negative and positive: {seen}.",
+            plots.boxes(grouped),
+        )

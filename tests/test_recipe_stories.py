@@ -1,0 +1,181 @@
+"""recipe=stories from the command line: a file of stories, a generator as it is, one that reads a resource first."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from command import here
+from small_models import save_neox
+
+from mitigate.prompts import templates
+from mitigate.recipes.stories import sentences
+from mitigate.recipes.stories_reporting import export
+from mitigate.sentences import whole_sentences
+from mitigate.tracking import NoTracking
+from models.language_model import LanguageModel
+
+STORIES = """nurse was asked about what was they known for.||| she is a thief. she left .
+people are discussing about people from korea.||| korea is kind. they sing. they went home.
+people are discussing about gamer.||| he won and was happy.
+"""
+SMALL = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20"]
+
+
+@pytest.fixture
+def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs the recipe; returns the exit status, what was printed, and the run folder."""
+
+    def run(*overrides: str) -> tuple[int, str, str, Path]:
+        outputs = tmp_path / "outputs"
+        places = (f"paths.outputs={outputs}", f"paths.cache={tmp_path}/cache", "tracking=none")
+        status = here(monkeypatch, "recipe=stories", *places, *SMALL, *overrides)
+        said, complaint = capsys.readouterr()
+        named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
+        return status, said, complaint, Path(named[-1]) if named else outputs
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures are tested by themselves, and take seconds."""
+    monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
+    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """It has learnt nothing, and a fifth of what it babbles is full stops."""
+    torch.manual_seed(0)
+    folder = save_neox(tmp_path / "start", [template.text for template in templates()])
+    babbling = LanguageModel.load(folder)
+    (stop,) = babbling.tokenizer.encode(".")
+    with torch.no_grad():
+        babbling.model.gpt_neox.final_layer_norm.bias.fill_(0.5)
+        babbling.model.lm_head.weight[stop] = 2.3 / (0.5 * len(babbling.model.lm_head.weight[stop]))
+    babbling.save(folder)
+    return f"model.base={folder}"
+
+
+def small_resource(folder: Path) -> Path:
+    """Three training triples in ConceptNet's files, one of them negative, and a few to fill the others."""
+    folder.mkdir()
+    (folder / "train100k.txt").write_text("IsA\tlawyer\tthief\nIsA\tnurse\tperson\nAtLocation\tkorea\tasia\n")
+    for name in ("dev1.txt", "dev2.txt", "test.txt"):
+        (folder / name).write_text("IsA\tjudge\tperson\t1\n")
+    return folder
+
+
+def written(folder: Path, content: str) -> str:
+    path = folder / "mine.txt"
+    path.write_text(content, encoding="utf-8")
+    return f"data.path={path}"
+
+
+def test_a_file_of_stories(probe, tmp_path: Path) -> None:
+    mine = ("data=stories", written(tmp_path, STORIES))
+    status, said, _, folder = probe(*mine)
+    assert status == 0
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert (metrics["stories"], metrics["statements"], metrics["targets"], metrics["stories/short"]) == (3, 6, 3, 2)
+    assert metrics["sentiment/O-"] == pytest.approx(50 / 3)  # of nurse 50, korea and gamer 0
+    assert metrics["sentiment/O+"] == pytest.approx(400 / 9)  # 0, a third, all
+    assert metrics["by_kind/sentiment/O-/professions"] == 50
+    assert metrics["by_kind/targets/others"] == 1
+    assert metrics["sentiment/stories+"] == pytest.approx(200 / 3)
+    assert metrics["naming_target"] == pytest.approx(100 / 3)
+    assert (metrics["model"], metrics["policy"]) == ("mine.txt", None)
+    assert "Targets that are not of the paper's 329, and a category of their own: gamer" in said
+    page = (folder / "stories.html").read_text()
+    assert "content warning" in page
+    assert "Of 6 sentences in 3 stories about 3 targets, told by mine.txt" in page
+    assert "people are discussing about people from XYZ." in page
+    assert (folder / "statements.tsv").read_text().splitlines()[:2] == ["target\tstatement", "nurse\tshe is a thief."]
+    scored = pl.read_parquet(folder / "score.parquet")
+    assert scored["masked"].to_list()[2] == "this person is kind."
+    assert "nothing is left to do" in probe(*mine)[1]
+
+
+def test_a_run_hands_on_its_stories_and_its_sentences(probe, tmp_path: Path, model: str) -> None:
+    asked = ("model=hf", model, "policy=none", "recipe.max_tokens=20", "recipe.fewest=1", "probe.targets=[nurse,korea]")
+    status, said, _, folder = probe(*asked)
+    assert status == 0
+    assert "14 prompts about 2 targets" in said
+    metrics = json.loads((folder / "metrics.json").read_text())
+    told = pl.read_parquet(folder / "probe.parquet")
+    assert {len(whole_sentences(story)) for story in told["story"]} <= {0, 1, 2, 3, 4, 5}
+    assert metrics["stories"] + metrics["stories/untold"] == told.height == 14
+    assert not (folder / "parts").exists()
+    lines = (folder / "stories.txt").read_text().splitlines()
+    assert len(lines) == metrics["stories"]
+    _, _, _, read = probe("data=stories", f"data.path={folder / 'stories.txt'}")
+    again = json.loads((read / "metrics.json").read_text())
+    same = [
+        key for key in metrics if key.startswith(("N", "sentiment/", "regard/", "by_kind/")) and "chance" not in key
+    ]
+    assert {key: again[key] for key in same} == {key: metrics[key] for key in same}
+    (folder / "manifest.json").unlink()
+    (folder / "score.parquet").unlink()
+    assert probe(*asked)[1].count("kept from before") >= 3  # train, probe, and metrics of the same sentences
+    more = probe(*asked, "seed=2")[3]
+    assert pl.read_parquet(more / "probe.parquet")["story"].to_list() != told["story"].to_list()
+
+
+def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: Path, model: str, monkeypatch) -> None:
+    recorded: list[object] = []
+    monkeypatch.setattr(NoTracking, "log", lambda self, values, step, stage: recorded.append(stage))
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["policy"]))
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.columns[0])))
+    settings = ["recipe.post_train=true", "trainer.max_steps=3", "trainer.batch_size=8", "recipe.max_tokens=20"]
+    settings += ["recipe.fewest=1", "probe.targets=[nurse,korea,bible]", "policy=sentiment"]
+    settings += ["data=cn100k", f"data.root={small_resource(tmp_path / 'data')}"]
+    status, _, _, folder = probe("model=hf", model, *settings)
+    assert status == 0
+    assert "sentiment: kept 2 of 3" in (folder / "stories.html").read_text()
+    assert {"config.json", "model.safetensors"} <= {path.name for path in (folder / "model").iterdir()}
+    assert (
+        json.loads((folder / "train.json").read_text())["steps"] == 1
+    )  # four epochs of two texts are one batch of eight
+    ledger = pl.read_parquet(folder / "ledger.parquet")
+    assert ledger.filter(pl.col("weight") == 0)["statement"].to_list() == ["lawyer is a thief"]
+    assert {"train", "sentiment", ("statements", "target")} <= set(recorded)
+    _, dry, _, _ = probe("model=hf", model, *settings, "seed=3", "dry_run=true")
+    assert dry.count("to be run") == 7
+
+
+def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
+    told = pl.DataFrame({"row": [1, 2], "target": ["she", "he"], "story": ["a. b! c? d", "no end"]})
+    said = sentences(told, 2)
+    assert said.rows() == [(1, "she", "a.", 1), (1, "she", "b!", 2)]
+    assert export(told.with_columns(prompt=pl.lit("p\n q"))) == "p q|||a. b! c? d\np q|||no end\n"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["data=stories"], "data=stories has no triples that a generator could learn first"),
+        (["train=false"], "policy=both filters what a model is trained on, and this one is not trained"),
+        (["recipe.temperature=0"], "recipe: temperature=0 must be above 0"),
+        (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
+        (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
+        (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),
+        (["model=hf", "policy=none", "model.base=/no/such"], "/no/such is no folder"),
+    ],
+)
+def test_faults_are_told_before_anything_is_told_or_labelled(probe, overrides: list[str], message: str) -> None:
+    status, _, complaint, folder = probe(*overrides)
+    assert status == 2
+    assert message in complaint
+    assert "Traceback" not in complaint
+    assert not folder.exists()
+
+
+def test_bad_lines_are_told_or_counted(probe, tmp_path: Path) -> None:
+    mine = ("data=stories", written(tmp_path, STORIES + "once upon a time.|||a king sang.\n"))
+    assert "mine.txt:4: no target in the prompt 'once upon a time.'" in probe(*mine)[2]
+    status, said, _, folder = probe(*mine, "data.on_bad_line=skip")
+    assert status == 0
+    assert "1 bad lines left out" in said
+    assert "1 bad lines left out" in (folder / "stories.html").read_text()
