@@ -4,7 +4,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.recipes import compare_figures, compare_quality, compare_reporting
+from mitigate.recipes import compare_audits, compare_figures, compare_quality, compare_reporting
+from mitigate.recipes.compare_audits_plan import are_named
 from mitigate.recipes.compare_plan import ComparePlan, about, make_plan
 from mitigate.recipes.job import Job, perform, plain, say
 
@@ -12,7 +13,11 @@ STAGES = ("harms", "quality", "moves", "comparison", "report")
 
 
 def run(config: DictConfig) -> None:
-    """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy."""
+    """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy. Of audits,
+    two side by side."""
+    if are_named(config):
+        compare_audits.run(config)
+        return
     plan = make_plan(config)
     if plan.demonstration:
         say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")

@@ -37,7 +37,7 @@ def harm_differences(plan: ComparePlan) -> pl.DataFrame:
             else:
                 rows = between_runs(before[0], after[0], scorer, clusters(), intervals(plan))
             found.append(_named(rows, contrast.name, scorer, template))
-    return _corrected(pl.concat(found))
+    return corrected(pl.concat(found))
 
 
 def per_target_table(plan: ComparePlan, run: FinishedRun, column: str) -> pl.DataFrame:
@@ -102,7 +102,8 @@ def _named(rows: pl.DataFrame, contrast: str, scorer: str, template: str) -> pl.
     )
 
 
-def _corrected(table: pl.DataFrame) -> pl.DataFrame:
+def corrected(table: pl.DataFrame) -> pl.DataFrame:
+    """With `p_holm`; a row's category is "" for all targets."""
     adjusted: list[float | None] = [None] * table.height
     for family in (pl.col("category") == "", pl.col("category") != ""):
         places = table.select(family.arg_true()).to_series().to_list()

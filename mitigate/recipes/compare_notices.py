@@ -1,13 +1,14 @@
 """What a reader must know of runs before believing their comparison."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from mitigate.measure import harms
 from mitigate.recipes.caveats import few_targets
 from mitigate.recipes.compare_runs import Contrast, FinishedRun, differing
 from mitigate.recipes.measures import MANY_SHARED_TAILS
 
-VERSIONS = ("mitigate", "torch", "transformers")
+VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
 MOST_NAMED = 8
 
 
@@ -84,16 +85,21 @@ def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 def _other_revision(runs: Sequence[FinishedRun]) -> Iterator[str]:
     """By versions, and by the runs' knowing different settings."""
-    for package in VERSIONS:
-        versions = dict.fromkeys(str(run.manifest.get(package)) for run in runs)
-        if len(versions) > 1:
-            yield f"The runs were made by different versions of {package}: {', '.join(versions)}."
+    yield from other_versions([run.manifest for run in runs])
     known = [{name for name in run.settings if not name.startswith("policy.")} for run in runs]
     if extra := sorted({name for names in known for name in names if any(name not in other for other in known)}):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "
             f"{', '.join(extra[:MOST_NAMED])}."
         )
+
+
+def other_versions(manifests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What is to be said of manifests that name different versions."""
+    for package in VERSIONS:
+        versions = dict.fromkeys(str(manifest.get(package)) for manifest in manifests)
+        if len(versions) > 1:
+            yield f"The runs were made by different versions of {package}: {', '.join(versions)}."
 
 
 def _deaf(runs: Sequence[FinishedRun]) -> Iterator[str]:

@@ -17,7 +17,6 @@ from mitigate.report import gallery, tables
 from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.proxies import proxies
-from mitigate.report.verdicts import p_value
 from mitigate.store import Result
 from mitigate.triples import TEMPLATE_PREFIX
 
@@ -65,7 +64,7 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
         for name, frame in frames().items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
             caption = f"{name} ({job.folder.name})"
-            tables.save_latex(_with_p_as_shown(frame), job.folder / "tables" / f"{name}.tex", caption)
+            tables.save_latex(tables.with_p_as_shown(frame), job.folder / "tables" / f"{name}.tex", caption)
         return {"notices": list(about.notices)}
 
     job.stage(
@@ -154,12 +153,6 @@ def _with_words(pairs: list[page.Pair]) -> pl.DataFrame:
         )
         for pair in pairs
     )
-
-
-def _with_p_as_shown(frame: pl.DataFrame) -> pl.DataFrame:
-    """Two decimals would make 0.05 of 0.049."""
-    shown = [name for name in ("p", "p_holm") if name in frame.columns]
-    return frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]]) for name in shown)
 
 
 def _facts(plan: ComparePlan, pairs: list[page.Pair]) -> dict[str, Any]:

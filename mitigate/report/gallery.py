@@ -104,20 +104,24 @@ def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     categories = ordered([name for frame in placed.values() for name in frame["category"]])
     for category in categories:
         for column, frame in placed.items():
-            rows = frame.filter(pl.col("category") == category)
-            counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
-            worst, best = (
-                ", ".join(rows.sort(sign, "target", descending=[True, False])["target"].head(3))
-                for sign in ("prejudice", "favouritism")
-            )
             yield Picture(
-                f"regions-{column}-{_slug(category)}",
+                f"regions-{column}-{slug(category)}",
                 "regions",
                 f"{category.capitalize()}, {_said(column)}",
-                f"Scatter plot of {rows.height} targets. By region: {counts}. Most negative: {worst}. Most positive: "
-                f"{best}.",
+                region_alt(frame, category),
                 regions(targets[column], category),
             )
+
+
+def region_alt(placed: pl.DataFrame, category: str) -> str:
+    """What one would see of a category's targets, which have their regions."""
+    rows = placed.filter(pl.col("category") == category)
+    counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
+    worst, best = (
+        ", ".join(rows.sort(sign, "target", descending=[True, False])["target"].head(3))
+        for sign in ("prejudice", "favouritism")
+    )
+    return f"Scatter plot of {rows.height} targets. By region: {counts}. Most negative: {worst}. Most positive: {best}."
 
 
 def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
@@ -184,7 +188,7 @@ def _words(statements: pl.DataFrame | None) -> Iterator[Picture]:
         phrases = negative.filter(pl.col("target") == target).group_by(phrase="tail").agg(count=pl.len())
         common = phrases.sort("count", "phrase", descending=[True, False])["phrase"].head(10)
         yield Picture(
-            f"words-{_slug(target)}",
+            f"words-{slug(target)}",
             "words",
             target,
             f"Word cloud. The commonest: {', '.join(common)}.",
@@ -219,7 +223,7 @@ def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
     return "; ".join(f"{word} {share}" for word, share in zip(frame[name], shares, strict=True))
 
 
-def _slug(word: str) -> str:
+def slug(word: str) -> str:
     """A target or category, which may be a user's own, as part of a file name."""
     return re.sub(r"\W+", "_", word)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
@@ -26,9 +27,9 @@ def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
         ("prejudice", "negative", PREJUDICE, -0.19),
         ("favouritism", "positive", FAVOURITISM, 0.19),
     ):
-        _boxplot(axes, _values(targets, categories, column), np.arange(len(categories)) + shift, colour)
+        boxplot(axes, values_of(targets, categories, column), np.arange(len(categories)) + shift, colour)
         axes.plot([], [], "s", color=colour, alpha=0.6, label=sign)
-    _categories(axes, categories)
+    categories_below(axes, categories)
     axes.set_ylabel("% of a target's statements")
     axes.set_ylim(0, 1.04 * top if top else None)
     legend(axes)
@@ -42,13 +43,13 @@ def counts(targets: pl.DataFrame) -> Figure:
     figure, axes = panel(3.0)
     categories = ordered(targets["category"].to_list())
     if "kept" not in targets.columns:
-        _boxplot(axes, _values(targets, categories, "statements"), np.arange(len(categories)), KEPT)
+        boxplot(axes, values_of(targets, categories, "statements"), np.arange(len(categories)), KEPT)
     else:
         for column, sign, colour, shift in (("statements", "all", INK, -0.19), ("kept", "kept", KEPT, 0.19)):
-            _boxplot(axes, _values(targets, categories, column), np.arange(len(categories)) + shift, colour)
+            boxplot(axes, values_of(targets, categories, column), np.arange(len(categories)) + shift, colour)
             axes.plot([], [], "s", color=colour, alpha=0.6, label=sign)
         legend(axes)
-    _categories(axes, categories)
+    categories_below(axes, categories)
     axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -105,18 +106,20 @@ def kept(relations: pl.DataFrame) -> Figure:
     return figure
 
 
-def _values(targets: pl.DataFrame, categories: Sequence[str], column: str) -> list[np.ndarray]:
+def values_of(targets: pl.DataFrame, categories: Sequence[str], column: str) -> list[np.ndarray]:
+    """A column's values for each category."""
     return [targets.filter(pl.col("category") == name)[column].drop_nulls().to_numpy() for name in categories]
 
 
-def _boxplot(axes: Axes, values: Sequence[np.ndarray], places: np.ndarray, colour: str) -> None:
+def boxplot(axes: Axes, values: Sequence[np.ndarray], places: np.ndarray, colour: str, opacity: float = 0.45) -> None:
+    """A box for each list of values."""
     axes.boxplot(
         values,
         positions=places,
         widths=0.3,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": colour, "alpha": 0.45, "edgecolor": colour},
+        boxprops={"facecolor": to_rgba(colour, opacity), "edgecolor": colour},
         medianprops={"color": INK, "linewidth": 1.6},
         whiskerprops={"color": colour},
         capprops={"color": colour},
@@ -130,7 +133,8 @@ def _boxplot(axes: Axes, values: Sequence[np.ndarray], places: np.ndarray, colou
     )
 
 
-def _categories(axes: Axes, categories: Sequence[str]) -> None:
+def categories_below(axes: Axes, categories: Sequence[str]) -> None:
+    """Name the categories along the axis, at 0, 1, 2 ..."""
     axes.set_xticks(range(len(categories)), categories)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y")

@@ -1,0 +1,253 @@
+"""Two resources side by side as one HTML page that needs nothing beside it: where they differ, and how far to believe
+it. There is no better or worse here: one says more of something than the other, or is not shown to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate.report import audit_tables, gallery, legend, regions, resource_plots
+from mitigate.report.audit_tables import Wording, section
+from mitigate.report.comparison_tables import span
+from mitigate.report.gallery import Picture
+from mitigate.report.legend import number
+from mitigate.report.page import Stage, by_group, flat, illustrated, of_scorers
+from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
+
+MORE, LESS = "more", "less"
+SHARES = ("prejudice", "neutral", "favouritism")
+SIGNS = {"prejudice": "negative", "favouritism": "positive"}
+GROUPS = {
+    "boxes": (
+        "Spread over targets",
+        "Each box spans the middle half of a category's targets, the line is their median, dots lie more than 1.5 "
+        "boxes away. A tall box is disparity (the paper's Fig. 1).",
+    ),
+    "bars": (
+        "Who is spoken of most differently",
+        "The targets of the table above, prejudice to the left, favouritism to the right (in the style of the paper's "
+        "Fig. 3).",
+    ),
+    "counts": (
+        "How much is said about each target",
+        "Statements about a target, on a logarithmic scale. A large spread is representation disparity (the paper's "
+        "Fig. 4 and 11).",
+    ),
+    "regions": (
+        "Regions of prejudice and favouritism",
+        "One point a target, each resource on its own scale. Dashed lines are a resource's upper quartiles: right of "
+        "the one a target leans to prejudice, above the other to favouritism (the paper's Fig. 2 and 8).",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What a page tells."""
+
+    name: str  # the run folder's
+    command: str
+    demonstration: bool
+    titles: tuple[str, str]
+    is_same: bool
+    wordings: Sequence[Wording]
+    spoken: tuple[int, int]  # targets that each speaks of
+    figures: pl.DataFrame  # a row a figure: scorer, template, key, category, and what a comparison says of it
+    targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
+    agreement: Mapping[str, float | None]  # key -> rank correlation over targets
+    fewest_statements: int = 0  # of a target that is listed there, in both
+    differ_most: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # scorer -> rows of targets
+    said: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]] = field(default_factory=dict)
+    """(scorer, target) -> statement and label, from each."""
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by role
+    stages: Sequence[Stage] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+
+    def row(self, key: str, category: str = "") -> dict[str, Any]:
+        """Of `figures`."""
+        return self.figures.row(by_predicate=(pl.col("key") == key + (f"/{category}" if category else "")), named=True)
+
+    def verdict(self, row: Mapping[str, Any]) -> str:
+        """What a row of `figures` allows one to say of the second resource."""
+        if self.is_same:
+            return SAME
+        if row["p_holm"] is None:
+            return UNKNOWN
+        if row["p_holm"] >= ALPHA:
+            return ALIKE
+        return MORE if row["difference"] > 0 else LESS
+
+    @property
+    def headlines(self) -> dict[str, str]:
+        """Scorer -> the template that sentences and pictures are in: the paper's, where both have it."""
+        found: dict[str, str] = {}
+        for scorer, template in sorted(self.wordings, key=lambda wording: wording[1] != "paper"):
+            found.setdefault(scorer, template)
+        return found
+
+    def of(self, scorer: str) -> pl.DataFrame:
+        """The rows of `targets` under a scorer's headline."""
+        return self.targets.filter(scorer=scorer, template=self.headlines[scorer])
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The figures, drawn once."""
+        return list(_pictures(self))
+
+
+def write(path: Path, resources: Resources) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(resources))
+
+
+def render(resources: Resources) -> str:
+    """The page's HTML, always the same for the same resources."""
+    categories = legend.ordered(resources.targets["category"])
+    return (
+        illustrated()
+        .get_template("resources.html.jinja")
+        .render(
+            report=resources,
+            sentences=list(sentences(resources)),
+            rows=audit_tables.rows(resources.wordings),
+            meanings=audit_tables.MEANINGS,
+            categories=categories,
+            section=section,
+            groups=GROUPS,
+            pictures=by_group(resources.pictures),
+            target_rows=list(_target_rows(resources)),
+            zip=zip,
+            span=span,
+            p_value=p_value,
+            alpha=ALPHA,
+            facts=flat(resources.facts),
+            **of_scorers(resources.scorers),
+        )
+    )
+
+
+def _target_rows(resources: Resources) -> Iterator[dict[str, Any]]:
+    """target, category, how many statements each has, and for each scorer the percentages polarised."""
+    frames = [resources.of(scorer).sort("target").to_dicts() for scorer in resources.headlines]
+    for rows in zip(*frames, strict=True):
+        polarised = [
+            tuple(row["prejudice" + end] + row["favouritism" + end] for end in ("", "_second")) for row in rows
+        ]
+        counts = rows[0]["statements"], rows[0]["statements_second"]
+        yield {**rows[0], "statements": counts, "polarised": polarised}
+
+
+def sentences(resources: Resources) -> Iterator[str]:
+    """How much each overgeneralises, regard first as in the paper's headline; of whom; and whether they agree."""
+    first, second = resources.titles
+    shared = resources.targets["target"].n_unique()
+    order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")
+    for place, scorer in enumerate(order):
+        row = resources.row(_key(resources, scorer, f"{scorer}/polarised"))
+        of = f" about the {shared:,} targets found in both" if place == 0 else ""
+        yield (
+            f"By {scorer}, {row['baseline']:.1f}\u00a0% of what {first} says{of} favours or disparages a whole group, "
+            f"and {row['value']:.1f}\u00a0% of what {second} says: {_in_words(resources, row)}."
+        )
+    yield (
+        f"{first} speaks of {resources.spoken[0]:,} targets, {second} of {resources.spoken[1]:,}; those found in both "
+        "are compared."
+    )
+    if not resources.is_same:
+        yield from _agreement(resources, order)
+
+
+def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
+    found = []
+    for scorer in order:
+        keys = (_key(resources, scorer, f"{scorer}/{sign}/rank_correlation") for sign in ("O-", "O+"))
+        against, towards = (resources.agreement[key] for key in keys)
+        if against is not None and towards is not None:
+            found.append(f"by {scorer} {against:.2f} for prejudice and {towards:.2f} for favouritism")
+    if found:
+        yield (
+            f"Do they speak ill and well of the same targets? Rank correlations over targets, {'; '.join(found)}, "
+            "where 1 would mean that both rank them alike and 0 that the one says nothing about the other."
+        )
+
+
+def line(resources: Resources, scorer: str) -> str:
+    """A scorer on one line of the terminal."""
+    parts = []
+    for figure in (f"{scorer}/polarised", f"{scorer}/O-", f"{scorer}/O+", f"{scorer}/D_O-", f"{scorer}/D_O+"):
+        row = resources.row(_key(resources, scorer, figure))
+        interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
+        parts.append(
+            f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({row['difference']:+.2f} {interval}"
+            f"p {p_value(row['p_holm'])}: {resources.verdict(row)})"
+        )
+    return f"{resources.titles[1]} beside {resources.titles[0]}: {'; '.join(parts)}"
+
+
+def _key(resources: Resources, scorer: str, figure: str) -> str:
+    prefix = legend.TEMPLATE_PREFIX[resources.headlines[scorer]]
+    return prefix + figure
+
+
+def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
+    said = resources.verdict(row)
+    if said not in (MORE, LESS):
+        return {SAME: "the same numbers", UNKNOWN: "whether they differ cannot be told"}.get(
+            said, "no difference is shown"
+        )
+    interval = f"95\u00a0% interval {span(row['low'], row['high'], 1)}".replace(", ", " to ")
+    return f"{abs(row['difference']):.1f} points {said} ({interval})"
+
+
+def _pictures(resources: Resources) -> Iterator[Picture]:
+    first, second = titles = resources.titles
+    for scorer in resources.headlines:
+        frame = resources.of(scorer)
+        for column, sign in SIGNS.items():
+            seen = _medians(frame, column)
+            alt = f"Box plots of {sign} {scorer} by category. Median over targets, {first} and {second}: {seen}."
+            figure = resource_plots.boxes(frame, column, titles)
+            yield Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
+    for scorer, frame in resources.differ_most.items():
+        if not frame.is_empty():
+            seen = "; ".join(
+                f"{row['target']} {row['prejudice']:.0f} and {row['prejudice_second']:.0f} % negative, "
+                f"{row['favouritism']:.0f} and {row['favouritism_second']:.0f} % positive"
+                for row in frame.iter_rows(named=True)
+            )
+            alt = f"Bars of {scorer}, {first} and {second}: {seen}."
+            yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, resource_plots.bars(frame, titles))
+    frame = next(iter(map(resources.of, resources.headlines)))
+    alt = f"Box plots by category. Median over targets, {first} and {second}: {_medians(frame, 'statements', '')}."
+    yield Picture("counts", "counts", "Statements", alt, resource_plots.boxes(frame, "statements", titles))
+    yield from _regions(resources)
+
+
+def _regions(resources: Resources) -> Iterator[Picture]:
+    """Each category's targets in both resources, by regard where there is regard."""
+    scorer = "regard" if "regard" in resources.headlines else next(iter(resources.headlines))
+    shared = resources.of(scorer)
+    own = shared.select("target", "category", *SHARES)
+    other = shared.select("target", "category", *(pl.col(f"{share}_second").alias(share) for share in SHARES))
+    for category in legend.ordered(shared["category"]):
+        for place, (title, frame) in enumerate(zip(resources.titles, (own, other), strict=True)):
+            yield Picture(
+                f"regions-{gallery.slug(category)}-{place + 1}",
+                "regions",
+                f"{category.capitalize()}, {title}, {scorer}",
+                gallery.region_alt(regions.with_regions(frame), category),
+                regions.regions(frame, category),
+            )
+
+
+def _medians(frame: pl.DataFrame, column: str, unit: str = " %") -> str:
+    """By category: "gender 1.2 % and 3.4 %; ..."."""
+    found = frame.group_by("category").agg(pl.median(column, f"{column}_second")).sort("category")
+    return "; ".join(
+        f"{category} {number(one, 1)}{unit} and {number(two, 1)}{unit}" for category, one, two in found.iter_rows()
+    )
