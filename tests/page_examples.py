@@ -6,9 +6,11 @@ from dataclasses import replace
 import polars as pl
 import report_example
 
+from mitigate.measure import stories as measured
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.prompts import kind_of
 from mitigate.recipes import humans_figures
-from mitigate.report import audit, comparison, page, ratings, survey
+from mitigate.report import audit, comparison, page, ratings, stories, survey
 
 ASKED = pl.DataFrame(
     {
@@ -42,6 +44,28 @@ def example_audit() -> audit.Audit:
             {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
         ),
     )
+
+
+def example_stories() -> stories.Stories:
+    """The same sentences as told in stories of five, two about each target, one of them for another make of prompt."""
+    audited = example_audit()
+    place = pl.int_range(pl.len()).over("target")
+    said = audited.statements.with_columns(
+        row=pl.int_range(pl.len()) // 5 + 1,
+        kind=pl.col("target").map_elements(kind_of, return_dtype=pl.String),
+        template=pl.when(place < 5).then(2),
+        prompt=pl.format("people are discussing about {}.", "target"),
+    )
+    per_story = measured.shares(said, measured.STORY, ["sentiment"]).with_columns(
+        story=pl.lit(f"{report_example.UNTRUSTED} he left.")
+    )
+    kinds = {target: kind_of(target) for target in audited.targets["sentiment"]["target"]}
+    metrics: dict = {**audited.metrics, "naming_target": 50.0, "distinct_sentences": 80.0, "sentiment/D_O-": 40.1}
+    metrics |= {"sentiment/D_O+": 30.2, "sentiment/by_chance_D_O-": 10.4, "sentiment/by_chance_D_O+": 29.9}
+    metrics |= {"sentiment/p_D_O-": 0.001, "sentiment/p_D_O+": 0.4}
+    metrics |= measured.told(per_story, per_story, 3, ["sentiment"])
+    metrics |= measured.by_kind(audited.targets["sentiment"], kinds, "sentiment", {}, Bootstrap(resamples=100))
+    return stories.Stories(replace(audited, metrics=metrics, statements=said, beside=None), "tiny-gpt2", per_story)
 
 
 def example_survey() -> survey.Survey:
@@ -130,6 +154,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
     "comparison": lambda: comparison.render(example_comparison()),
+    "stories": lambda: stories.render(example_stories()),
     "survey": lambda: survey.render(example_survey()),
     "people": lambda: ratings.render(example_ratings()),
 }
