@@ -39,6 +39,7 @@ from models.top_tokens import TopTokens
 from models.tree import TreeAttention
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
+ALONE = "products alone"
 BEAMS, FIXED, NATURAL = 10, 8, 15  # tokens forced, and tokens at most with natural ending
 PROMPT = 7  # tokens; all the same length, which spares `generate` its padding
 
@@ -93,12 +94,14 @@ def against_generate(rounds: int) -> list[str]:
     ):
         with tempfile.TemporaryDirectory() as place:
             contestants = [c for kind in ("gpt1", "gpt2") for c in entrants(kind, ending, Path(place) / kind)]
+        if not ending:
+            contestants += map(products_alone, (torch.float32, torch.bfloat16))
         for number in range(rounds):
             for contestant in contestants:
                 contestant.turn(prompts, max_length, ending)
                 print(f"{title}, round {number + 1}: {contestant.name} {contestant.speeds[-1]:.1f}", flush=True)
         text += [f"### {title}", table(contestants)]
-        text.append(histograms(contestants) if ending else agreement(contestants))
+        text += [histograms(contestants)] if ending else [agreement(contestants), limit(contestants)]
     return text
 
 
@@ -113,6 +116,28 @@ def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:
             count = 34 if kind == "gpt1" else 68
             yield Contestant(f"generate, {kind} {name}, batch {size}", theirs(model, size), count)
         yield Contestant(f"mitigate, {kind} {name}", ours(Decoder.load(folder).to(dtype)), 136)
+
+
+def products_alone(dtype: torch.dtype) -> Contestant:
+    """What is left when everything but the matrix products of a search of fixed length is free: as many rows by as many
+    weights as the search multiplies, 680 rows at a time as it does, each prompt's prefix once."""
+    width, slots = 768, 68
+    shapes = 12 * [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]
+    body = [torch.randn(columns, rows, dtype=dtype) for rows, columns in shapes]  # as nn.Linear lays them out
+    head = torch.randn(VOCABULARY, width, dtype=dtype)
+
+    @torch.inference_mode()
+    def search(prompts: list[list[int]], max_length: int, _: bool) -> Tails:
+        for start in range(0, len(prompts), slots):
+            count = len(prompts[start : start + slots])
+            for step in range(max_length):
+                rows = count * (BEAMS if step else PROMPT)
+                for weights in body:
+                    nn.functional.linear(torch.ones(rows, weights.shape[1], dtype=dtype), weights)
+                nn.functional.linear(torch.ones(count * (BEAMS if step else 1), width, dtype=dtype), head)
+        return []
+
+    return Contestant(f"{ALONE}, {'fp32' if dtype == torch.float32 else 'bf16'}", search, 136)
 
 
 def random_decoder(kind: str, ending: bool) -> Decoder:
@@ -190,6 +215,22 @@ def agreement(contestants: list[Contestant]) -> str:
         mine, their = (next(c for c in contestants if who in c.name and f"{kind} fp32" in c.name) for who in ("m", "g"))
         same = sum(a == b for a, b in zip(mine.tails, their.tails, strict=False))
         said.append(f"{kind} fp32: {same} of {len(their.tails)} lists of ten identical to those of `generate`.")
+    return " ".join(said)
+
+
+def limit(contestants: list[Contestant]) -> str:
+    """How near the search comes to what this processor can multiply, and how far from `generate` that is."""
+    speeds = {contestant.name: contestant.speed for contestant in contestants}
+    said = []
+    for precision, kinds in (("fp32", ("gpt1", "gpt2")), ("bf16", ("gpt2",))):
+        alone = speeds[f"{ALONE}, {precision}"]
+        for kind in kinds:
+            mine = speeds[f"mitigate, {kind} {precision}"]
+            (theirs,) = (speed for name, speed in speeds.items() if name.startswith(f"generate, {kind} {precision}"))
+            said.append(
+                f"{kind} {precision}: {100 * mine / alone:.0f} % of what the products alone would reach, which is "
+                f"{alone / theirs:.1f} times `generate`."
+            )
     return " ".join(said)
 
 
