@@ -1,8 +1,9 @@
-"""The relations of ConceptNet and the phrases that turn a triple into a sentence, from data/relations.csv.
+"""The relations of ConceptNet and ATOMIC and the phrases that turn a triple into a sentence, from data/relations.csv.
 
-`phrase` is the harms paper's wording. Eight of those phrases carry a sentiment of their own for VADER
-("is capable of" +.38), so each has a `neutral_phrase` beside it: the same number of words with negations in
-the same places, and no word of VADER's lexicon."""
+`phrase` is the harms paper's wording, and of ATOMIC's own relations the one in which ATOMIC-2020 (Hwang et al. 2021)
+was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their own for
+VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so each has
+a `neutral_phrase` beside it: the same number of words with negations in the same places, and none that VADER hears."""
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,8 @@ class Relation:
 
 @cache
 def relations() -> dict[str, Relation]:
-    """All 46 relations by name: COMeT's 34 in the order the model knows them, then twelve more."""
+    """All relations by name: COMeT's 34 in the order the model knows them, twelve more of ConceptNet, and the 14 that
+    only ATOMIC has."""
     with files("mitigate").joinpath("data/relations.csv").open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     return {

@@ -11,6 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import any_triples, assertions, atomic, genericskb, sentences, stream
 from mitigate.load.stream import Met, Streamed
 from mitigate.triples import TRIPLES
+from mitigate.verbalise import verbalise
 
 WEIGHT = '{"dataset": "/d/conceptnet", "license": "cc:by/4.0", "weight": 1.0}'
 
@@ -168,13 +169,27 @@ def test_genericskb_in_both_forms(written) -> None:
 
 @pytest.mark.parametrize("header", ["", "head\trelation\ttail\n"])
 def test_atomic_with_a_line_of_names_or_without(written, header: str) -> None:
-    lines = "PersonX eats\txWant\tto sleep\nlawyer\tCapableOf\tnone\nlawyer\tObjectUse\tWin\nPersonX wins\tisAfter\tx\n"
+    lines = "PersonX eats\txWant\tto sleep\nlawyer\tCapableOf\tnone\nlawyer\tObjectUse\tWin\nPersonX wins\txMood\tx\n"
     rows, notices = whole(atomic.load(written("train.tsv", header + lines)))
-    assert rows.select("head", "relation", "tail").rows() == [("lawyer", "UsedFor", "win")]
+    assert rows.select("head", "relation", "tail").rows() == [
+        ("personx eats", "xWant", "to sleep"),
+        ("lawyer", "UsedFor", "win"),
+    ]
+    assert verbalise(rows)["statement"][0] == "personx eats as a result personx wants to sleep"
     assert notices == [
         "1 rows left out: the tail is 'none'",
-        "2 triples left out, whose relation has no phrase: isAfter 1, xWant 1",
+        "1 triples left out, whose relation has no phrase: xMood 1",
     ]
+
+
+def test_every_relation_of_atomic_2020_has_a_phrase(written) -> None:
+    names = (
+        "ObjectUse AtLocation MadeUpOf HasProperty CapableOf Desires NotDesires isAfter HasSubEvent isBefore HinderedBy"
+    )
+    names += " Causes xReason isFilledBy xNeed xAttr xEffect xReact xWant xIntent oEffect oReact oWant"
+    lines = "".join(f"a\t{name}\tb\n" for name in names.split())
+    rows, notices = whole(atomic.load(written("train.tsv", lines)))
+    assert (rows.height, notices) == (23, [])
 
 
 def test_a_table_of_another_width_is_something_else(written) -> None:
