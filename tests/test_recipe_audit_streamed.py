@@ -1,6 +1,7 @@
 """recipe=audit of resources of any size: the same figures as in memory, whatever the chunks, also after a kill; all
 texts scored; what is left out is told."""
 
+import gzip
 import importlib
 import json
 from importlib.resources import files
@@ -196,6 +197,25 @@ def test_faults_are_told_before_anything_is_labelled(
     assert "Traceback" not in said
     assert not (folder / "statements").exists()
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_is_left_out_of_assertions_is_told_and_a_damaged_file_is(run, tmp_path: Path) -> None:
+    rows = [("en/nurse", "en/thief"), ("en/nurse", "fr/voleur"), ("fr/infirmière", "fr/voleur")]
+    lines = [f'/a/x\t/r/IsA\t/c/{head}\t/c/{tail}\t{{"weight": 1.0}}\n' for head, tail in rows]
+    packed = gzip.compress("".join(lines).encode() * 2000)
+    path = tmp_path / "assertions.csv.gz"
+    path.write_bytes(packed[:-9])
+    status, said, folder = run("data=conceptnet", f"data.path={path}")
+    assert status == 2
+    assert "assertions.csv.gz is damaged or was cut short after line" in said
+    assert not (folder / "statements").exists()
+    path.write_bytes(packed)
+    status, said, folder = run("data=conceptnet", f"data.path={path}")
+    assert status == 0
+    assert figures(folder)["statements"] == 2000
+    for count in ("neither end is English", "one end is not English (another language, or an address)"):
+        assert f"note: 2,000 rows left out: {count}" in said
+        assert f"2,000 rows left out: {count}" in (folder / "audit.html").read_text()
 
 
 def test_all_statements_are_about_a_target_where_their_file_says_so(run, tmp_path: Path) -> None:
