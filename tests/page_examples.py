@@ -7,10 +7,11 @@ import polars as pl
 import report_example
 
 from mitigate.measure import stories as measured
+from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import kind_of
 from mitigate.recipes import humans_figures
-from mitigate.report import audit, comparison, page, ratings, stories, survey
+from mitigate.report import audit, comparison, page, ratings, resources, stories, survey
 
 ASKED = pl.DataFrame(
     {
@@ -150,10 +151,45 @@ def example_comparison() -> comparison.Comparison:
     )
 
 
+def example_resources() -> resources.Resources:
+    """Two resources about 16 targets, labelled by regard."""
+    said = [report_example.statements(per_target=24, num_targets=16, seed=seed) for seed in (0, 1)]
+    both = side_by_side(*(report_example.per_target(each, "regard") for each in said))
+    both = both.with_columns(statements_second=pl.int_range(pl.len()) + 5)
+    few = Bootstrap(resamples=50)
+    rows = pl.concat([representation(both, {}, few), shares(both, "regard", {}, few)])
+    last = pl.col("key").str.split("/").list.last()
+    figures = rows.rename({"figure": "key"}).with_columns(
+        category=pl.when(last.is_in(both["category"].unique().to_list())).then(last).otherwise(pl.lit("")),
+        p_holm=0.01,
+        first_alone=7.0,
+        second_alone=7.0,
+    )
+    examples = tuple(each.select("statement", label="regard").head(3) for each in said)
+    return resources.Resources(
+        name="compare-1a2b3c4d",
+        command="python -m mitigate recipe=compare compare.runs=[DIR,DIR]",
+        demonstration=True,
+        titles=("One", "another.tsv"),
+        is_same=False,
+        wordings=[("regard", "paper")],
+        spoken=(20, 16),
+        figures=figures,
+        targets=both.with_columns(scorer=pl.lit("regard"), template=pl.lit("paper")),
+        agreement={"regard/O-/rank_correlation": 0.314, "regard/O+/rank_correlation": -0.2},
+        differ_most={"regard": both.head(2).with_columns(difference=pl.lit(-2.5))},
+        fewest_statements=20,
+        said={("regard", target): examples for target in both["target"].head(2)},
+        scorers={"regard": "minilm"},
+        notices=["They say a <b>thing</b>."],
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
     "comparison": lambda: comparison.render(example_comparison()),
+    "resources": lambda: resources.render(example_resources()),
     "stories": lambda: stories.render(example_stories()),
     "survey": lambda: survey.render(example_survey()),
     "people": lambda: ratings.render(example_ratings()),

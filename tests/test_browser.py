@@ -71,7 +71,7 @@ def shown_number(text: str) -> float:
     return float(text.replace("\N{MINUS SIGN}", "-"))
 
 
-@pytest.mark.parametrize("name", ["report", "audit", "comparison"])
+@pytest.mark.parametrize("name", ["report", "audit", "comparison", "resources"])
 def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
     opened = visit(name)
     page, column = opened.page, lambda place: opened.run(f"tools.column('#target-table', {place})")
@@ -101,7 +101,7 @@ def test_a_template_is_chosen(visit: Open) -> None:
     assert not cells.first.is_visible()
 
 
-@pytest.mark.parametrize(("name", "number"), [("report", 3), ("audit", 2), ("comparison", 2)])
+@pytest.mark.parametrize(("name", "number"), [("report", 3), ("audit", 2), ("comparison", 2), ("resources", 1)])
 def test_what_offends_is_behind_a_click_and_a_warning(visit: Open, name: str, number: int) -> None:
     page = visit(name).page
     behind = page.locator("details:has(> summary .warning)")
@@ -114,7 +114,7 @@ def test_what_offends_is_behind_a_click_and_a_warning(visit: Open, name: str, nu
         assert inside.is_visible()
 
 
-@pytest.mark.parametrize("name", ["report", "audit", "comparison"])
+@pytest.mark.parametrize("name", ["report", "audit", "comparison", "resources"])
 def test_print_hides_the_controls_and_shows_whole_tables(visit: Open, name: str) -> None:
     page = visit(name)
     page.page.emulate_media(media="print", color_scheme="dark")

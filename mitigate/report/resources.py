@@ -168,7 +168,7 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
         keys = (_key(resources, scorer, f"{scorer}/{sign}/rank_correlation") for sign in ("O-", "O+"))
         against, towards = (resources.agreement[key] for key in keys)
         if against is not None and towards is not None:
-            found.append(f"by {scorer} {against:.2f} for prejudice and {towards:.2f} for favouritism")
+            found.append(f"by {scorer} {number(against)} for prejudice and {number(towards)} for favouritism")
     if found:
         yield (
             f"Do they speak ill and well of the same targets? Rank correlations over targets, {'; '.join(found)}, "
