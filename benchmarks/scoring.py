@@ -1,11 +1,11 @@
 """Scoring against the ways people do it: texts per second of the regard classifiers and of VADER.
 
-    python benchmarks/scoring.py [bert] [shipped] [vader] [--data ../shared/data] [--rounds 4]
+    python benchmarks/scoring.py [bert] [shipped] [vader] [workers] [--data ../shared/data] [--rounds 4]
 
 Contestants take turns within a round, so that what else the machine does falls on all of them. Texts are masked
 statements of the harms paper's release. A COMeT's statements repeat once masked, 57 of 100 having been there before;
-the sets with repeats here have that share. Each part writes a section of RESULTS.md; all three take some six minutes
-on two cores, nearly all of it the pipeline's."""
+the sets with repeats here have that share. Each part writes a section of RESULTS.md; all take some six minutes on two
+cores, nearly all of it the pipeline's."""
 
 import argparse
 import logging
@@ -35,6 +35,7 @@ from benchmarks.results import machine, write_section
 from mitigate.score.labels import label_column
 from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard, native_dtype
 from mitigate.score.vader import Vader
+from mitigate.score.workers import OnWorkers, connected
 from mitigate.store import LabelStore
 from mitigate.triples import Scorer
 from models.minilm import locate
@@ -71,7 +72,7 @@ class Contestant:
 
 
 def main() -> None:
-    parts = {"bert": bert, "shipped": shipped, "vader": vader}
+    parts = {"bert": bert, "shipped": shipped, "vader": vader, "workers": workers}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="|".join(parts), help="default: all")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has regard/")
@@ -157,6 +158,24 @@ def vader(statements: Sequence[str], rounds: int) -> list[str]:
         compare(contestants, sets, rounds),
         "The label cache on disk takes longer than the scorer itself, and a second process would need some 400,000 "
         "texts to gain back the second it takes to start: so there is one.",
+    ]
+
+
+def workers(statements: Sequence[str], rounds: int) -> list[str]:
+    """The default classifier in this process, with a thread a core, and on two of Ray's workers, with a core each."""
+    started = time.perf_counter()
+    connected(2, None)
+    seconds = time.perf_counter() - started
+    contestants = [
+        Contestant("`score.engine=local`", ours(MiniLMRegard())),
+        Contestant("mitigate, `score.engine=ray score.workers=2`", ours(OnWorkers(MiniLMRegard(), MiniLMRegard, 2))),
+    ]
+    sets = {f"{size:,} distinct": list(statements[:size]) for size in (4096, 16384)}
+    return [
+        "## Scoring: on two workers of this machine",
+        compare(contestants, sets, rounds),
+        f"Ray itself took {seconds:.0f} s to start before all that. Each of its turns begins with two workers that "
+        "start and load the classifier.",
     ]
 
 

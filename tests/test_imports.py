@@ -15,6 +15,7 @@ OUTSIDE_ONLY_IN = {
     "hydra": {"__main__", "recipes"},
     "omegaconf": {"__main__", "recipes"},
     "wandb": {"tracking"},
+    "ray": {"score"},
     "wandb_workspaces": {"dashboards"},
 }
 
@@ -72,6 +73,7 @@ def test_imports_follow_the_rule(path: Path) -> None:
         ("score", "mitigate.filter.Policy"),
         ("filter", "hydra.utils.instantiate"),
         ("report", "wandb"),
+        ("recipes", "ray.data"),
         ("triples", "mitigate.store.Run"),
         ("measure", "pathlib.Path"),
         ("store", "mitigate.load.sample"),

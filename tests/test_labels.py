@@ -1,5 +1,5 @@
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column, with_labels
 from mitigate.store import LabelStore
 from mitigate.triples import Labels
@@ -49,6 +50,32 @@ def test_another_fingerprint_starts_afresh(tmp_path: Path) -> None:
     other = Counting("e" * 64)
     label_column(pl.Series(["b"]), other, LabelStore(tmp_path))
     assert other.asked == ["b"]
+
+
+class Backwards(Counting):
+    """Says its last piece first, and breaks down after so many."""
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__()
+        self.pieces = pieces
+
+    def each(self, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
+        for number in list(reversed(range(len(pieces))))[: self.pieces]:
+            yield number, self(pieces[number])
+        if len(pieces) > self.pieces:
+            raise RuntimeError("a worker is lost")
+
+
+def test_pieces_may_come_in_any_order_and_those_that_came_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labelling, "PIECE", 2)
+    texts = pl.Series(["a" * length for length in (7, 1, 6, 2, 5)])
+    with pytest.raises(RuntimeError, match="a worker is lost"):
+        label_column(texts, Backwards(2), LabelStore(tmp_path))
+    scorer = Backwards(9)
+    assert label_column(texts, scorer, LabelStore(tmp_path)).label.tolist() == [1, -1, 1, -1, 0]
+    assert sorted(map(len, scorer.asked)) == [1, 2]  # of (1, 2), (5, 6) and (7) the last two had come
 
 
 def test_both_templates(tmp_path: Path) -> None:

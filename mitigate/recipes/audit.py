@@ -86,8 +86,8 @@ def count(job: Job, plan: AuditPlan, rows: Result) -> Result:
 
 
 def _together(rows: PartFolder, finished: PartFolder) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
-    """The parts of the rows that are not finished, small ones in groups of CHUNK rows or a little more, as many texts at
-    once are labelled and kept sooner; and how many rows there are up to each group's end."""
+    """The parts of the rows that are not finished, small ones in groups of CHUNK rows or a little more, as many texts
+    at once are labelled and kept sooner; and how many rows there are up to each group's end."""
     group: dict[int, pl.DataFrame] = {}
     done = 0
     for number, part in enumerate(rows):

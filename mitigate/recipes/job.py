@@ -29,6 +29,7 @@ SURROUNDINGS = {
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "probe": ("processes", "device"),
+    "score": ("engine", "workers", "address", "networks"),
 }
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 

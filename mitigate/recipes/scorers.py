@@ -1,11 +1,15 @@
 """The scorers that the configuration names."""
 
-from omegaconf import DictConfig
+from functools import partial
+
+from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.recipes.job import build
+from mitigate.recipes.job import build, plain
+from mitigate.score.workers import OnWorkers
 from mitigate.triples import Scorer
 
+ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 ROLES = ("sentiment", "regard")  # what every recipe labels
 
 
@@ -37,4 +41,10 @@ def build_scorer(score: DictConfig, role: str) -> Scorer:
 def _named(score: DictConfig, setting: str, name: str) -> Scorer:
     if name not in score.scorers:
         raise one_of(setting, name, score.scorers)
-    return build(score.scorers[name])
+    if score.engine not in ENGINES:
+        raise one_of("score.engine", score.engine, ENGINES)
+    here = build(score.scorers[name])
+    if score.engine == "local" or name not in score.networks:
+        return here
+    load = partial(build, OmegaConf.create(plain(score.scorers[name])))
+    return OnWorkers(here, load, score.workers, score.address)

@@ -44,7 +44,7 @@ def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> 
 
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
     known, labels = cache.get(scorer.fingerprint, texts)
-    missing = sorted(np.flatnonzero(~known), key=lambda i: len(texts[i]))  # like lengths make tight batches
+    missing = sorted(np.flatnonzero(~known).tolist(), key=lambda i: len(texts[i]))  # like lengths make tight batches
     pieces = [missing[start : start + PIECE] for start in range(0, len(missing), PIECE)]
     unkept: list[int] = []
     kept_at = monotonic()

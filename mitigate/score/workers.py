@@ -1,0 +1,111 @@
+"""A scorer whose texts are labelled by several workers, on this machine or on those of a cluster, with Ray Data.
+
+Each worker loads the same scorer, once, and is given a piece of the texts at a time. Knows nothing of what a scorer is;
+that a worker's is the same is seen by its fingerprint."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.triples import Labels, Scorer
+
+
+class OnWorkers:
+    """The scorer. A single piece of texts is labelled here, as no worker would be quicker.
+
+    load makes the scorer anew, in a worker. address: of a Ray cluster; None: what RAY_ADDRESS says, else this machine's
+    cores, in a Ray of our own that ends with this process. Raises MitigateError when there is no Ray."""
+
+    def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int, address: str | None = None) -> None:
+        if find_spec("ray") is None:
+            raise MitigateError("score.engine=ray needs Ray: pip install -c constraints.txt -e '.[ray]'")
+        if workers < 1:
+            raise MitigateError(f"score.workers={workers} must be at least 1")
+        self.name, self.fingerprint = here.name, here.fingerprint
+        self._here, self._load, self._workers, self._address = here, load, workers, address
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return self._here(texts)
+
+    def each(self, pieces: Sequence[Sequence[str]]) -> Iterator[tuple[int, Labels]]:
+        """The number of each piece with its labels, as they come."""
+        if len(pieces) == 1:
+            yield 0, self(pieces[0])
+            return
+        data = connected(self._workers, self._address).data
+        blocks = [pl.DataFrame({"piece": number, "text": texts}).to_arrow() for number, texts in enumerate(pieces)]
+        labelled = data.from_arrow(blocks).map_batches(
+            Worker,
+            fn_constructor_args=(self._load, self.fingerprint),
+            compute=data.ActorPoolStrategy(size=self._workers),
+            num_cpus=1,
+            batch_size=None,  # a piece at a time: the same company for each text as without workers, the same label
+        )
+        try:
+            for batch in labelled.iter_batches(batch_size=None):
+                for number in np.unique(batch["piece"]):  # Ray may have joined small ones
+                    rows = batch["piece"] == number
+                    yield int(number), Labels(batch["label"][rows], batch["strength"][rows])
+        except Exception as error:
+            raise _told(error) from error
+
+
+class Worker:
+    """What runs in a process of Ray's: one scorer, and batches of texts."""
+
+    def __init__(self, load: Callable[[], Scorer], fingerprint: str) -> None:
+        self.scorer = load()
+        if self.scorer.fingerprint != fingerprint:
+            raise MitigateError(
+                f"a worker's {self.scorer.name} scorer is not the one of score.engine=local: its fingerprint is "
+                f"{self.scorer.fingerprint[:16]}, here it is {fingerprint[:16]}. All machines need the same version of "
+                "mitigate, the same weights, and processors that compute in the same precision"
+            )
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        said = self.scorer(batch["text"].tolist())
+        return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
+
+
+def connected(workers: int, address: str | None) -> Any:
+    """The module `ray`, connected. Raises MitigateError where there are too few cores for the workers."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports to its makers that it was used
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # faults come as exceptions anyway
+    import ray
+    import ray.data
+
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    ray.data.DataContext.get_current().enable_progress_bars = False  # ours shows how far it is
+    if not ray.is_initialized():
+        place = address or os.environ.get("RAY_ADDRESS") or "local"
+        own = place == "local"
+        try:
+            ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **(_own(workers) if own else {}))
+        except Exception as error:  # Ray has no class of its own for these
+            ray.shutdown()
+            raise MitigateError(f"no Ray {'could be started' if own else f'was found at {place}'}: {error}") from error
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if cores < workers:
+        raise MitigateError(f"score.workers={workers}, but Ray has {cores} cores; each worker takes one")
+    return ray
+
+
+def _own(workers: int) -> dict[str, Any]:
+    """How a Ray of our own is started: its workers find the modules that this process finds."""
+    modules = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return {"num_cpus": workers, "include_dashboard": False, "runtime_env": {"env_vars": modules}}
+
+
+def _told(error: BaseException) -> BaseException:
+    """The fault that a worker told of, if that is what it was."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, MitigateError):
+        cause = cause.__cause__
+    return cause or error

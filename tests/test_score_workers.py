@@ -1,0 +1,135 @@
+"""score.engine=ray: two workers of this machine say what one process says."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from command import here
+from hydra import compose, initialize_config_dir
+
+from mitigate.__main__ import CONF
+from mitigate.errors import MitigateError
+from mitigate.recipes.job import science
+from mitigate.recipes.scorers import build_scorers
+from mitigate.score.labels import label_column
+from mitigate.score.workers import OnWorkers, Worker
+from mitigate.store import LabelStore
+from mitigate.triples import Labels
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -c constraints.txt -e '.[ray]'")
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What tests/two_workers.py says, if this machine is not too busy to start Ray in the half minute that it waits."""
+    if find_spec("ray") is None:
+        pytest.skip("needs Ray: pip install -c constraints.txt -e '.[ray]'")
+    folder = str(tmp_path_factory.mktemp("labels"))
+    line = [sys.executable, Path(__file__).with_name("two_workers.py"), folder]
+    done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "STARTED_FOR": folder})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    if "timed out during startup" in found.get("not started", ""):
+        pytest.skip(found["not started"])
+    return {**found, "folder": folder}
+
+
+def test_labels_are_those_of_one_process_to_the_last_bit(said: dict[str, Any]) -> None:
+    assert len(set(said["alone"][0])) > 1
+    assert said["shared"] == said["alone"]
+
+
+def test_each_of_two_workers_loads_the_scorer_once(said: dict[str, Any]) -> None:
+    assert len(said["loaded"]) == len({*said["loaded"]} - {said["here"]}) == 2
+
+
+def test_more_workers_than_cores_are_told(said: dict[str, Any]) -> None:
+    assert said["too many"] == "score.workers=3, but Ray has 2 cores; each worker takes one"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_ray_ends_with_the_process_that_started_it(said: dict[str, Any]) -> None:
+    patience = time.monotonic() + 60  # its workers notice a little later
+    while _started_for(said["folder"]) and time.monotonic() < patience:
+        time.sleep(0.1)
+    assert not _started_for(said["folder"])
+
+
+def _started_for(folder: str) -> list[str]:
+    """The processes that have the folder in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # another user's, or it has ended
+            if f"STARTED_FOR={folder}" in path.read_text(errors="replace"):
+                found.append(path.parent.name)
+    return found
+
+
+class Here:
+    """A scorer whose strength is the process that it is asked in."""
+
+    name = "regard"
+
+    def __init__(self, fingerprint: str = "f" * 64) -> None:
+        self.fingerprint = fingerprint
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), os.getpid(), np.float32))
+
+
+@needs_ray
+def test_a_single_piece_is_labelled_here(tmp_path: Path) -> None:
+    found = label_column(pl.Series(["a", "b"]), OnWorkers(Here(), Here, 2), LabelStore(tmp_path))
+    assert set(found.strength) == {os.getpid()}
+
+
+def test_a_worker_that_would_label_otherwise_refuses() -> None:
+    with pytest.raises(MitigateError, match="its fingerprint is eeeeeeeeeeeeeeee, here it is ffffffffffffffff"):
+        Worker(lambda: Here("e" * 64), "f" * 64)
+
+
+def test_without_ray_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: None)
+    with pytest.raises(MitigateError, match=r"needs Ray: pip install -c constraints.txt -e '.\[ray\]'"):
+        OnWorkers(Here(), Here, 2)
+
+
+@needs_ray
+def test_networks_go_to_workers_and_others_stay() -> None:
+    with initialize_config_dir(str(CONF), version_base=None):
+        local, shared = compose("config").score, compose("config", ["score.engine=ray"]).score
+    assert [type(each).__name__ for each in build_scorers(local)] == ["Vader", "MiniLMRegard"]
+    sentiment, regard = build_scorers(shared)
+    assert type(sentiment).__name__ == "Vader"
+    assert isinstance(regard, OnWorkers)
+    assert (regard.name, regard.fingerprint) == ("regard", build_scorers(local)[1].fingerprint)
+
+
+def test_who_labels_names_no_run_folder() -> None:
+    with initialize_config_dir(str(CONF), version_base=None):
+        one, other = (compose("config", list(more)) for more in ([], ["score.engine=ray", "score.workers=8"]))
+    assert science(one) == science(other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["score.engine=spark"], "unknown score.engine 'spark'; allowed: local, ray"),
+        pytest.param(["score.engine=ray", "score.workers=0"], "score.workers=0 must be at least 1", marks=needs_ray),
+    ],
+)
+def test_a_wrong_setting_is_told(
+    settings: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here(monkeypatch, "recipe=labels", "texts=[hello]", *settings) == 2
+    assert message in capsys.readouterr().err
