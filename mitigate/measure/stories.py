@@ -89,9 +89,9 @@ def by_chance(
 
 
 def naming_target(said: pl.DataFrame) -> float:
-    """The percentage of stories that name their target again, as a whole word or its beginning: a generator that never
-    does hardly listens to the prompt."""
-    pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex())
+    """The percentage of stories that name their target again, as a whole word or with a plural's ending: a generator
+    that never does hardly listens to the prompt."""
+    pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex(), pl.lit(r"(?:e?s)?\b"))
     stories = said.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
     return 100 * float(stories["statement"].sum()) / stories.height
 

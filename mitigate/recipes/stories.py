@@ -13,7 +13,7 @@ from mitigate import sentences as sentence_room
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
 from mitigate.probe.comet import find_devices
-from mitigate.recipes import audit, audit_reporting, stories_measures, stories_reporting
+from mitigate.recipes import audit, stories_measures, stories_reporting
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.stories_plan import StoryPlan, is_file, make_plan, to_download
 from mitigate.recipes.stories_training import generator, train
@@ -32,12 +32,12 @@ def run(config: DictConfig) -> float | None:
     if config.dry_run and addresses:
         return None
     plan = make_plan(config)
-    for notice in [*plan.notices, *(plan.resource.corpus.notices if plan.resource else [])]:
+    for notice in plan.notices:
         say(f"  note: {notice}")
     say(
         f"  {plan.asked['row'].n_unique():,} prompts about {plan.audit.targets.height:,} targets; told by {plan.teller}"
     )
-    told = audit_reporting.uploads(config)
+    told = stories_reporting.uploads(plan)
     metrics = perform(
         config, _name(plan), plan.audit.source, _stages(plan), lambda job: pipeline(job, plan), uploads=told
     )

@@ -35,7 +35,7 @@ class StoryPlan:
     how: Telling
     start: Start | None  # who tells; None: the stories are from a file
     resource: Plan | None = None  # what the generator learns first; None: it is probed as it is
-    notices: list[str] = field(default_factory=list)  # of the file
+    notices: list[str] = field(default_factory=list)  # of the file, or of the resource
 
     @property
     def config(self) -> DictConfig:
@@ -75,7 +75,8 @@ def make_plan(config: DictConfig) -> StoryPlan:
         resource = _resource(config)
         asked = prompts(resource.targets)
         known = resource.start.weights + resource.source
-        return StoryPlan(_audit(config, asked, resource.targets, known), asked, how, resource.start, resource)
+        audit = _audit(config, asked, resource.targets, known)
+        return StoryPlan(audit, asked, how, resource.start, resource, resource.corpus.notices)
     start = find_start(_with(config, {"train": False}), build(config.policy))
     targets = choose_targets(plain(config.probe.targets))
     asked = prompts(targets)

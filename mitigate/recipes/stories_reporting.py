@@ -10,7 +10,7 @@ from mitigate.files import write
 from mitigate.load.stories import BETWEEN
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
-from mitigate.recipes import audit_measures, audit_reporting, audit_statements, stories_measures
+from mitigate.recipes import audit_measures, audit_reporting, audit_statements, stories_card, stories_measures
 from mitigate.recipes.job import Job, command, plain, provenance, say
 from mitigate.recipes.scorers import ROLES
 from mitigate.recipes.stories_plan import StoryPlan
@@ -56,6 +56,10 @@ def report(
         extra = {"stories": per_story, "prompts": page.prompts(per_story, columns)}
         for name, frame in (audit_reporting.tables_of(about) | extra).items():
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
+        if ledger is not None:
+            read = ledger.table().filter(split="train")
+            card = stories_card.render(job.folder.name, plan.config, command(), read, metrics)
+            write(job.folder / "model" / "README.md", card)
         return {"notices": found}
 
     result = job.stage(
@@ -63,11 +67,13 @@ def report(
         compute,
         needs=[stories.digest, said.digest],
         settings=[metrics, plain(plan.config.recipe.shown)],
-        code=[room, audit_statements, stories_measures],
-        leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt"],
+        code=[room, audit_statements, stories_card, stories_measures],
+        leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
     if not job.run.dry:
         audit_reporting.record(job, plan.audit, metrics, said.table())
+        if _keeps_model(plan):
+            job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics})
         say("\n" + audit_tables.console(metrics, list(wordings.values())))
         for notice in result.facts()["notices"]:
             say(f"  note: {notice}")
@@ -80,6 +86,16 @@ def export(told: pl.DataFrame) -> str:
     one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
     rows = told.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
     return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
+
+
+def uploads(plan: StoryPlan) -> list[str]:
+    """What report gives to W&B besides metrics, in words."""
+    return [*audit_reporting.uploads(plan.config), *["the generator"] * _keeps_model(plan)]
+
+
+def _keeps_model(plan: StoryPlan) -> bool:
+    """Whether W&B gets the weights: only those that were trained here."""
+    return plan.resource is not None and plan.config.tracking.get("model", False)
 
 
 def _facts(job: Job, plan: StoryPlan, ledger: Result | None) -> dict[str, Any]:
