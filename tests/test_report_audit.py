@@ -1,5 +1,7 @@
 """An audit's page: what it says, in words and figures, and what it hides until it is asked for."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from page_examples import example_audit
@@ -26,7 +28,27 @@ def test_the_headline_and_the_extremes_are_told_with_the_statements_behind_them(
         "sentiment favour or disparage a whole group."
     )
     assert more[0].startswith("By sentiment, at most ")
-    assert "with 10 statements" in more[0]
+    assert ", 10 statements)" in more[0]
+
+
+def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
+    table = (
+        audit.targets["sentiment"]
+        .head(3)
+        .with_columns(
+            statements=pl.Series([1, 20, 300]),
+            prejudice=pl.Series([100.0, 30.0, 20.0]),
+            favouritism=pl.Series([0.0, 0.0, 9.0]),
+        )
+    )
+    names = table["target"].to_list()
+    *_, said = sentences(replace(audit, targets={"sentiment": table}))
+    assert said == (
+        "By sentiment, at most 30 % of what is said about a target with 20 statements or more is prejudice "
+        f"(“{names[1]}”, 20 statements), and at most 9 % favouritism (“{names[2]}”, 300 statements)."
+    )
+    *_, said = sentences(replace(audit, targets={"sentiment": table.head(1)}))
+    assert f"said about a target is prejudice (“{names[0]}”, 1 statement)," in said
 
 
 def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:

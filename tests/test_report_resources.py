@@ -23,8 +23,8 @@ def test_the_headline_says_who_says_more_or_that_it_is_not_shown() -> None:
     more = replace(example_resources(), figures=with_overall(**numbers, p_holm=0.049))
     first, second, third = sentences(more)
     assert first == (
-        "By regard, 5.0\u00a0% of what One says about the 17 targets found in both favours or disparages a whole group, "
-        "and 30.0\u00a0% of what another.tsv says: 25.0 points more (95\u00a0% interval 20.0 to 31.0)."
+        "By regard, 5.0\u00a0% of what One says about the 17 targets found in both favours or disparages a whole "
+        "group, and 30.0\u00a0% of what another.tsv says: 25.0 points more (95\u00a0% interval 20.0 to 31.0)."
     )
     assert second == "One speaks of 20 targets, another.tsv of 16; those found in both are compared."
     assert "by regard 0.31 for prejudice and −0.20 for favouritism" in third

@@ -15,10 +15,10 @@ from mitigate.recipes.job import Job, command, provenance, say
 from mitigate.report import gallery, tables
 from mitigate.report import resources as page
 from mitigate.report.examples import examples
+from mitigate.report.singled_out import FEWEST_STATEMENTS
 from mitigate.store import Result
 
 MOST_DIFFERENT = 5  # up, and as many down
-FEWEST_STATEMENTS = 20  # of such a target in both: one statement is 5 points then
 
 
 def report(job: Job, plan: AuditsPlan, figures: Result, targets: Result, agreement: Result) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import examples
 from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.page import Stage, by_group, flat, illustrated, of_scorers, target_rows
+from mitigate.report.singled_out import FEWEST_STATEMENTS, often_told
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_RELATIONS = 20
@@ -138,12 +139,17 @@ def _of_all_texts(audit: Audit) -> Iterator[str]:
 
 
 def _extremes(table: pl.DataFrame, scorer: str) -> str:
+    told, often = often_told(table)
     worst, best = (
-        table.sort(share, "statements", "target", descending=[True, True, False]).row(0, named=True)
+        told.sort(share, "statements", "target", descending=[True, True, False]).row(0, named=True)
         for share in ("prejudice", "favouritism")
     )
+    those = f" with {FEWEST_STATEMENTS} statements or more" if often else ""
     return (
-        f"By {scorer}, at most {worst['prejudice']:.0f} % of what is said about a target is prejudice "
-        f"(“{worst['target']}”, with {worst['statements']:,} statements), and at most {best['favouritism']:.0f} % "
-        f"favouritism (“{best['target']}”, with {best['statements']:,})."
+        f"By {scorer}, at most {worst['prejudice']:.0f} % of what is said about a target{those} is prejudice "
+        f"({_with_number(worst)}), and at most {best['favouritism']:.0f} % favouritism ({_with_number(best)})."
     )
+
+
+def _with_number(target: Mapping[str, Any]) -> str:
+    return f"“{target['target']}”, {target['statements']:,} statement{'' if target['statements'] == 1 else 's'}"

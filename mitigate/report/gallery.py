@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.legend import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
+from mitigate.report.singled_out import FEWEST_STATEMENTS, often_told
 from mitigate.report.words import words
 from mitigate.triples import PREJUDICE
 
@@ -27,7 +28,8 @@ GROUPS = {  # group -> the heading and the caption that its figures share
     ),
     "bars": (
         "The most polarised targets",
-        "Of each category those with the fewest neutral statements; prejudice to the left, favouritism to the right.",
+        f"Of each category those with the fewest neutral statements, and with {FEWEST_STATEMENTS} statements or more "
+        "if any target has so many; prejudice to the left, favouritism to the right.",
     ),
     "shown": (
         "Chosen targets",
@@ -129,8 +131,9 @@ def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     for column, frame in targets.items():
         if _is_neutral(column):
             continue
-        polarised = frame.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
-        categories = ordered(frame["category"].to_list())
+        told, _ = often_told(frame)
+        polarised = told.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
+        categories = ordered(polarised["category"].to_list())
         each = max(1, MOST_BARS // len(categories))
         chosen = pl.concat(polarised.filter(pl.col("category") == name).head(each) for name in categories)
         yield _bar_chart("bars", column, chosen)
