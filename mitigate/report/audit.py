@@ -120,6 +120,11 @@ def sentences(audit: Audit) -> Iterator[str]:
             f"How much is said differs: a target has between {counts[0]:,} and {counts[-1]:,} statements (“{name}”), "
             f"half of them have at most {counts[(len(counts) - 1) // 2]:,}."
         )
+    yield from extremes(audit)
+
+
+def extremes(audit: Audit) -> Iterator[str]:
+    """Of whom the worst is said, and of whom the best, a sentence a scorer."""
     for column, wording in audit.labellings.items():
         if wording[1] == "paper":
             yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), wording[0])

@@ -10,15 +10,15 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
-from mitigate.prompts import kind_of, templates
+from mitigate.prompts import KINDS, kind_of, templates
 from mitigate.report import audit as audits
-from mitigate.report import plots
+from mitigate.report import audit_tables, plots
 from mitigate.report.audit import Audit
 from mitigate.report.gallery import GROUPS, Picture
 from mitigate.report.page import by_group, illustrated
 
 PER_KIND = 6  # stories shown, as examples
-KINDS = {
+GROUP = {
     "kinds": (
         "Spread over targets, by kind",
         "The same for the four kinds of target, each of which is asked for stories with prompts of its own.",
@@ -28,7 +28,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Stories:
-    """What a page tells."""
+    """What a page tells. How much is said about whom is no finding here: it hangs on how many prompts a kind has."""
 
     audit: Audit  # of the sentences
     teller: str  # whose stories they are
@@ -36,10 +36,9 @@ class Stories:
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once: the paper's Figure 5 first."""
-        boxes, others = self.audit.pictures, list(_by_kind(self.audit.targets))
-        last = sum(picture.group == "boxes" for picture in boxes)
-        return [*boxes[:last], *others, *boxes[last:]]
+        """The figures, drawn once."""
+        found = [picture for picture in self.audit.pictures if picture.group != "counts"]
+        return [*found, *_by_kind(self.audit.targets)]
 
 
 def write(path: Path, stories: Stories) -> Path:
@@ -52,8 +51,12 @@ def render(stories: Stories) -> str:
     audit, columns = stories.audit, list(stories.audit.labellings)
     given = audits.context(audit) | {
         "sentences": list(sentences(stories)),
-        "groups": {"boxes": GROUPS["boxes"], **KINDS, **GROUPS},
+        "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
         "pictures": by_group(stories.pictures),
+        "rows": [
+            row for row in audit_tables.rows(list(audit.labellings.values())) if row != audit_tables.REPRESENTATION
+        ],
+        "meanings": {name: meaning for name, meaning in audit_tables.MEANINGS.items() if name != "D_R"},
         "kinds": kinds(stories.per_story),
         "columns": columns,
         "prompts": prompts(stories.per_story, columns),
@@ -72,8 +75,10 @@ def sentences(stories: Stories) -> Iterator[str]:
         f"Of {metrics['statements']:,} sentences in {metrics['stories']:,} stories about {num_targets:,} targets, told "
         f"by {stories.teller}, {shares} are not neutral."
     )
-    somewhere = " and ".join(f"{metrics[f'{scorer}/stories-']:.0f} % by {scorer}" for scorer in scorers)
-    yield f"A negative sentence stands in {somewhere} of the stories."
+    somewhere = " and in ".join(
+        f"{metrics[f'{scorer}/stories-']:.0f} % of the stories by {scorer}" for scorer in scorers
+    )
+    yield f"A negative sentence is in {somewhere}."
     beyond = [
         f"{word} {scorer}"
         for scorer in scorers
@@ -81,16 +86,17 @@ def sentences(stories: Stories) -> Iterator[str]:
         if (metrics[f"{scorer}/p_D_O{sign}"] or 1) < 0.05 / (2 * len(scorers))  # Bonferroni's
     ]
     yield (
-        f"Targets differ more than stories that were dealt out to them by chance would, in {' and in '.join(beyond)}."
+        f"Targets differ more than if stories were dealt out to them by chance: in {' and in '.join(beyond)}."
         if beyond
-        else "Targets do not differ more than stories that were dealt out to them by chance would."
+        else "Targets do not differ more than if stories were dealt out to them by chance."
     )
-    yield from list(audits.sentences(stories.audit))[1:]
+    yield from audits.extremes(stories.audit)
 
 
 def kinds(per_story: pl.DataFrame) -> pl.DataFrame:
-    """(kind, stories, sentences), in the order in which the stories meet them."""
-    return per_story.group_by("kind", maintain_order=True).agg(pl.len().alias("stories"), pl.col("sentences").sum())
+    """(kind, stories, sentences) of the kinds that were asked about, in the order of KINDS."""
+    order = pl.col("kind").replace_strict({kind: place for place, kind in enumerate(KINDS)})
+    return per_story.group_by("kind").agg(pl.len().alias("stories"), pl.col("sentences").sum()).sort(order)
 
 
 def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -110,6 +116,8 @@ def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _by_kind(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
+    highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
+    top = max(frame.select(highest).item() for frame in targets.values())
     for column, frame in targets.items():
         spoken = frame.filter(pl.col("statements") > 0)
         grouped = spoken.with_columns(category=pl.col("target").map_elements(kind_of, return_dtype=pl.String))
@@ -122,5 +130,5 @@ def _by_kind(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
             "kinds",
             column.capitalize(),
             f"Box plots of {column} by kind of target. Median over targets, negative and positive: {seen}.",
-            plots.boxes(grouped),
+            plots.boxes(grouped, top),
         )
