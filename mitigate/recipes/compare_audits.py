@@ -1,6 +1,7 @@
 """Two resources side by side, from the folders of their audits: where they differ, by how much, and what is said of the
 targets of whom they speak most differently. read > measure > report."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,8 @@ def pipeline(job: Job, plan: AuditsPlan) -> dict[str, Any]:
     """The stages in their order; returns the comparison."""
 
     def stage(name: str, compute: Callable[[], Any], settings: object = None) -> Result:
-        return job.stage(name, lambda _: compute(), needs=[plan.source], settings=settings, code=CODE)
+        code = [*CODE, sys.modules[__name__]]
+        return job.stage(name, lambda _: compute(), needs=[plan.source], settings=settings, code=code)
 
     measure = plan.config.measure
     figures = stage("figures", lambda: differences(plan), [measure.resamples, plan.config.seed])
