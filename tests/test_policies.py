@@ -58,12 +58,18 @@ def test_any_setting_of_a_policy_can_be_told_on_the_command_line() -> None:
 
 def test_the_experiment_trains_every_policy_for_as_many_steps() -> None:
     config = composed("experiment=policies", "policy=both")
-    assert config.trainer.max_steps * config.trainer.batch_size == 2 * 100_000
     kept_least = 50_000  # of 100,000 triples; fewer epochs than max_epochs would end training before max_steps
+    assert config.trainer.max_steps * config.trainer.batch_size > kept_least
     assert config.trainer.max_epochs * kept_least / config.trainer.batch_size > config.trainer.max_steps
     assert config.data.name == "cn100k"
     assert list(config.score.extra) == ["ngram", "keyword"]
     assert not {config.score.sentiment, config.score.regard} & set(config.score.extra)
+
+
+def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_the_papers() -> None:
+    assert composed().policy.name == "both_neutral"
+    assert composed("experiment=paper").policy.name == "both"
+    assert composed("experiment=paper", "policy=none").policy.name == "none"
 
 
 def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:

@@ -141,7 +141,7 @@ def test_a_complete_job_that_wandb_hands_out_is_recorded_whole(
 def test_a_rehearsal_says_what_is_there_and_writes_nothing(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert here(monkeypatch, "dry_run=true", f"paths.outputs={finished.parent}", *SMALL) == 0
+    assert here(monkeypatch, "policy=both", "dry_run=true", f"paths.outputs={finished.parent}", *SMALL) == 0
     said = capsys.readouterr().out
     assert said.count("kept from before") == 9
     assert here(monkeypatch, "dry_run=true", f"paths.outputs={tmp_path / 'new'}", *SMALL) == 0
