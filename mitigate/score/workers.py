@@ -90,7 +90,12 @@ def connected(workers: int, address: str | None) -> Any:
             ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **(_own(workers) if own else {}))
         except Exception as error:  # Ray has no class of its own for these
             ray.shutdown()
-            raise MitigateError(f"no Ray {'could be started' if own else f'was found at {place}'}: {error}") from error
+            fault = (
+                "Ray could not be started"
+                if own
+                else f"no Ray answers at {place}; docs/cluster.md says how to start one"
+            )
+            raise MitigateError(f"{fault}. {error}") from error
     cores = int(ray.cluster_resources().get("CPU", 0))
     if cores < workers:
         raise MitigateError(f"score.workers={workers}, but Ray has {cores} cores; each worker takes one")
