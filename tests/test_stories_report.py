@@ -58,6 +58,7 @@ def test_the_papers_figure_comes_first_then_the_kinds(told: Stories, page: str) 
 def test_how_much_is_said_is_no_finding(page: str) -> None:
     """It hangs on how many prompts a kind of target has."""
     assert "D_R" not in page
+    assert page.count('<tr class="group">') == 1  # sentiment's measures, under its name
     assert "How much is said" not in page
 
 
