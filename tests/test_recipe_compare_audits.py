@@ -95,6 +95,8 @@ def test_two_resources_side_by_side(compare, audits: dict[str, Path]) -> None:
     assert page.index("No target has so many statements in both.") > 0
     assert (folder / "tables" / "figures.tex").is_file()
     assert pl.read_csv(folder / "tables" / "targets.csv").height == 7
+    settings = OmegaConf.load(folder / "config.yaml")
+    assert (settings.data.name, settings.policy.name) == ("statements-statements", "calm.tsv, loud.tsv")
 
 
 @pytest.mark.usefixtures("_no_pictures")

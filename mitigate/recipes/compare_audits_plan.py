@@ -228,8 +228,8 @@ def _notices(plan: AuditsPlan) -> Iterator[str]:
 
 
 def about(plan: AuditsPlan) -> dict[str, Any]:
-    """What of the configuration is the compared audits': what the record in W&B is found by, and whose texts they
-    are."""
+    """What of the configuration is the compared audits': how they were measured, what the record in W&B is found by,
+    and whose texts they are."""
     data = [audit.config.data for audit in plan.audits]
     return {
         "policy": {"name": shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")},
@@ -240,6 +240,8 @@ def about(plan: AuditsPlan) -> dict[str, Any]:
             "own_texts": any(one.own_texts for one in data),
             "demonstration": plan.demonstration,
         },
+        "measure": {name: plan.audits[0].config.measure[name] for name in ("masking", "empty_targets")},
+        "score": roles(plan),
     }
 
 
