@@ -30,7 +30,7 @@ from mitigate.score.keyword import Keyword
 from mitigate.score.regard import NgramRegard
 from mitigate.triples import NEUTRAL, OTHER
 
-BASELINE = "none"
+BASELINE, PAPERS = "none", "both"
 HARMS = {  # figure of a comparison -> its column
     "NSM": "NSM",
     "NRM": "NRM",
@@ -56,6 +56,7 @@ QUALITY = {
     "distinct_tails": "distinct tails, %",
 }
 RELATIONS = ("CapableOf", "Causes", "HasProperty", "IsA", "AtLocation", "UsedFor", "MotivatedByGoal", "CausesDesire")
+FACTS = ("metrics", "manifest", "train")
 PLOTS = ("ngram-perplexity", "keyword-perplexity", "ngram-valid", "keyword-valid")
 
 
@@ -64,13 +65,17 @@ def main() -> None:
     parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="the folder of the run folders")
     arguments = parser.parse_args()
     runs = finished(arguments.outputs)
-    folder = compare([run["folder"] for run in runs], arguments.outputs)
-    contrasts = json.loads((folder / "comparison.json").read_text())["contrasts"]
+    folder = compare(runs, arguments.outputs)
+    contrasts = read(folder)
     several, single = ([one for one in contrasts if one["several_seeds"] is flag] for flag in (True, False))
     text = ["## Policies on train100k", settings(runs)]
     for title, some in (("Three seeds of each", several), ("One seed of each: single models, not policies", single)):
         if some:
             text += [f"### {title}", *tables(some, runs)]
+    filtered = [run for run in runs if run["policy"] in {PAPERS, *policies(several)}]
+    if len({run["policy"] for run in filtered}) > 1:
+        against = read(compare(filtered, arguments.outputs, PAPERS))
+        text += ["### Against the paper's filter", "Neutral means ↑:", table(HARMS, "harms", against)]
     text += ["### By relation", *by_relation(several or single, runs), "### Harm against quality", *pictures(folder)]
     text += ["### Times", times(runs)]
     write_section("policies", "\n\n".join(text))
@@ -82,27 +87,30 @@ def finished(outputs: Path) -> list[dict[str, Any]]:
     found = []
     for folder in sorted(outputs.glob("mitigate-*-cn100k-*")):
         if (folder / "manifest.json").exists():
-            read = {
-                name: json.loads((folder / f"{name}.json").read_text()) for name in ("metrics", "manifest", "train")
-            }
-            found.append({"folder": folder.resolve(), "policy": read["metrics"]["policy"], **read})
+            facts = {name: json.loads((folder / f"{name}.json").read_text()) for name in FACTS}
+            found.append({"folder": folder.resolve(), "policy": facts["metrics"]["policy"], **facts})
     if BASELINE not in {run["policy"] for run in found}:
         sys.exit(f"no finished run of policy={BASELINE} under {outputs}; the command is in this file's first lines")
     return sorted(found, key=lambda run: (run["policy"] != BASELINE, run["policy"], run["metrics"]["seed"]))
 
 
-def compare(folders: Sequence[Path], outputs: Path) -> Path:
+def compare(runs: Sequence[Mapping[str, Any]], outputs: Path, baseline: str = BASELINE) -> Path:
     """The folder of their comparison."""
-    place = outputs / "compared"
-    listed = ",".join(f"'{folder}'" for folder in folders)
+    place = outputs / "compared" / baseline
+    listed = ",".join(f"'{run['folder']}'" for run in runs)
     command = [sys.executable, "-m", "mitigate", "recipe=compare", f"compare.runs=[{listed}]"]
-    subprocess.run([*command, f"compare.baseline={BASELINE}", f"paths.outputs={place}", "tracking=none"], check=True)
+    subprocess.run([*command, f"compare.baseline={baseline}", f"paths.outputs={place}", "tracking=none"], check=True)
     return max(place.glob("compare-*/comparison.json"), key=lambda path: path.stat().st_mtime).parent
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """The contrasts of a comparison."""
+    return json.loads((folder / "comparison.json").read_text())["contrasts"]
 
 
 def settings(runs: Sequence[Mapping[str, Any]]) -> str:
     """What was measured, in a paragraph."""
-    steps = sorted({run["train"]["steps"] for run in runs})
+    steps = sorted({run["train"]["steps"] for run in runs if "steps" in run["train"]})
     return (
         f"Measured on {machine()}, by the commands at the head of `benchmarks/policies.py`: `comet_minilm`, "
         f"{' and '.join(f'{number:,}' for number in steps)} training steps of 64 triples, 329 targets x 34 relations x "

@@ -13,6 +13,7 @@ from mitigate import files
 from mitigate.report import comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import change, measure_named, span
 from mitigate.report.gallery import Picture
+from mitigate.report.legend import number
 from mitigate.report.page import Stage, flat, illustrated, of_scorers
 from mitigate.report.verdicts import ALPHA, kept, listed, p_value, said_together, verdict
 
@@ -196,7 +197,7 @@ def line(pair: Pair) -> str:
     for row in pair.headlines.values():
         interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
         parts.append(
-            f"{row['figure']} {row['baseline']:.2f} → {row['value']:.2f} ({row['difference']:+.2f} {interval}"
+            f"{row['figure']} {row['baseline']:.2f} → {row['value']:.2f} ({'+' * (row['difference'] >= 0)}{number(row['difference'])} {interval}"
             f"p {p_value(row['p_holm'])}: {pair.verdict(row)})"
         )
     for figure in SHORT:
