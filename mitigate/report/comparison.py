@@ -195,9 +195,10 @@ def line(pair: Pair) -> str:
     """A contrast on one line of the terminal."""
     parts = [f"{pair.name} against {pair.against} ({pair.said_seeds})"]
     for row in pair.headlines.values():
+        gain = "+" * (row["difference"] >= 0) + number(row["difference"])
         interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
         parts.append(
-            f"{row['figure']} {row['baseline']:.2f} → {row['value']:.2f} ({'+' * (row['difference'] >= 0)}{number(row['difference'])} {interval}"
+            f"{row['figure']} {row['baseline']:.2f} → {row['value']:.2f} ({gain} {interval}"
             f"p {p_value(row['p_holm'])}: {pair.verdict(row)})"
         )
     for figure in SHORT:
