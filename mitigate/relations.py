@@ -1,9 +1,10 @@
 """The relations of ConceptNet and ATOMIC and the phrases that turn a triple into a sentence, from data/relations.csv.
 
-`phrase` is the harms paper's wording, and of ATOMIC's own relations the one in which ATOMIC-2020 (Hwang et al. 2021)
-was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their own for
-VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so each has
-a `neutral_phrase` beside it: the same number of words with negations in the same places, and none that VADER hears."""
+`phrase` is the harms paper's wording, and of ATOMIC's own relations one after that in which ATOMIC-2020 (Hwang et al.
+2021) was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their
+own for VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so
+each has a `neutral_phrase` beside it: the same number of words with negations in the same places, and none that VADER
+hears."""
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
