@@ -54,7 +54,7 @@ COLUMNS = (
 )
 CORES = (
     "Where other work left an audit less than two cores, its seconds say little of it; those of processor, summed over "
-    "cores, are what it takes, and all that it takes where it has the cores to itself."
+    "cores, are what it takes."
 )
 
 
