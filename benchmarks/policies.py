@@ -3,7 +3,8 @@ and by scorers it did not.
 
     P=none,both,both_neutral,both_people,downweight
     python -m mitigate -m experiment=policies seed=1,2,3 policy=$P data.root=../shared/data
-    python -m mitigate -m experiment=policies policy=sentiment,regard,both_targets,swap,balance,rerank data.root=...
+    python -m mitigate -m experiment=policies policy=sentiment,regard,both_targets,swap,balance data.root=../shared/data
+    python -m mitigate experiment=policies policy=rerank train=false model=comet model.base=RUN/model data.root=...
     python benchmarks/policies.py --outputs outputs
 
 Compares the finished runs of `experiment=policies` under the folder with each other, by `recipe=compare`, and writes
