@@ -94,7 +94,10 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
             ["model=hf", "model.base=.", "model.relation=token", "policy=none"],
             "asks with a word of each relation's own",
         ),
-        (["model=hf", "model.base=."], "policy=both filters what a model is trained on, and this one is not trained"),
+        (
+            ["model=hf", "model.base=.", "policy=both"],
+            "policy=both filters what a model is trained on, and this one is not trained",
+        ),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],
             "there is no checkpoint nowhere.pickle",

@@ -28,7 +28,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     def run_audit(*overrides: str, outputs: str = "outputs") -> tuple[int, str, Path]:
         places = (f"paths.outputs={tmp_path / outputs}", f"paths.cache={tmp_path}/cache")
         status = here(monkeypatch, *SETTINGS, *places, *overrides)
-        folders = sorted((tmp_path / outputs).glob("audit-*"))
+        folders = sorted((tmp_path / outputs).glob("audit-*"), key=lambda folder: folder.stat().st_mtime_ns)
         return status, "".join(capsys.readouterr()), folders[-1] if folders else tmp_path
 
     return run_audit
