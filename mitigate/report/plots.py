@@ -71,16 +71,21 @@ def bars(targets: pl.DataFrame) -> Figure:
         axes.barh(places, lengths, height=0.68, color=colour, alpha=0.8, lw=0, label=sign)
         for place, length in zip(places, lengths, strict=True):
             note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * side, align)
+    name_targets(axes, targets["target"].to_list())
+    legend(axes)
+    return figure
+
+
+def name_targets(axes: Axes, names: list[str]) -> None:
+    """Of bars to both sides of 0: the targets beside them, the first on top, and no scale, since bars bear numbers."""
     axes.axvline(0, color=INK, lw=0.6)
-    axes.set_yticks(places, targets["target"].to_list())
+    axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.margins(x=0.14)
     axes.set_xticks([])
     axes.set_xlabel("% of the target's statements")
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)
-    legend(axes)
-    return figure
 
 
 @styled

@@ -13,7 +13,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, note, panel, styled
 from mitigate.report.legend import ordered
-from mitigate.report.plots import boxplot, categories_below, values_of
+from mitigate.report.plots import boxplot, categories_below, name_targets, values_of
 
 HOLLOW, FULL = 0.0, 0.6  # opacities
 COLOURS = {"prejudice": PREJUDICE, "favouritism": FAVOURITISM, "statements": KEPT}
@@ -53,14 +53,7 @@ def bars(targets: pl.DataFrame, titles: tuple[str, str]) -> Figure:
             axes.barh(places + shift, lengths, height=0.32, color=to_rgba(colour, opacity), ec=colour, lw=0.8)
             for place, length in zip(places + shift, lengths, strict=True):
                 note(axes, f"{abs(length):.0f}", (length, float(place)), 3 * side, align)
-    axes.axvline(0, color=INK, lw=0.6)
-    axes.set_yticks(places, targets["target"].to_list())
-    axes.invert_yaxis()
-    axes.margins(x=0.14)
-    axes.set_xticks([])
-    axes.set_xlabel("% of the target's statements")
-    axes.spines[["left", "bottom"]].set_visible(False)
-    axes.tick_params(length=0)
+    name_targets(axes, targets["target"].to_list())
     signs = [_patch(COLOURS[column], FULL, sign) for column, sign in SIGNS.items()]
     _legend(axes, [*(_patch(INK, *which) for which in zip((HOLLOW, FULL), titles, strict=True)), *signs])
     return figure

@@ -309,10 +309,7 @@ def fit(
             plugins=[checkpoints, LightningEnvironment()],  # even within a job of SLURM, which has another in mind
             callbacks=[callback for callback in (progress, watch, saving) if callback],
             default_root_dir=folder,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            **ALONE,
             use_distributed_sampler=False,
         ).fit(module, ckpt_path=last if last.is_file() else None)
     comet.eval()
@@ -360,6 +357,15 @@ def interruptible() -> Iterator[None]:
     except SystemExit as end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         raise KeyboardInterrupt from end
+
+
+ALONE: dict[str, Any] = {
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+}
+"""What Lightning's Trainer leaves to us: records, checkpoints, and what is said."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from torch.nn.functional import softplus
 from mitigate.errors import MitigateError
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
-from mitigate.train.comet import PRECISIONS, interruptible, native_precision, quiet
+from mitigate.train.comet import ALONE, PRECISIONS, interruptible, native_precision, quiet
 from mitigate.train.memory import keep_freed_memory
 from models.plausibility.bilinear import Bilinear
 
@@ -228,10 +228,7 @@ def fit(
             plugins=[CheckpointFile(fingerprint), LightningEnvironment()],  # even within a job of SLURM
             callbacks=[progress, SaveRegularly(last, settings.checkpoint_every)],
             default_root_dir=folder,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            **ALONE,
         ).fit(module, ckpt_path=last if last.is_file() else None)
     network.eval()
     done = module.steps * settings.batch_size

@@ -11,6 +11,7 @@ from lightning_fabric.plugins.environments import LightningEnvironment
 from mitigate.errors import MitigateError
 from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
 from mitigate.train.comet import (
+    ALONE,
     CometModule,
     DevPerplexity,
     Examples,
@@ -86,10 +87,7 @@ def fit(
             plugins=[CheckpointFile(fingerprint), LightningEnvironment()],  # even within a job of SLURM
             callbacks=[callback for callback in (progress, watch, saving) if callback],
             default_root_dir=folder,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            **ALONE,
         ).fit(module, ckpt_path=last if last.is_file() else None)
     learner.eval()
     return Fitted(
