@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from models.decoder import Decoder
+from models.products import lay_out
 from models.top_tokens import TopTokens
 from models.tree import SharedPrefixes, TreeAttention
 
@@ -78,7 +79,8 @@ class _Search:
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
-        self.decoder, self.end, self.unseen, self.max_length, self.slots = decoder, end, unseen, max_length, slots
+        self.decoder = lay_out(decoder)
+        self.end, self.unseen, self.max_length, self.slots = end, unseen, max_length, slots
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, nodes, like=weight)

@@ -75,17 +75,19 @@ class Block(nn.Module):
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.heads = config.heads
-        self.design = _DESIGNS[config.kind]
+        design = _DESIGNS[config.kind]
+        self.norm_first = design.norm_first
         self.attention_in = nn.Linear(config.width, 3 * config.width)  # query, key and value
         self.attention_out = nn.Linear(config.width, config.width)
         self.attention_norm = nn.LayerNorm(config.width, eps=config.eps)
         self.mlp_in = nn.Linear(config.width, config.inner)
+        self.gelu = nn.GELU(approximate=design.gelu)
         self.mlp_out = nn.Linear(config.inner, config.width)
         self.mlp_norm = nn.LayerNorm(config.width, eps=config.eps)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:  # (rows, width)
-        if self.design.norm_first:
+        if self.norm_first:
             hidden = hidden + self._attend(self.attention_norm(hidden), layer, attention)
             return hidden + self._think(self.mlp_norm(hidden))
         hidden = self.attention_norm(hidden + self._attend(hidden, layer, attention))
@@ -96,7 +98,7 @@ class Block(nn.Module):
         return self.dropout(self.attention_out(attention(layer, query, key, value).flatten(1)))
 
     def _think(self, hidden: Tensor) -> Tensor:
-        return self.dropout(self.mlp_out(F.gelu(self.mlp_in(hidden), approximate=self.design.gelu)))
+        return self.dropout(self.mlp_out(self.gelu(self.mlp_in(hidden))))
 
 
 class Decoder(nn.Module):

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from models.decoder import Decoder
+from models.products import Product
 
 TILE = 2048  # words; 512 to 4096 are equally fast for 384 x 30,522, all of it at once half as fast
 BLOCK = 64  # words; divides TILE
@@ -21,11 +23,13 @@ class TopTokens:
     cost as much time as a quarter of the multiplications)."""
 
     def __init__(self, decoder: Decoder, rows: int) -> None:
-        self.weight, self.bias = decoder.words.weight, decoder.bias
-        self.vocab_size = len(self.weight)
-        tiles = -(-self.vocab_size // TILE)
-        self.logits = self.weight.new_full((tiles, rows, TILE), -torch.inf)  # words past the last stay at -inf
-        self.scratch = self.weight.new_empty(rows, TILE, dtype=torch.float32)
+        weight = decoder.words.weight
+        bias = weight.new_zeros(len(weight)) if decoder.bias is None else decoder.bias
+        self.vocab_size = len(weight)
+        tiles = zip(weight.split(TILE), bias.split(TILE), strict=True)
+        self.products = [Product(*_filled(*tile)) for tile in tiles]
+        self.logits = weight.new_empty(len(self.products), rows, TILE)
+        self.exact = weight.new_empty(rows, TILE, dtype=torch.float32)
 
     def __call__(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """hidden (rows, width) -> log-probabilities and tokens, each (rows, count), the best first; of equal
@@ -43,18 +47,23 @@ class TopTokens:
 
     def _tiles(self, hidden: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Of each tile: the maxima of its blocks (rows, blocks) and its log-sum-exp (rows,)."""
-        for tile, weight in enumerate(self.weight.split(TILE)):
-            logits = self.logits[tile, : len(hidden)]
-            words = slice(tile * TILE, tile * TILE + len(weight))
-            if self.bias is None:
-                torch.mm(hidden, weight.T, out=logits[:, : len(weight)])
-            else:
-                torch.addmm(self.bias[words], hidden, weight.T, out=logits[:, : len(weight)])
-            exact = logits.float()  # the same memory in float32; in bfloat16 the maxima would take six times as long
-            maxima = exact.unflatten(1, (-1, BLOCK)).amax(2)
+        for kept, product in zip(self.logits, self.products, strict=True):
+            logits = product(hidden)
+            kept[: len(hidden)] = logits
+            if logits.dtype != torch.float32:  # the maxima of bfloat16 would take six times as long
+                logits = self.exact[: len(hidden)].copy_(logits)
+            maxima = logits.unflatten(1, (-1, BLOCK)).amax(2)
             largest = maxima.amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).min)
-            scratch = torch.sub(exact, largest, out=self.scratch[: len(hidden)]).mul_(LOG2_E)
-            yield maxima, scratch.exp2_().sum(1).log() + largest[:, 0]  # exp2 takes a third of exp's time
+            powers = logits.sub_(largest).mul_(LOG2_E).exp2_()  # exp2 takes a third of exp's time
+            yield maxima, powers.sum(1).log() + largest[:, 0]
+
+
+def _filled(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """A tile's weight and bias with words past the last, which are never the most probable."""
+    past = TILE - len(weight)
+    if not past:
+        return weight, bias
+    return F.pad(weight, (0, 0, 0, past)), F.pad(bias, (0, past), value=-torch.inf)
 
 
 def _largest(values: Tensor, count: int, ids: Tensor | None = None) -> Tensor:
