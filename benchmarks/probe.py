@@ -35,7 +35,8 @@ from models.beam import beam_search
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
-from models.top_tokens import TopTokens
+from models.products import Product
+from models.top_tokens import TILE, TopTokens
 from models.tree import TreeAttention
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
@@ -123,18 +124,20 @@ def products_alone(dtype: torch.dtype) -> Contestant:
     weights as the search multiplies, 680 rows at a time as it does, each prompt's prefix once."""
     width, slots = 768, 68
     shapes = 12 * [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]
-    body = [torch.randn(columns, rows, dtype=dtype) for rows, columns in shapes]  # as nn.Linear lays them out
-    head = torch.randn(VOCABULARY, width, dtype=dtype)
+    body = [Product(torch.randn(columns, rows, dtype=dtype), None) for rows, columns in shapes]
+    head = [Product(torch.randn(TILE, width, dtype=dtype), None) for _ in range(VOCABULARY // TILE)]
 
     @torch.inference_mode()
-    def search(prompts: list[list[int]], max_length: int, _: bool) -> Tails:
+    def search(prompts: list[list[int]], max_length: int, ending: bool) -> Tails:
         for start in range(0, len(prompts), slots):
             count = len(prompts[start : start + slots])
             for step in range(max_length):
                 rows = count * (BEAMS if step else PROMPT)
-                for weights in body:
-                    nn.functional.linear(torch.ones(rows, weights.shape[1], dtype=dtype), weights)
-                nn.functional.linear(torch.ones(count * (BEAMS if step else 1), width, dtype=dtype), head)
+                for product, (columns, _) in zip(body, shapes, strict=True):
+                    product(torch.ones(rows, columns, dtype=dtype))
+                hidden = torch.ones(count * (BEAMS if step else 1), width, dtype=dtype)
+                for product in head:
+                    product(hidden)
         return []
 
     return Contestant(f"{ALONE}, {'fp32' if dtype == torch.float32 else 'bf16'}", search, 136)
