@@ -10,7 +10,7 @@ from mitigate.measure import stories as measured
 from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import kind_of
-from mitigate.recipes import humans_figures
+from mitigate.recipes.humans import figures as humans_figures
 from mitigate.report import audit, comparison, page, ratings, resources, stories, survey
 
 ASKED = pl.DataFrame(

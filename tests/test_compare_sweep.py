@@ -8,8 +8,8 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.recipes import compare_sweep
-from mitigate.recipes.compare_sweep import MOST_RUNS, compare
+from mitigate.recipes.compare import sweep
+from mitigate.recipes.compare.sweep import MOST_RUNS, compare
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Ends a sweep of runs (policy, seed), "unfinished" among them; returns the settings of the comparison, as Hydra
     reads them, or None where there was none."""
     commands: list[list[str]] = []
-    monkeypatch.setattr(compare_sweep.subprocess, "run", lambda command, check: commands.append(command))
+    monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command))
     place = tmp_path / "it's, a [place]=here"
     config = {
         "paths": {"outputs": str(place), "cache": "cache"},

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.recipes.job import build
-from mitigate.recipes.plan import make_plan
+from mitigate.recipes.mitigate.plan import make_plan
 
 CONF = Path(__file__).parents[1] / "conf"
 POLICIES = sorted(path.stem for path in (CONF / "policy").glob("*.yaml"))

@@ -13,8 +13,9 @@ from mitigate.load import harms
 from mitigate.match import about_targets
 from mitigate.measure.resource import figures
 from mitigate.measure.tally import per_target, tally
-from mitigate.recipes import audit_reporting, audit_variants
-from mitigate.recipes.audit_variants import paper
+from mitigate.recipes.audit import reporting
+from mitigate.recipes.audit import variants as audit_variants
+from mitigate.recipes.audit.variants import paper
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.store import LabelStore
@@ -237,7 +238,7 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
         changed.setattr(store, "_source", lambda of: source(of) + "edited" * (of is audit_variants))
         assert next_to_be_run() == ["variants", "report"]
     with monkeypatch.context() as changed:
-        changed.setattr(audit_reporting, "notes", lambda resource: ["A note that is new."])
+        changed.setattr(reporting, "notes", lambda resource: ["A note that is new."])
         assert next_to_be_run() == ["report"]
     with monkeypatch.context() as changed:
         changed.setattr(audit_variants, "paper", lambda resource: paper(resource).with_columns(pl.col("value") + 1))

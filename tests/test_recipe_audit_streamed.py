@@ -13,8 +13,9 @@ from command import here
 
 from mitigate.load import stream
 from mitigate.load.files import load as load_statements
-from mitigate.recipes import audit, audit_statements
-from mitigate.recipes.audit_plan import AuditPlan
+from mitigate.recipes.audit import recipe as audit
+from mitigate.recipes.audit import statements as audit_statements
+from mitigate.recipes.audit.plan import AuditPlan
 
 SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")
 SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
@@ -70,13 +71,13 @@ class Killed(BaseException):
     """What no code catches."""
 
 
-@pytest.mark.parametrize("place", ["audit_read.about", "audit.label"])
+@pytest.mark.parametrize("place", ["audit.read.about", "audit.recipe.label"])
 def test_a_killed_audit_goes_on_from_the_finished_chunks(
     run, small_blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """Ended in its third chunk, whether reading or labelling, it asks only for those that are not there."""
     asked, last = [0], [2]
-    module, name = place.split(".")
+    module, name = place.rsplit(".", 1)
     original = getattr(importlib.import_module(f"mitigate.recipes.{module}"), name)
 
     def counted(plan: AuditPlan, rows: pl.DataFrame) -> pl.DataFrame:

@@ -18,8 +18,8 @@ from compared_runs import UNTRUSTED, make_run
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.compare_plan import ComparePlan, make_plan
-from mitigate.recipes.compare_quality import quality_differences
+from mitigate.recipes.compare.plan import ComparePlan, make_plan
+from mitigate.recipes.compare.quality import quality_differences
 from mitigate.tracking import NoTracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:")

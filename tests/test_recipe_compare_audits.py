@@ -112,7 +112,7 @@ def test_a_sentence_has_no_phrase_to_neutralise(compare, audits: dict[str, Path]
 def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
     compare, audits: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mitigate.recipes.compare_audits_reporting.FEWEST_STATEMENTS", 2)
+    monkeypatch.setattr("mitigate.recipes.compare.audits_reporting.FEWEST_STATEMENTS", 2)
     recorded: list[str] = []
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
     monkeypatch.setattr(NoTracking, "image", lambda self, name, path, caption: recorded.append(name))

@@ -12,9 +12,9 @@ from command import here
 from mitigate import report, store
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.recipes import humans_survey
-from mitigate.recipes.humans_figures import differences, flat, raters, summary
-from mitigate.recipes.humans_sample import draw, read_runs, read_statements
+from mitigate.recipes.humans import survey
+from mitigate.recipes.humans.figures import differences, flat, raters, summary
+from mitigate.recipes.humans.sample import draw, read_runs, read_statements
 from mitigate.store import as_json
 
 RELATIONS = ("CapableOf", "Causes")
@@ -273,7 +273,7 @@ def test_a_survey_is_made_anew_when_its_page_or_what_is_said_of_it_changes(
     assert not json.loads((folder / "survey.json").read_text())["demonstration"]
     assert "nothing is left to do" in humans(*asking)[1]
     source = store._source
-    for module in (report, humans_survey):
+    for module in (report, survey):
         monkeypatch.setattr(store, "_source", lambda of, edited=module: source(of) + "edited" * (of is edited))
         assert re.search(r"survey +to be run", humans(*asking, "dry_run=true")[1])
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from command import apart, here
 
-from mitigate.recipes.plausibility_figures import figures, made_wrong
+from mitigate.recipes.plausibility.figures import figures, made_wrong
 from mitigate.triples import Labels
 
 

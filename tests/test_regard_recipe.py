@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from command import apart
 
-from mitigate.recipes.regard_figures import figures
+from mitigate.recipes.regard.figures import figures
 
 
 class AllNegative:

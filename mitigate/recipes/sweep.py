@@ -8,7 +8,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from mitigate.recipes import notes
-from mitigate.recipes.compare_sweep import compare
+from mitigate.recipes.compare.sweep import compare
 from mitigate.recipes.job import say
 from mitigate.store import read_json
 

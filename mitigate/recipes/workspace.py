@@ -8,9 +8,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate import dashboards
 from mitigate.errors import MitigateError
-from mitigate.recipes import compare
-from mitigate.recipes.compare_plan import make_plan
-from mitigate.recipes.compare_runs import FinishedRun, read_runs
+from mitigate.recipes.compare import recipe as compare
+from mitigate.recipes.compare.plan import make_plan
+from mitigate.recipes.compare.runs import FinishedRun, read_runs
 from mitigate.recipes.finished import folders
 from mitigate.recipes.job import group_of, plain, record_id, say
 from mitigate.tracking import asking, default_entity, resolve

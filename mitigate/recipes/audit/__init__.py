@@ -1,0 +1,1 @@
+"""The harms of a resource."""

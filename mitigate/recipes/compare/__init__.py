@@ -1,0 +1,1 @@
+"""Runs or audits beside each other."""

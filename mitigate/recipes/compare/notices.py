@@ -1,0 +1,130 @@
+"""What a reader must know of runs before believing their comparison."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mitigate.measure import harms
+from mitigate.recipes.caveats import few_targets
+from mitigate.recipes.compare.runs import Contrast, FinishedRun, differing
+from mitigate.recipes.mitigate.measures import MANY_SHARED_TAILS
+
+VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
+MOST_NAMED = 8
+
+
+def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: Sequence[str]) -> list[str]:
+    """The warnings, the gravest first, none twice."""
+    return list(
+        dict.fromkeys(
+            [
+                *_identical(pairs),
+                *_other_questions(runs, relations),
+                *_other_data(runs),
+                *_other_tests(runs),
+                *_other_settings(runs),
+                *_other_revision(runs),
+                *_deaf(runs),
+                *_few_seeds(pairs),
+                *_few_targets(runs),
+            ]
+        )
+    )
+
+
+def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:
+    for pair in pairs:
+        if pair.is_same:
+            yield (
+                f"{pair.name} and {pair.against} have identical numbers: it is the same run, a copy of it, or a policy "
+                "that changed nothing."
+            )
+        elif {run.digest for run in pair.before} & {run.digest for run in pair.after}:
+            yield f"Some runs of {pair.name} have the very numbers of runs of {pair.against}: copies are no draws."
+
+
+def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> Iterator[str]:
+    targets = [set(run.statements["target"].to_list()) for run in runs]
+    shared = set.intersection(*targets)
+    if most := max(len(names) for names in targets) - len(shared):
+        yield (
+            f"Not all runs were asked about the same targets: {len(shared):,} are compared, up to {most:,} of a run "
+            "are left out."
+        )
+    asked = max(run.statements["relation"].n_unique() for run in runs)
+    if asked > len(relations):
+        yield (
+            f"Not all runs were asked for the same relations: {len(relations)} are compared, up to "
+            f"{asked - len(relations)} of a run are left out."
+        )
+
+
+def _other_data(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    names = dict.fromkeys(str(run.config.data.name) for run in runs)
+    if len(names) > 1:
+        yield f"The runs were trained on different data ({', '.join(names)}): a difference need not be the policy's."
+    elif len({run.metrics["fingerprint"] for run in runs}) > 1:
+        yield (
+            "The fingerprints of corpus and targets differ: a difference between runs need not be the policy's, but "
+            "may be the corpus's."
+        )
+
+
+def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    asked = [run.likelihood.select("head", "relation", "tail") for run in runs]
+    if any(not triples.equals(asked[0]) for triples in asked):
+        yield "The runs were tested on different triples: figures of quality have no intervals, and differ by that too."
+    elif any(not run.likelihood["tokens"].equals(runs[0].likelihood["tokens"]) for run in runs):
+        yield "The models cut text into tokens differently: compare bits per character, not perplexity."
+
+
+def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    if names := differing(runs):
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        yield f"The runs differ in more than policy and seed: {', '.join(names[:MOST_NAMED])}{more}."
+
+
+def _other_revision(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    """By versions, and by the runs' knowing different settings."""
+    yield from other_versions([run.manifest for run in runs])
+    known = [{name for name in run.settings if not name.startswith("policy.")} for run in runs]
+    if extra := sorted({name for names in known for name in names if any(name not in other for other in known)}):
+        yield (
+            "The runs were made by different revisions of mitigate: only some know the settings "
+            f"{', '.join(extra[:MOST_NAMED])}."
+        )
+
+
+def other_versions(manifests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What is to be said of manifests that name different versions."""
+    for package in VERSIONS:
+        versions = dict.fromkeys(str(manifest.get(package)) for manifest in manifests)
+        if len(versions) > 1:
+            yield f"The runs were made by different versions of {package}: {', '.join(versions)}."
+
+
+def _deaf(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    deaf = [run for run in runs if (run.metrics.get("shared_tails") or 0) > MANY_SHARED_TAILS]
+    if deaf:
+        names = ", ".join(dict.fromkeys(run.folder.name for run in deaf))
+        yield (
+            f"Generators that say of one target what they say of another in more than {MANY_SHARED_TAILS:.0f} % of "
+            f"cases hardly listen to the target; their numbers say little about harm: {names}."
+        )
+
+
+def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
+    single = [pair.name for pair in pairs if not pair.several_seeds and not pair.is_same]
+    if single:
+        yield (
+            f"One trained model is one draw. With a single seed on either side ({'; '.join(single)}) two models are "
+            "compared, not two policies: train two seeds or more of each."
+        )
+    few = [pair.name for pair in pairs if pair.several_seeds and min(len(pair.before), len(pair.after)) == 2]
+    if few:
+        yield f"With two seeds a side ({'; '.join(few)}) only large effects can be told from the luck of training."
+
+
+def _few_targets(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    statements = runs[0].statements
+    targets = statements.select("target", "category").unique("target", maintain_order=True)
+    yield from few_targets(harms.per_target(statements, "sentiment", targets))

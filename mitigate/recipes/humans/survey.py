@@ -1,0 +1,113 @@
+"""Asking people: load > sample > survey. What raters get stands in the run folder's survey/, whose statements they are
+in key.parquet beside it."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig, OmegaConf
+
+from mitigate import report as report_room
+from mitigate.errors import MitigateError
+from mitigate.files import write
+from mitigate.load.files import LoadedStatements
+from mitigate.recipes.humans import sample
+from mitigate.recipes.humans.sample import draw, read_runs, read_statements
+from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.relations import relations
+from mitigate.report import survey as page
+from mitigate.store import as_parquet, digest_of
+
+STAGES = ("key", "survey")
+SECONDS = 12  # to judge a statement, at a guess: what a budget can start from
+
+
+def run(config: DictConfig) -> None:
+    """Draw the statements and write the survey."""
+    check(config.humans)
+    pool = read_pool(config)
+    sources = pool["source"].unique(maintain_order=True).to_list()
+    demonstration = any(_is_demonstration(folder) for folder in config.data.runs)
+
+    def pipeline(job: Job) -> dict[str, Any]:
+        key = job.stage(
+            "key",
+            lambda _: draw(pool, config.humans.size, config.seed),
+            needs=[source],
+            settings=[config.humans.size, config.seed],
+            code=[sample],
+        )
+        told = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
+        survey = job.stage(
+            "survey",
+            lambda _: (
+                write_survey(job.folder / "survey", key.table(), told)
+                | {"sources": sources, "demonstration": demonstration}
+            ),
+            needs=[key.digest],
+            settings=[told, sources, demonstration],
+            code=[report_room, sys.modules[__name__]],
+            leaves=["survey"],
+        )
+        job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
+        if not job.run.dry:
+            say_survey(job.folder, survey.facts(), key.table(), config.humans)
+        return survey.facts()
+
+    source = digest_of(as_parquet(pool))
+    perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
+
+
+def check(settings: DictConfig) -> None:
+    """Raises MitigateError for sizes below 1 and relations that do not exist, all named together."""
+    faults = [
+        f"humans.{name}={settings[name]}: at least 1"
+        for name in ("top", "size", "raters", "daily")
+        if not isinstance(settings[name], int) or settings[name] < 1
+    ]
+    unknown = [name for name in settings.relations if name not in relations()]
+    faults += [f"humans.relations: there is no relation {', '.join(unknown)}"] if unknown else []
+    if faults:
+        raise MitigateError("; ".join(faults))
+
+
+def read_pool(config: DictConfig) -> pl.DataFrame:
+    """The statements to draw from. Raises MitigateError for triples where statements are needed."""
+    settings = config.humans
+    if config.data.runs:
+        return read_runs(plain(config.data.runs), plain(settings.relations), settings.top)
+    loaded = build(config.data.load)
+    if not isinstance(loaded, LoadedStatements):
+        raise MitigateError(f"people are asked about statements: data=statements data.path={config.data.path}")
+    for notice in loaded.notices:
+        say(f"  note: {notice}")
+    return read_statements(loaded.statements, Path(config.data.path).name.split(".")[0], settings.top, config.seed)
+
+
+def write_survey(folder: Path, key: pl.DataFrame, told: Mapping[str, Any]) -> dict[str, Any]:
+    """The page and the CSV that raters get, which tell nothing of models; returns the sizes."""
+    asked = key.select("item", "target", "statement").unique("item", maintain_order=True)
+    name = digest_of("".join(asked["item"]))[:8]
+    survey = page.Survey(name, asked, told["daily"], told["pay"], told["contact"])
+    write(folder / "survey.html", page.render(survey))
+    write(folder / "statements.csv", asked.write_csv())
+    hours = asked.height * told["raters"] * SECONDS / 3600
+    return {"name": name, "items": asked.height, "raters": told["raters"], "hours": round(hours, 1)}
+
+
+def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: DictConfig) -> None:
+    """What was made and what to do with it, on the terminal."""
+    for source, count in key.group_by("source").len().sort("source").rows():
+        fewer = f", no more with humans.top={settings.top}" if count < settings.size else ""
+        say(f"  {count:>7,} statements of {source}{fewer}")
+    say(f"  {facts['items']:>7,} to judge, each once: what several say is asked once")
+    say(f"  {facts['raters']} raters each: about {facts['hours']:,.0f} hours of paid work at {SECONDS} s a statement")
+    say(f"  hand out    {folder / 'survey'}: survey.html for a browser, statements.csv for a platform")
+    say(f"  keep        {folder / 'key.parquet'}: it tells whose statements they are")
+
+
+def _is_demonstration(folder: str) -> bool:
+    path = Path(folder) / "config.yaml"
+    return path.is_file() and bool(OmegaConf.select(OmegaConf.load(path), "data.demonstration", default=False))

@@ -1,0 +1,1 @@
+"""The main job: score, filter, train, probe, measure, report."""

@@ -1,0 +1,1 @@
+"""The measure of plausibility, trained."""

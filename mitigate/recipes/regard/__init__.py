@@ -1,0 +1,1 @@
+"""The regard classifiers, trained."""

@@ -1,0 +1,1 @@
+"""What story generators say of targets."""
