@@ -1,7 +1,8 @@
 """How low the perplexity of comet_minilm goes in 15 and in 60 minutes of two cores, and where a whole job's time goes.
 
     python -m mitigate policy=none experiment=cn100k_cpu data.root=../shared/data
-    python -m mitigate policy=none experiment=cn100k_cpu trainer.max_epochs=7 data.root=../shared/data
+    python -m mitigate policy=none experiment=cn100k_cpu trainer.max_epochs=7 trainer.lr=1e-3 trainer.warmup=0.05 \\
+        data.root=../shared/data
     python benchmarks/budget.py --outputs outputs
 
 Reads the finished runs of policy=none on train100k under the folder, and writes its section of RESULTS.md."""
