@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from models.decoder import Decoder
 from models.products import Product
 
-TILE = 2048  # words; 512 to 4096 are equally fast for 384 x 30,522, all of it at once half as fast
+TILE = 2048  # words; 512 to 4096 are equally fast for 384 x 30,522, all of it at once a third slower
 BLOCK = 64  # words; divides TILE
 LOG2_E = math.log2(math.e)
 
