@@ -28,7 +28,20 @@ from mitigate.train import batches, checkpoints, launch, memory
 from mitigate.train import comet as training
 from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
-from models import beam, comet, compiled, decoder, dropout, encoding, layouts, minilm, packing, top_tokens, tree
+from models import (
+    beam,
+    comet,
+    compiled,
+    decoder,
+    dropout,
+    encoding,
+    layouts,
+    minilm,
+    packing,
+    products,
+    top_tokens,
+    tree,
+)
 from models.comet import Comet
 
 STAGES = (
@@ -36,7 +49,7 @@ STAGES = (
     *("statements", "validity", "likelihood", "metrics", "report"),
 )
 NETWORK = (comet, decoder, dropout, encoding, layouts, minilm, packing)
-SEARCH = (beam, top_tokens, tree)
+SEARCH = (beam, products, top_tokens, tree)
 MODEL_FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 WORDING = (relation_room, target_room, verbalising, labelling)  # the sources that decide what is labelled
 
