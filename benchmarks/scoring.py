@@ -32,11 +32,11 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
+from mitigate.label_cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard, native_dtype
 from mitigate.score.vader import Vader
 from mitigate.score.workers import OnWorkers, connected
-from mitigate.store import LabelStore
 from mitigate.triples import Scorer
 from models.minilm import locate
 

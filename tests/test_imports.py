@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOOR = {"triples", "relations", "targets", "prompts", "sentences", "errors", "files", "processes", "progress"}
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
-RECORDS = {"store", "tracking", "dashboards"}
+RECORDS = {"store", "label_cache", "tracking", "dashboards"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {
     "hydra": {"__main__", "recipes"},

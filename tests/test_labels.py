@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from mitigate.label_cache import LabelStore
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column, with_labels
-from mitigate.store import LabelStore
 from mitigate.triples import Labels
 
 

@@ -9,6 +9,7 @@ import pytest
 from command import here
 
 from mitigate import store
+from mitigate.label_cache import LabelStore
 from mitigate.load import harms
 from mitigate.match import about_targets
 from mitigate.measure.resource import figures
@@ -18,7 +19,6 @@ from mitigate.recipes.audit import variants as audit_variants
 from mitigate.recipes.audit.variants import paper
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
-from mitigate.store import LabelStore
 from mitigate.targets import choose_targets
 from mitigate.tracking import NoTracking
 from mitigate.verbalise import verbalise

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from command import here
 
+from mitigate.label_cache import LabelStore
 from mitigate.recipes.labels import count, label
 from mitigate.score.vader import Vader
-from mitigate.store import LabelStore
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),

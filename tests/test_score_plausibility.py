@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 import torch
 
+from mitigate.label_cache import LabelStore
 from mitigate.load.triples_file import read_triples
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
-from mitigate.store import LabelStore
 from mitigate.triples import Labels
 from models.minilm import locate
 from models.plausibility.bilinear import Bilinear

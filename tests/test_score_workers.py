@@ -19,11 +19,11 @@ from hydra import compose, initialize_config_dir
 
 from mitigate.__main__ import CONF
 from mitigate.errors import MitigateError
+from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import science
 from mitigate.recipes.scorers import build_scorers
 from mitigate.score.labels import label_column
 from mitigate.score.workers import OnWorkers, Worker
-from mitigate.store import LabelStore
 from mitigate.triples import Labels
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -c constraints.txt -e '.[ray]'")

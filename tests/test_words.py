@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from mitigate.label_cache import LabelStore
 from mitigate.score import words
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.score.words import driving_words
-from mitigate.store import LabelStore
 from mitigate.triples import Labels
 
 WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.2, "bit": -0.01}

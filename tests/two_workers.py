@@ -14,11 +14,11 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.errors import MitigateError
+from mitigate.label_cache import LabelStore
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.score.regard import MiniLMRegard
 from mitigate.score.workers import OnWorkers, connected
-from mitigate.store import LabelStore
 from mitigate.triples import Scorer
 
 TEXTS = [f"this person is able to {what} {number} times" for number in range(40) for what in ("care", "steal", "win")]

@@ -14,6 +14,7 @@ from mitigate import targets
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.label_cache import LabelStore
 from mitigate.load.crowd import RESOURCES, read_crowd
 from mitigate.measure import agreement
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
@@ -22,7 +23,7 @@ from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.report.proxies import ALWAYS_NEUTRAL, paper
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
-from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.triples import NEUTRAL, Scorer
 from mitigate.verbalise import mask_column
 

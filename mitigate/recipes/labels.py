@@ -11,6 +11,7 @@ from mitigate import relations, targets
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
 from mitigate.measure.agreement import CLASSES, fold_other
 from mitigate.recipes.job import Job, build, perform, plain, say
@@ -18,7 +19,7 @@ from mitigate.recipes.scorers import build_scorers
 from mitigate.score import labels as labelling
 from mitigate.score import words
 from mitigate.score.words import driving_words
-from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.triples import OTHER, LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, mask_column, verbalise
 

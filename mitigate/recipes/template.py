@@ -13,12 +13,13 @@ from mitigate import targets
 from mitigate import verbalise as verbalising
 from mitigate.files import write
 from mitigate.filter import SCORERS, Policy
+from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, build, perform, say
 from mitigate.recipes.scorers import build_scorer
 from mitigate.relations import comet_relations
 from mitigate.score import labels as labelling
 from mitigate.score.labels import with_labels
-from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK, verbalise
 

@@ -12,12 +12,13 @@ from mitigate import match as matching
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError, one_of
+from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
 from mitigate.load.lines import first
 from mitigate.load.stream import Chunk, Kind, Met, Streamed
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.scorers import build_scorers
-from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.targets import choose_targets
 from mitigate.triples import TEMPLATES, Scorer, label_columns
 

@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from mitigate import report as report_room
 from mitigate import targets, verbalise
 from mitigate.errors import MitigateError
+from mitigate.label_cache import LabelStore
 from mitigate.load.crowd import crowd_files, read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.measure import agreement as agreement_measures
@@ -24,7 +25,7 @@ from mitigate.recipes.job import Job, command, perform, plain, provenance, say
 from mitigate.report import ratings as page
 from mitigate.report import tables
 from mitigate.score import labels as labelling
-from mitigate.store import LabelStore, Result, as_parquet, digest_of, read_json
+from mitigate.store import Result, as_parquet, digest_of, read_json
 from mitigate.triples import Scorer
 from mitigate.verbalise import mask_column
 

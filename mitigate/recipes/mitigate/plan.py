@@ -12,13 +12,14 @@ from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
+from mitigate.label_cache import LabelStore
 from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import ROLES, build_extras, build_scorer
 from mitigate.recipes.start import Start, find_start
 from mitigate.relations import Relation, comet_relations
-from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.targets import choose_targets
 from mitigate.train import launch
 from mitigate.train.comet import Settings

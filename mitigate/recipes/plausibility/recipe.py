@@ -14,6 +14,7 @@ from mitigate import relations as relation_room
 from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
+from mitigate.label_cache import LabelStore
 from mitigate.load import conceptnet
 from mitigate.measure import quality
 from mitigate.recipes.job import Job, perform, plain, say
@@ -21,7 +22,7 @@ from mitigate.recipes.plausibility import card
 from mitigate.recipes.plausibility import figures as plausibility_figures
 from mitigate.recipes.scorers import ROLES, build_scorer
 from mitigate.score import labels as labelling
-from mitigate.store import LabelStore, as_parquet, digest_of, write
+from mitigate.store import as_parquet, digest_of, write
 from mitigate.train import batches, checkpoints, memory
 from mitigate.train import plausibility as training
 from mitigate.triples import Scorer

@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError, one_of
+from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
@@ -20,7 +21,7 @@ from mitigate.recipes.mitigate.plan import Plan, training_settings
 from mitigate.recipes.mitigate.plan import make_plan as plan_training
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.start import Start, find_start
-from mitigate.store import LabelStore, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.targets import choose_targets
 from mitigate.train.launch import count_devices
 from mitigate.triples import label_columns
