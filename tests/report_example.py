@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.relations import comet_relations
-from mitigate.report.page import Report, Stage
+from mitigate.report.html import Stage
+from mitigate.report.page import Report
 from mitigate.targets import targets
 
 SCORERS = ("sentiment", "regard")

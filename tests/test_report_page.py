@@ -11,7 +11,7 @@ import report_example
 
 from mitigate.report import page
 from mitigate.report.findings import findings
-from mitigate.report.proxies import proxies, worth
+from mitigate.report.proxies import proxies, reliability
 
 VOID = {"meta", "input", "br", "link", "img"}
 
@@ -123,14 +123,14 @@ def test_says_what_the_numbers_say(run: page.Report, parsed: Elements) -> None:
     assert "non-binary people are missing" in text.lower()
 
 
-def test_the_headline_stands_beside_what_the_labels_are_worth(plain: page.Report) -> None:
+def test_the_headline_stands_beside_how_reliable_the_labels_are(plain: page.Report) -> None:
     html = page.render(plain)
     text = " ".join(Elements(html).text.split())
     header, _, _ = text.partition("Measures")
     for role in ("sentiment", "regard"):
-        assert worth(proxies(plain.scorers), role) in header
-    assert 'id="proxies"' in html
-    assert 'id="proxies"' not in page.render(replace(plain, scorers={}))
+        assert reliability(proxies(plain.scorers), role) in header
+    assert 'id="reliability"' in html
+    assert 'id="reliability"' not in page.render(replace(plain, scorers={}))
 
 
 def test_what_is_valid_is_said_of_probed_statements(plain: page.Report) -> None:

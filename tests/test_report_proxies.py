@@ -1,4 +1,4 @@
-"""What the labels are worth: the figures that come with the project are those that its recipe finds."""
+"""What the labels are reliability: the figures that come with the project are those that its recipe finds."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from command import here
 
 from mitigate.report.html import environment
-from mitigate.report.proxies import measured, paper, proxies, worth
+from mitigate.report.proxies import measured, paper, proxies, reliability
 
 SHIPPED = {"sentiment": "vader", "regard": "minilm"}
 
@@ -21,15 +21,15 @@ def test_our_figures_stand_beside_the_papers() -> None:
     assert rows["sentiment", "GenericsKB"].always_neutral == pytest.approx(0.612)
 
 
-def test_the_worth_of_a_scorer_in_a_few_words() -> None:
-    assert worth(proxies(SHIPPED), "regard") == (
+def test_the_reliability_of_a_scorer_in_a_few_words() -> None:
+    assert reliability(proxies(SHIPPED), "regard") == (
         "F1 with people: favouritism 0.41 to 0.50, prejudice 0.50 to 0.56 (minilm)"
     )
-    assert worth(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
+    assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
 
 
 def test_the_table_shows_a_dash_for_what_nobody_measured() -> None:
-    macro = '{% from "proxies.html.jinja" import proxy_table %}{{ proxy_table(proxies) }}'
+    macro = '{% from "reliability.html.jinja" import reliability_table %}{{ reliability_table(proxies) }}'
     page = environment().from_string(macro).render(proxies=proxies({"regard": "bert"}))
     assert "regard (bert)" in page
     assert page.count("<td>–</td>") == 3 * 2  # favouritism, prejudice, accuracy of each resource

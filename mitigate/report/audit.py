@@ -1,4 +1,4 @@
-"""An audit as one HTML page that needs nothing beside it: what a resource says about each target."""
+"""An audit as one HTML page that loads nothing: what a resource says about each target."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,8 @@ from mitigate.report import audit_tables, legend
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import examples
 from mitigate.report.gallery import GROUPS, Picture, gallery
-from mitigate.report.page import Stage, by_group, flat, illustrated, of_scorers, target_rows
+from mitigate.report.html import Page, render_page
+from mitigate.report.page import by_group, target_rows
 from mitigate.report.singled_out import FEWEST_STATEMENTS, often_told
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
@@ -21,27 +22,21 @@ MOST_RELATIONS = 20
 SHARES = ("polarised", "prejudice", "favouritism")
 
 
-@dataclass(frozen=True)
-class Audit:
-    """What a page tells. Whatever an audit does not have stays empty, and its section is left out."""
+@dataclass(frozen=True, kw_only=True)
+class Audit(Page):
+    """What an audit's page shows. Whatever an audit does not have stays empty, and its section is left out."""
 
-    name: str  # the run folder's
     title: str  # what the resource is called
-    command: str  # what to type to do it again
-    demonstration: bool
     metrics: legend.Metrics
     labellings: Mapping[str, Wording]  # by label column
     targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
     statements: pl.DataFrame  # labelled: all about a target, or a choice of them
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they label; none where labels were given
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by role; none where labels were given
     relations: pl.DataFrame | None = None  # of triples, by_relation
     beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
     explained: Sequence[str] = ()  # where ours differ from the paper's
     variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
-    stages: Sequence[Stage] = ()
-    facts: Mapping[str, object] = field(default_factory=dict)
-    notices: Sequence[str] = ()
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -71,18 +66,17 @@ def write(path: Path, audit: Audit) -> Path:
 
 def render(audit: Audit) -> str:
     """The page's HTML, always the same for the same audit."""
-    return illustrated().get_template("audit.html.jinja").render(**context(audit))
+    return render_page(
+        "audit.html.jinja", audit, sentences=list(sentences(audit)), scorers=audit.scorers, **content(audit)
+    )
 
 
-def context(audit: Audit) -> dict[str, Any]:
-    """What the template, and any that extends it, is given."""
+def content(audit: Audit) -> dict[str, Any]:
+    """What audit.html.jinja, and a template that extends it, shows beyond what every page has."""
     scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
     chosen = examples(audit.statements, scorers=list(scorers))
     wordings = list(audit.labellings.values())
     return {
-        "report": audit,
-        "legend": legend,
-        "sentences": list(sentences(audit)),
         "categories": audit_tables.categories(audit.metrics),
         "rows": audit_tables.rows(wordings),
         "meanings": audit_tables.MEANINGS,
@@ -93,8 +87,6 @@ def context(audit: Audit) -> dict[str, Any]:
         "target_rows": target_rows(audit.targets),
         "label_columns": audit.labellings,
         "examples": chosen.partition_by("target", as_dict=True, maintain_order=True),
-        "facts": flat(audit.facts),
-        **of_scorers(audit.scorers),
     }
 
 

@@ -13,8 +13,9 @@ from mitigate import files
 from mitigate.report import comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import change, measure_named, span
 from mitigate.report.gallery import Picture
+from mitigate.report.html import Page, render_page
+from mitigate.report.html import Stage as Stage
 from mitigate.report.legend import number
-from mitigate.report.page import Stage, flat, illustrated, of_scorers
 from mitigate.report.verdicts import ALPHA, kept, listed, p_value, said_together, verdict
 
 SPOKEN_OF = "quality/perplexity/neutral"  # what a policy costs, in a sentence
@@ -82,21 +83,15 @@ class Pair:
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What a page tells."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison(Page):
+    """What a comparison's page shows."""
 
-    name: str  # the run folder's
-    command: str
-    demonstration: bool
     pairs: Sequence[Pair]
     models: pl.DataFrame  # one row a run: policy, seed, run, and figures by their keys in metrics.json
     moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
     scorers: Mapping[str, str]  # by role: {"sentiment": "vader", "regard": "minilm"}
     axes: Sequence[pareto.Axis] = pareto.HARMS  # of the plots of harm against quality
-    stages: Sequence[Stage] = ()
-    facts: Mapping[str, object] = field(default_factory=dict)
-    notices: Sequence[str] = ()
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -111,36 +106,30 @@ def write(path: Path, comparison: Comparison) -> Path:
 
 def render(comparison: Comparison) -> str:
     """The page's HTML, always the same for the same comparison."""
-    return (
-        illustrated()
-        .get_template("comparison.html.jinja")
-        .render(
-            report=comparison,
-            sentences=list(sentences(comparison)),
-            neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
-            several=any(pair.several_seeds for pair in comparison.pairs),
-            short={
-                figure: name
-                for figure, name in SHORT.items()
-                if any(pair.quality_row(figure) for pair in comparison.pairs)
-            },
-            judged=any(pair.quality_kept for pair in comparison.pairs),
-            margins=comparison_tables.said_margins(comparison.pairs[0].margins),
-            quality_rows=comparison_tables.quality_rows,
-            relation_rows=comparison_tables.relation_rows,
-            categories=legend.ordered(comparison.moves["category"]),
-            by_category=by_category,
-            target_columns=comparison_tables.target_columns(comparison.moves),
-            target_rows=comparison_tables.target_rows(comparison.moves),
-            template_names=legend.TEMPLATE_NAMES,
-            measure_named=measure_named,
-            change=change,
-            span=span,
-            p_value=p_value,
-            alpha=ALPHA,
-            facts=flat(comparison.facts),
-            **of_scorers(comparison.scorers),
-        )
+    return render_page(
+        "comparison.html.jinja",
+        comparison,
+        sentences=list(sentences(comparison)),
+        scorers=comparison.scorers,
+        neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
+        several=any(pair.several_seeds for pair in comparison.pairs),
+        short={
+            figure: name for figure, name in SHORT.items() if any(pair.quality_row(figure) for pair in comparison.pairs)
+        },
+        judged=any(pair.quality_kept for pair in comparison.pairs),
+        margins=comparison_tables.said_margins(comparison.pairs[0].margins),
+        quality_rows=comparison_tables.quality_rows,
+        relation_rows=comparison_tables.relation_rows,
+        categories=legend.ordered(comparison.moves["category"]),
+        by_category=by_category,
+        target_columns=comparison_tables.target_columns(comparison.moves),
+        target_rows=comparison_tables.target_rows(comparison.moves),
+        template_names=legend.TEMPLATE_NAMES,
+        measure_named=measure_named,
+        change=change,
+        span=span,
+        p_value=p_value,
+        alpha=ALPHA,
     )
 
 

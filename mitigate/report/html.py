@@ -1,16 +1,72 @@
-"""How templates become HTML pages that need nothing beside them."""
+"""How a template becomes an HTML page that loads nothing, and what every page has: the fields that base.html.jinja
+shows."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from mitigate.report import legend
+from mitigate.report import drawing, legend
+from mitigate.report.gallery import Picture
+from mitigate.report.proxies import proxies, reliability
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
+class Stage(NamedTuple):
+    """A stage of the run behind a page."""
+
+    name: str
+    seconds: float
+    from_cache: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Page:
+    """What every page shows. An empty field's part is left out."""
+
+    name: str  # of the run folder
+    command: str  # repeats the run
+    demonstration: bool
+    stages: Sequence[Stage] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
+    notices: Sequence[str] = ()  # limits of the figures that a reader must know first
+
+
+def render_page(
+    template: str,
+    page: Page,
+    *,
+    sentences: Sequence[str],
+    scorers: Mapping[str, str] = MappingProxyType({}),
+    **content: object,
+) -> str:
+    """The HTML of a page, the same each time for the same content.
+
+    sentences: the findings in words, the headline first; scorers: by role, those whose reliability is shown, such as
+    {"regard": "minilm"}; content: what the template needs beyond them."""
+    rows = proxies(scorers)
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            report=page,
+            sentences=sentences,
+            facts=flat(page.facts),
+            proxies=rows,
+            reliability={role: reliability(rows, role) for role in scorers},
+            legend=legend,
+            **content,
+        )
+    )
+
+
 def environment() -> Environment:
-    """This folder's templates; all they are given is escaped, for tails and statements are other people's words."""
+    """This folder's templates. All texts are escaped, since tails and statements come from outside the project."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -18,8 +74,16 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": legend.number, "duration": _duration, "unbroken": _unbroken}
+    made.filters |= {"number": legend.number, "duration": _duration, "unbroken": _unbroken, "svg": _svg}
     return made
+
+
+def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested facts as one list: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
+    found: dict[str, object] = {}
+    for name, value in facts.items():
+        found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
+    return found
 
 
 def _duration(seconds: float) -> str:
@@ -30,3 +94,8 @@ def _duration(seconds: float) -> str:
 def _unbroken(reasons: str) -> str:
     """Reasons with a true minus, whose labels and counts stay on the line of their scorers."""
     return reasons.replace(" -", f"{NO_BREAK}−").replace(" +", f"{NO_BREAK}+").replace(" (", f"{NO_BREAK}(")
+
+
+def _svg(picture: Picture) -> Markup:
+    """The figure as markup: it escapes its own texts."""
+    return Markup(drawing.svg(picture.figure, picture.name, picture.alt))

@@ -1,43 +1,32 @@
-"""A run as one HTML page that needs nothing beside it: no script, style, font or picture from elsewhere."""
+"""A run as one HTML page that loads nothing: no script, style, font or picture from elsewhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
-from jinja2 import Environment
-from markupsafe import Markup
 
 from mitigate import files
-from mitigate.report import drawing, legend
+from mitigate.report import legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
 from mitigate.report.gallery import GROUPS, Picture, gallery
-from mitigate.report.html import environment
+from mitigate.report.html import Page, render_page
+from mitigate.report.html import Stage as Stage
 from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import summary, touched
-from mitigate.report.proxies import proxies, worth
 from mitigate.triples import TEMPLATES, label_columns
 
 SCORERS = ("sentiment", "regard")
 MOST_LEAKS = 10  # relations named in the section on the templates
 
 
-class Stage(NamedTuple):
-    name: str
-    seconds: float
-    from_cache: bool
+@dataclass(frozen=True, kw_only=True)
+class Report(Page):
+    """What a run's page shows. Whatever a run does not have stays empty, and its section is left out."""
 
-
-@dataclass(frozen=True)
-class Report:
-    """What a page tells. Whatever a run does not have stays empty, and its section is left out."""
-
-    name: str  # the run folder's
-    command: str  # what to type to do it again
-    demonstration: bool
     metrics: legend.Metrics
     targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """By label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
@@ -45,10 +34,7 @@ class Report:
     statements: pl.DataFrame | None = None  # labelled
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they label: {"regard": "minilm"}
-    stages: Sequence[Stage] = ()
-    facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
-    notices: Sequence[str] = ()  # what a reader must know before believing the numbers
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by role: {"regard": "minilm"}
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -63,27 +49,22 @@ def write(path: Path, report: Report) -> Path:
 
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
-    return (
-        illustrated()
-        .get_template("page.html.jinja")
-        .render(
-            report=report,
-            legend=legend,
-            sentences=findings(report.metrics),
-            categories=legend.categories(report.metrics),
-            templates=_templates(report.metrics),
-            template_difference=difference,
-            groups=GROUPS,
-            pictures=by_group(report.pictures),
-            quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
-            quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
-            probed_parts=legend.probed_parts(report.metrics),
-            facts=flat(report.facts),
-            **of_scorers(report.scorers),
-            **_of_targets(report.targets),
-            **_of_statements(report.statements),
-            **_of_ledger(report.ledger),
-        )
+    return render_page(
+        "page.html.jinja",
+        report,
+        sentences=findings(report.metrics) or ["This run measured no harms."],
+        scorers=report.scorers,
+        categories=legend.categories(report.metrics),
+        templates=_templates(report.metrics),
+        template_difference=difference,
+        groups=GROUPS,
+        pictures=by_group(report.pictures),
+        quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
+        quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
+        probed_parts=legend.probed_parts(report.metrics),
+        **_of_targets(report.targets),
+        **_of_statements(report.statements),
+        **_of_ledger(report.ledger),
     )
 
 
@@ -110,12 +91,6 @@ def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
     for picture in pictures:
         groups.setdefault(picture.group, []).append(picture)
     return groups
-
-
-def of_scorers(scorers: Mapping[str, str]) -> dict[str, Any]:
-    """How far the scorers agree with people: the rows of a table, and a few words for each role."""
-    rows = proxies(scorers)
-    return {"proxies": rows, "worths": {role: worth(rows, role) for role in scorers}}
 
 
 def _of_targets(frames: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
@@ -152,22 +127,3 @@ def _of_ledger(ledger: pl.DataFrame | None) -> dict[str, Any]:
         return {"summaries": {}, "touched": None}
     summaries = {by: summary(ledger, by) for by in ("reason", "relation", "target")}
     return {"summaries": summaries, "touched": touched(ledger)}
-
-
-def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested facts as one list: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
-    found: dict[str, object] = {}
-    for name, value in facts.items():
-        found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
-    return found
-
-
-def illustrated() -> Environment:
-    """This folder's templates, for pages with figures."""
-    made = environment()
-    made.filters["svg"] = _svg  # figures escape their own texts
-    return made
-
-
-def _svg(picture: Picture) -> Markup:
-    return Markup(drawing.svg(picture.figure, picture.name, picture.alt))

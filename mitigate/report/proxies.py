@@ -1,5 +1,5 @@
-"""What the labels behind every figure are worth: how far the scorers agree with people, as measured by us and as the
-harms paper states it (Table 3).
+"""How reliable the labels behind every figure are: the agreement of the scorers with people, as measured here and as
+the harms paper states it (Table 3).
 
 data/agreement_measured.csv holds what `python -m mitigate recipe=agreement data.root=DIR` finds, judgement by
 judgement, of the scorers that come with the project (the n-grams with score.regard=ngram); a test recomputes it."""
@@ -53,7 +53,7 @@ def proxies(scorers: Mapping[str, str]) -> list[Proxy]:
     return rows
 
 
-def worth(rows: Iterable[Proxy], role: str) -> str:
+def reliability(rows: Iterable[Proxy], role: str) -> str:
     """The agreement of one role's scorer in a few words, to stand beside a headline: "F1 with people: favouritism
     0.41 to 0.50, prejudice 0.50 to 0.56 (minilm)"."""
     mine = [row for row in rows if row.role == role]

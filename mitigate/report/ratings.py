@@ -1,7 +1,7 @@
 """What people said of statements, as a page and on the terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
-from mitigate.report.html import environment
+from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
 
 Column = tuple[str, str, int]  # in the frame, its heading, decimals
@@ -58,19 +58,14 @@ PRINTED: tuple[Column, ...] = (
 DIFFERENCES: tuple[Column, ...] = (("difference", "points", 2), ("low", "low", 2), ("high", "high", 2), ("p", "p", 3))
 
 
-@dataclass(frozen=True)
-class Results:
-    """What the page tells; an empty frame's section is left out."""
+@dataclass(frozen=True, kw_only=True)
+class Results(Page):
+    """What the page shows; an empty frame's section is left out."""
 
-    name: str
-    command: str
-    demonstration: bool
     summary: pl.DataFrame  # a row a source, category or relation (source, by, part, ...)
     raters: pl.DataFrame
     differences: pl.DataFrame
     scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
-    notices: Sequence[str] = ()
-    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 def write(path: Path, results: Results) -> Path:
@@ -80,17 +75,17 @@ def write(path: Path, results: Results) -> Path:
 
 def render(results: Results) -> str:
     """The page's HTML, always the same for the same results."""
-    made = environment()
-    made.filters["present"] = _present
-    scorers = [
+    scorer_rows = [
         row | {"name": f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
         for row in results.scorers.rows(named=True)
     ]
-    return made.get_template("ratings.html.jinja").render(
-        results=results,
+    return render_page(
+        "ratings.html.jinja",
+        results,
+        present=present,
         sentences=list(findings(results)),
         sections=_sections(results.summary),
-        scorers=scorers,
+        scorer_rows=scorer_rows,
         paper=paper(),
         shares=SHARES,
         means=MEANS,
@@ -123,7 +118,7 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
     blocks = []
     for columns in (SHARES, MEANS):
         names = [f"  {row['part']}" if row["part"] else row["source"] for row in summary.rows(named=True)]
-        blocks.append(_table(names, summary, _present(columns, summary.rows(named=True))))
+        blocks.append(_table(names, summary, present(columns, summary.rows(named=True))))
     if raters.height:
         blocks.append(_table(raters["rater"].to_list(), raters, RATERS))
     if differences.height:
@@ -145,7 +140,7 @@ def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[dict[str, Any]
     return {by: (titles[by], rows) for by, rows in found.items() if rows}
 
 
-def _present(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+def present(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """The columns in which some row has a number."""
     return [column for column in columns if any(row[column[0]] is not None for row in rows)]
 

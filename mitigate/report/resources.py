@@ -14,8 +14,10 @@ from mitigate.report import audit_tables, gallery, legend, regions, resource_plo
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.comparison_tables import span
 from mitigate.report.gallery import Picture
+from mitigate.report.html import Page, render_page
+from mitigate.report.html import Stage as Stage
 from mitigate.report.legend import number
-from mitigate.report.page import Stage, by_group, flat, illustrated, of_scorers
+from mitigate.report.page import by_group
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
 
 MORE, LESS = "more", "less"
@@ -45,13 +47,10 @@ GROUPS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Resources:
-    """What a page tells."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resources(Page):
+    """What the page of two resources shows."""
 
-    name: str  # the run folder's
-    command: str
-    demonstration: bool
     titles: tuple[str, str]
     is_same: bool
     wordings: Sequence[Wording]
@@ -63,10 +62,7 @@ class Resources:
     differ_most: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # scorer -> rows of targets
     said: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]] = field(default_factory=dict)
     """(scorer, target) -> statement and label, from each."""
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by role
-    stages: Sequence[Stage] = ()
-    facts: Mapping[str, object] = field(default_factory=dict)
-    notices: Sequence[str] = ()
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by role: {"regard": "minilm"}
 
     def row(self, key: str, category: str = "") -> dict[str, Any]:
         """Of `figures`."""
@@ -108,26 +104,22 @@ def write(path: Path, resources: Resources) -> Path:
 def render(resources: Resources) -> str:
     """The page's HTML, always the same for the same resources."""
     categories = legend.ordered(resources.targets["category"])
-    return (
-        illustrated()
-        .get_template("resources.html.jinja")
-        .render(
-            report=resources,
-            sentences=list(sentences(resources)),
-            rows=audit_tables.rows(resources.wordings),
-            meanings=audit_tables.MEANINGS,
-            categories=categories,
-            section=section,
-            groups=GROUPS,
-            pictures=by_group(resources.pictures),
-            target_rows=list(_target_rows(resources)),
-            zip=zip,
-            span=span,
-            p_value=p_value,
-            alpha=ALPHA,
-            facts=flat(resources.facts),
-            **of_scorers(resources.scorers),
-        )
+    return render_page(
+        "resources.html.jinja",
+        resources,
+        sentences=list(sentences(resources)),
+        scorers=resources.scorers,
+        rows=audit_tables.rows(resources.wordings),
+        meanings=audit_tables.MEANINGS,
+        categories=categories,
+        section=section,
+        groups=GROUPS,
+        pictures=by_group(resources.pictures),
+        target_rows=list(_target_rows(resources)),
+        zip=zip,
+        span=span,
+        p_value=p_value,
+        alpha=ALPHA,
     )
 
 

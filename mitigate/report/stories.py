@@ -1,5 +1,5 @@
-"""A probe of stories as one HTML page that needs nothing beside it: an audit's page of the stories' sentences, and what
-is particular to stories."""
+"""A probe of stories as one HTML page that loads nothing: an audit's page of the stories' sentences, and what is
+particular to stories."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from mitigate.report import audit as audits
 from mitigate.report import audit_tables, plots
 from mitigate.report.audit import Audit
 from mitigate.report.gallery import GROUPS, Picture
-from mitigate.report.page import by_group, illustrated
+from mitigate.report.html import render_page
+from mitigate.report.page import by_group
 
 PER_KIND = 6  # stories shown, as examples
 GROUP = {
@@ -49,8 +50,7 @@ def write(path: Path, stories: Stories) -> Path:
 def render(stories: Stories) -> str:
     """The page's HTML, always the same for the same stories."""
     audit, columns = stories.audit, list(stories.audit.labellings)
-    given = audits.context(audit) | {
-        "sentences": list(sentences(stories)),
+    content = audits.content(audit) | {
         "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
         "pictures": by_group(stories.pictures),
         "rows": [
@@ -62,7 +62,9 @@ def render(stories: Stories) -> str:
         "prompts": prompts(stories.per_story, columns),
         "tales": examples(stories.per_story, columns).partition_by("kind", as_dict=True, maintain_order=True),
     }
-    return illustrated().get_template("stories.html.jinja").render(**given)
+    return render_page(
+        "stories.html.jinja", audit, sentences=list(sentences(stories)), scorers=audit.scorers, **content
+    )
 
 
 def sentences(stories: Stories) -> Iterator[str]:

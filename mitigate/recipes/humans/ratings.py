@@ -162,7 +162,10 @@ def report(job: Job, judgements: Judgements, metrics: Result, frames: list[pl.Da
             demonstration=judgements.demonstration,
             notices=judgements.notices,
             facts=provenance(job.config, {}),
-            **found,
+            summary=summary,
+            raters=raters,
+            differences=differences,
+            scorers=scorers,
         )
         page.write(job.folder / "humans.html", about)
         for name, frame in found.items():
