@@ -3,6 +3,7 @@
 A stage knows neither terminals nor files:
 `with progress("score sentiment", 5000, "texts") as advance: advance(128)`."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +42,9 @@ class Step:
 
 
 class Listener(Protocol):
-    """Who is told. Called often: it decides itself how often it shows or writes anything."""
+    """Who is told. Called often: it decides itself how often it shows or writes anything.
+
+    It may also have a method notice(message: str), for what `notice` is given."""
 
     def begin(self, step: Step) -> None: ...
     def at(self, step: Step) -> None: ...
@@ -81,3 +84,13 @@ def progress(name: str, total: float, unit: str, done: float = 0.0) -> Iterator[
     finally:
         if listener:
             listener.end(step)
+
+
+def notice(message: str) -> None:
+    """Shows the user one sentence about something unusual after which the work goes on: by the innermost listener, or
+    on standard error if there is none that shows notices."""
+    show = getattr(_listeners[-1], "notice", None) if _listeners else None
+    if show:
+        show(message)
+    else:
+        sys.stderr.write(f"{message}\n")
