@@ -47,7 +47,7 @@ def test_a_failed_job_is_told_at_the_end_and_the_others_are_done(sweep, files, t
     assert status == 1
     assert len(finished(tmp_path)) == 1
     assert faults.splitlines()[-2:] == failure(files[0])
-    assert [path.name for path in (tmp_path / "cache" / "sweep").iterdir()] == ["multirun.yaml"]
+    assert [path.name for path in (tmp_path / "outputs" / ".sweep").iterdir()] == ["multirun.yaml"]
     files[0].write_text("nurse\tthe nurse is there now\n")
     status, said, faults = sweep(files)
     assert (status, faults) == (0, "")
@@ -111,3 +111,12 @@ def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(
     with pytest.raises(MitigateError, match="no MITIGATE_SWEEP in its environment"):
         notes.forget(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
     assert (tmp_path / "another").is_dir()
+
+
+def test_a_sweep_needs_no_cache_that_can_be_written_to(sweep, files, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")  # a file, so that nothing can be written below it
+    files[0].write_text("nurse\tthe nurse is there now\n")
+    status, _, faults = sweep(files)
+    assert status == 0
+    assert len(finished(tmp_path)) == 2
+    assert faults.count(f"labels cannot be kept in {tmp_path}/cache/labels (Not a directory)") == 1

@@ -1,0 +1,169 @@
+"""What the label cache does with files that are damaged and with places that cannot be written to."""
+
+import random
+import resource
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mitigate import label_cache
+from mitigate.label_cache import LabelStore
+from mitigate.triples import Labels
+
+SCORER = "f" * 64
+TEXTS = [f"text number {number}" for number in range(300)]
+LABELS = Labels(np.arange(300).astype(np.int8) % 3 - 1, (np.arange(300) / 300).astype(np.float32))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_cache, "_told", set())
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The file of 300 kept labels."""
+    LabelStore(tmp_path).put(SCORER, TEXTS, LABELS)
+    (file,) = tmp_path.glob("*.sqlite")
+    return file
+
+
+def use(folder: Path) -> int:
+    """How many labels are known at first; they are right, and the others can be kept and are then known too."""
+    known, found = LabelStore(folder).get(SCORER, TEXTS)
+    assert found.label[known].tolist() == LABELS.label[known].tolist()
+    assert found.strength[known].tolist() == LABELS.strength[known].tolist()
+    missing = [text for text, is_known in zip(TEXTS, known, strict=True) if not is_known]
+    LabelStore(folder).put(SCORER, missing, Labels(LABELS.label[~known], LABELS.strength[~known]))
+    return int(known.sum())
+
+
+def test_a_file_that_is_no_database_is_set_aside(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_bytes(b"no database" * 1000)
+    assert use(file.parent) == 0
+    assert use(file.parent) == 300
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"{file} is damaged" in said
+    assert f"set aside as {file.name}.damaged-1, and its texts are labelled anew" in said
+    assert file.with_name(f"{file.name}.damaged-1").read_bytes().startswith(b"no database")
+
+
+def test_damage_found_while_writing_is_set_aside_too(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_bytes(b"no database" * 1000)
+    LabelStore(file.parent).put(SCORER, TEXTS, LABELS)
+    assert use(file.parent) == 300
+    assert capsys.readouterr().err.count("set aside") == 1
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6])
+def test_a_file_that_was_cut_short(file: Path, share: float) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * share)])
+    assert use(file.parent) == 0
+    assert use(file.parent) == 300
+
+
+def test_a_label_that_was_changed_is_not_believed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE labels SET label = 1 WHERE text = 'text number 3'")  # it is -1
+    assert use(file.parent) == 0
+    assert "a label's checksum is not right" in capsys.readouterr().err
+
+
+def test_the_file_of_an_earlier_version_has_no_checksums(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.unlink()
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE labels (text TEXT PRIMARY KEY, label INTEGER, strength REAL) WITHOUT ROWID")
+    assert use(file.parent) == 0
+    assert use(file.parent) == 300
+    assert "of an earlier version (no such column: checksum)" in capsys.readouterr().err
+
+
+def test_flipped_bytes_never_change_a_label(file: Path) -> None:
+    draw, content = random.Random(1), file.read_bytes()
+    for number in range(100):
+        damaged = bytearray(content)
+        at = number if number < 50 else draw.randrange(len(content))  # the first bytes are the header
+        for place in range(at, min(at + draw.choice([1, 40]), len(content))):
+            damaged[place] = draw.randrange(256)
+        for old in file.parent.glob("*.sqlite*"):
+            old.unlink()
+        file.write_bytes(damaged)
+        use(file.parent)
+
+
+def test_two_damaged_files_are_set_aside_under_two_names(file: Path) -> None:
+    for _ in range(2):
+        file.write_bytes(b"no database")
+        use(file.parent)
+    assert sorted(path.name for path in file.parent.glob("*.damaged-?")) == [
+        f"{file.name}.damaged-1",
+        f"{file.name}.damaged-2",
+    ]
+
+
+def _use_often(folder: Path) -> list[int]:
+    return [use(folder) for _ in range(20)]
+
+
+def test_processes_that_meet_the_same_damage_set_it_aside_once(file: Path) -> None:
+    file.write_bytes(b"no database" * 1000)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        known = list(pool.map(_use_often, [file.parent, file.parent]))
+    assert [counts[-1] for counts in known] == [300, 300]
+    assert len(list(file.parent.glob("*.damaged-?"))) == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_read(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (file.parent / ".lock").unlink()
+    (file.parent / ".lock").mkdir()  # so that nothing can be locked, as on a read-only disk
+    content, cache = file.read_bytes(), LabelStore(file.parent)
+    cache.put(SCORER, ["new"], Labels(np.array([1], np.int8), np.array([0.5], np.float32)))
+    known, labels = cache.get(SCORER, ["new", "text number 3", "unknown"])
+    assert known.tolist() == [True, True, False]
+    assert labels.label.tolist() == [1, -1, 0]
+    assert file.read_bytes() == content
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"labels cannot be kept in {file.parent} (Is a directory): those that are there are used" in said
+    assert "choose another place with paths.cache=DIR" in said
+
+
+def test_damage_where_nothing_can_be_written_costs_the_labels_only(file: Path) -> None:
+    file.write_bytes(b"no database")
+    (file.parent / ".lock").unlink()
+    (file.parent / ".lock").mkdir()
+    assert use(file.parent) == 0
+
+
+def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = LabelStore(tmp_path / "file" / "labels")
+    cache.put(SCORER, TEXTS, LABELS)
+    assert cache.get(SCORER, TEXTS)[0].all()
+
+
+@pytest.fixture
+def _small_files() -> Iterator[None]:
+    """No file may grow beyond 40,000 bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("_small_files")
+def test_a_full_place_keeps_what_it_has(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = [f"{'long ' * 20}{number}" for number in range(3000)]
+    cache = LabelStore(file.parent)
+    cache.put(SCORER, many, Labels(np.ones(3000, np.int8), np.ones(3000, np.float32)))
+    assert cache.get(SCORER, many + TEXTS)[0].all()
+    assert LabelStore(file.parent).get(SCORER, many + TEXTS)[0].sum() == 300
+    assert capsys.readouterr().err.count("labels cannot be kept in") == 1
