@@ -1,8 +1,9 @@
 """`python -m mitigate`: compose the configuration and hand it to the recipe it names."""
 
+import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError
+from mitigate.settings import check
 
 HERE = Path(__file__).parent
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
@@ -20,13 +22,35 @@ CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # 
 
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
-    """Run the recipe; what it returns is the number a sweep optimises. Raises MitigateError for what is left open."""
-    if missing := list(_missing(OmegaConf.to_container(config, resolve=False))):
+    """Run the recipe; what it returns is the number a sweep optimises. Raises MitigateError for settings that are left
+    open, of a wrong type or out of range."""
+    written: Any = OmegaConf.to_container(config, resolve=False)
+    if missing := list(_missing(written)):
         raise MitigateError(
             f"{' and '.join(missing)} must be given: {' '.join(f'{key}=...' for key in missing)}; a comment in the "
             "configuration says what it is"
         )
-    return get_method(config.recipe.run)(config)
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    check(given, written)
+    return _recipe(config.recipe.run)(config)
+
+
+def _recipe(name: str) -> Callable[[DictConfig], float | None]:
+    """The function that recipe.run names. Raises MitigateError for anything that is no recipe."""
+    wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or say recipe=NAME"
+    try:
+        found = get_method(name)
+    except (ImportError, ValueError) as error:
+        raise MitigateError(
+            f"recipe.run={name} cannot be imported ({error.__cause__ or error}); name {wanted}"
+        ) from error
+    try:
+        parameters = list(inspect.signature(found).parameters)
+    except (TypeError, ValueError):  # of a built-in function that does not say
+        parameters = []
+    if parameters != ["config"]:
+        raise MitigateError(f"recipe.run={name} is no recipe; name {wanted}")
+    return found
 
 
 def _missing(node: Any, path: str = "") -> Iterator[str]:

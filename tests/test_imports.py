@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOOR = {"triples", "relations", "targets", "prompts", "sentences", "errors", "files", "processes", "progress"}
+FLOOR = {
+    "triples",
+    "relations",
+    "targets",
+    "prompts",
+    "sentences",
+    "errors",
+    "files",
+    "processes",
+    "progress",
+    "settings",
+}
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 RECORDS = {"store", "label_cache", "tracking", "dashboards"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
