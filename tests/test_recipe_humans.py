@@ -284,7 +284,8 @@ def test_what_is_asked_for_must_fit_together(humans, runs: list[str]) -> None:
         (("humans.answers=[a.csv]",), "give both humans.answers=[FILE.csv,...] and humans.survey=DIR"),
         (("humans.sentences=a.txt",), "give both humans.sentences=FILE and humans.bias_labels=FILE"),
         ((f"data.runs=[{runs[0]}]", "humans.sentences=a.txt"), "either ask (data.runs or data.path) or read"),
-        ((f"data.runs=[{runs[0]}]", "humans.top=0", "humans.relations=[Foo]"), "humans.top=0: at least 1; humans.rel"),
+        ((f"data.runs=[{runs[0]}]", "humans.top=0"), "humans.top=0 must be a whole number from 1 to 1,000"),
+        ((f"data.runs=[{runs[0]}]", "humans.relations=[Foo]"), "humans.relations: there is no relation Foo"),
         ((f"humans.survey={runs[0]}", "humans.answers=[a.csv]"), "no survey.json and key.parquet there"),
     ):
         status, _, error = humans(*overrides)

@@ -130,4 +130,4 @@ def test_a_folder_without_a_probe_is_named(tmp_path: Path):
 
 def test_faulty_settings_are_named_before_anything_is_read(monkeypatch: pytest.MonkeyPatch, capsys):
     assert here(monkeypatch, "recipe=plausibility", "data.root=/nowhere", "recipe.minilm.epochs=0") == 2
-    assert "epochs=0 must be at least 1" in capsys.readouterr().err
+    assert "recipe.minilm.epochs=0 must be a whole number from 1" in capsys.readouterr().err

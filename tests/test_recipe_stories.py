@@ -159,7 +159,7 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
     [
         (["data=stories"], "data=stories has no triples that a generator could learn first"),
         (["train=false", "policy=both"], "policy=both filters what a model is trained on, and this one is not trained"),
-        (["recipe.temperature=0"], "recipe: temperature=0 must be above 0"),
+        (["recipe.temperature=0"], "recipe.temperature=0 must be a number above 0 and at most 100"),
         (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
         (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),

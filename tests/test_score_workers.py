@@ -124,7 +124,9 @@ def test_who_labels_names_no_run_folder() -> None:
     ("settings", "message"),
     [
         (["score.engine=spark"], "unknown score.engine 'spark'; allowed: local, ray"),
-        pytest.param(["score.engine=ray", "score.workers=0"], "score.workers=0 must be at least 1", marks=needs_ray),
+        pytest.param(
+            ["score.engine=ray", "score.workers=0"], "score.workers=0 must be a whole number from 1", marks=needs_ray
+        ),
     ],
 )
 def test_a_wrong_setting_is_told(
