@@ -3,8 +3,13 @@ prompt; or nowhere, by a stand-in with the same methods. The only module that kn
 
 import netrc
 import os
+import ssl
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
@@ -21,6 +26,10 @@ METRICS = {  # and which way is better
     **{f"neutral_template/{name}": better for name, better in HARMS.items()},
     **{f"quality/{name}/all": better for name, better in QUALITY.items()},
 }
+
+# Seconds: without a network, a run goes on offline within ten.
+ANSWER = 3.0  # in which W&B answers at all
+INIT = 6  # in which it opens a run
 
 
 class Tracking(Protocol):
@@ -50,7 +59,10 @@ class NoTracking:
 
 
 class WandbTracking:
-    """One W&B run. Opened again with the same folder and id, it goes on in the same run."""
+    """One W&B run. Opened again with the same folder and id, it goes on in the same run.
+
+    A run that is to be online is recorded offline, and `place` says why, when W&B does not answer within ANSWER seconds
+    or opens no run within INIT."""
 
     def __init__(
         self,
@@ -76,13 +88,12 @@ class WandbTracking:
             disable_git=True,
             disable_code=True,
             x_disable_stats=True,
-            init_timeout=60,
+            init_timeout=INIT,
         )
         options: dict[str, Any] = {
             "project": project,
             "entity": entity,
             "id": run_id,
-            "resume": "allow" if mode == "online" else None,
             "dir": folder,
             "name": name,
             "group": group,
@@ -92,13 +103,20 @@ class WandbTracking:
             "settings": settings,
             "reinit": "finish_previous",
         }
-        try:
-            self._run = wandb.init(**options | {"mode": mode})
-        except wandb.errors.Error as error:
-            if mode == "offline":
-                raise
-            mode = f"offline, since W&B did not answer ({type(error).__name__})"
-            self._run = wandb.init(**options | {"mode": "offline", "resume": None})
+        url = os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
+        fault = _unanswered(url.rstrip("/")) if mode == "online" else None
+        if fault is None:
+            try:
+                self._run = wandb.init(**options | {"mode": mode, "resume": "allow" if mode == "online" else None})
+            except wandb.errors.Error as error:
+                if mode != "online":
+                    raise
+                fault = f"W&B opened no run ({type(error).__name__})"
+                wandb.teardown()  # its service still holds the run's id, and would refuse it as in use
+                os.environ.pop("WANDB_SERVICE", None)  # so would the service of the process that started this one
+        if fault is not None:
+            self._run = wandb.init(**options, mode="offline")
+            mode = f"offline, since {fault}"
         at = self._run.url if mode == "online" else folder
         self.place = f"W&B {mode}: {at}"
         for metric, goal in METRICS.items():
@@ -174,6 +192,31 @@ def default_entity() -> str:
     if entity is None:
         raise MitigateError("W&B names no default entity for this key; say tracking.entity=NAME")
     return entity
+
+
+def _unanswered(url: str) -> str | None:
+    """Why W&B cannot be asked; None when it answers within ANSWER seconds. wandb itself would try again and again."""
+    faults: list[str | None] = [f"{url} did not answer within {ANSWER:g} seconds"]
+    thread = threading.Thread(target=lambda: faults.append(_fault(url)), daemon=True)
+    thread.start()  # a thread, because looking up an address has no time limit
+    thread.join(ANSWER)
+    return faults[-1]
+
+
+def _fault(url: str) -> str | None:
+    """What is wrong with a W&B server; None when it answers anything short of a fault of its own."""
+    query = urllib.request.Request(
+        f"{url}/graphql", b'{"query": "{ __typename }"}', {"Content-Type": "application/json"}
+    )
+    try:
+        urllib.request.urlopen(query, timeout=ANSWER).close()
+    except urllib.error.HTTPError as error:
+        return f"{url} answers HTTP {error.code}" if error.code >= 500 else None
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        known_to_wandb = isinstance(reason, ssl.SSLError)  # which may have certificates of its own
+        return None if known_to_wandb else f"{url} cannot be reached ({reason})"
+    return None
 
 
 def _has_key() -> bool:
