@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError
+from mitigate.recipes import notes
 from mitigate.settings import check
 
 HERE = Path(__file__).parent
@@ -32,6 +34,8 @@ def main(config: DictConfig) -> float | None:
         )
     given: Any = OmegaConf.to_container(config, resolve=True)
     check(given, written)
+    OmegaConf.set_struct(config, False)
+    config.call = notes.call_of(HydraConfig.get())
     return _recipe(config.recipe.run)(config)
 
 

@@ -1,16 +1,17 @@
 """Run folders: what a stage found is kept as a file, known by the hash of what it was made from, and written
-whole or not at all. So a killed run goes on where it stopped, and nothing is computed twice."""
+whole or not at all. So a killed run goes on where it stopped, and nothing is computed twice.
+
+Nothing is moved: what a stage writes in parts lies from the first part on where it will stay, and what it needed only
+on the way is removed after its result is recorded. So every step may be repeated, wherever a kill stopped it."""
 
 import fcntl
 import hashlib
-import inspect
 import json
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +20,11 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.fingerprints import as_parquet, digest_of, digest_of_code, digest_of_values
 
-NOT_RESULTS = {"manifest.json", "wandb", ".lock"}  # of a run folder
+__all__ = ["as_parquet", "digest_of"]
+
+NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # of a run folder
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Result:
     seconds: float
     peak_memory: int  # bytes, of the whole process up to the end of the stage
     from_cache: bool
+    kept: bool = False  # whether its code has changed since, and the user said that the result stays
 
     def table(self) -> pl.DataFrame:
         """The stage's table."""
@@ -41,6 +46,22 @@ class Result:
     def facts(self) -> dict[str, Any]:
         """The stage's numbers."""
         return json.loads(self.path.read_text(encoding="utf-8"))
+
+    def value(self) -> pl.DataFrame | dict[str, Any]:
+        """What the stage's function returned."""
+        return self.table() if self.path.suffix == ".parquet" else self.facts()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage's function may need besides the values that its result depends on."""
+
+    folder: Path  # the run folder
+    fingerprint: str  # of the stage
+
+    def parts(self, name: str) -> "PartFolder":
+        """Numbered parts of this very result in the folder of that name; those of another are removed."""
+        return PartFolder(self.folder / name, self.fingerprint)
 
 
 class NotComputedError(Exception):
@@ -60,11 +81,13 @@ def wait_for(folder: Path) -> None:
 class Run:
     """One run's folder. Two processes cannot hold the same one.
 
-    A dry run only looks: it writes nothing, and raises NotComputedError for the first stage that is not there."""
+    A dry run only looks: it writes nothing, and raises NotComputedError for the first stage that is not there.
+    keep_code: results of stages that say they may be kept stay although their code has changed."""
 
-    def __init__(self, folder: Path, dry: bool = False) -> None:
+    def __init__(self, folder: Path, dry: bool = False, keep_code: bool = False) -> None:
         self.folder = folder
         self.dry = dry
+        self.keep_code = keep_code
         self.results: list[Result] = []
         if not dry:
             self._lock_folder()
@@ -86,24 +109,82 @@ class Run:
                 f"another process is working on {folder}; wait for it, or stop it and start this again"
             ) from error
 
-    def fingerprint(self, stage: str, needs: Sequence[str], settings: object, code: Sequence[ModuleType]) -> str:
-        """What a stage's result depends on: the hashes of its inputs, its settings and its source, of a package all
-        files."""
-        sources = [_source(module) for module in code]
-        return digest_of(json.dumps([stage, list(needs), settings, sources], sort_keys=True, default=str))
+    def stage(
+        self,
+        stage: str,
+        function: Callable[..., pl.DataFrame | dict[str, Any]],
+        *values: Any,
+        using: Mapping[str, Any] | Callable[[Work], Mapping[str, Any]] | None = None,
+        after: Sequence[Result] = (),
+        leaves: Sequence[str] = (),
+        scratch: Sequence[str] = (),
+        may_be_kept: bool = False,
+        **named: Any,
+    ) -> Result:
+        """The result of function(*values, **named, **using): read when it is known, else computed and recorded.
 
-    def known(self, stage: str, fingerprint: str) -> Result | None:
-        """The stage's result if this folder has it from the same inputs, settings and source, intact."""
-        record = read_json(self.folder / "stages" / f"{stage}.json")
-        if not record or record["fingerprint"] != fingerprint:
+        It is known when the code that the function reaches, the values and the results `after` which it comes are
+        those it was made from, and its files are intact. A Result among the values is handed to the function as its
+        table or its numbers. `using` says where and how and is no part of that: a dict, or a function of Work that
+        returns one. The function returns a table (kept as {stage}.parquet) or a dict of numbers ({stage}.json).
+        leaves: files and folders that it writes in the run folder itself. scratch: those that are removed once the
+        result is recorded. may_be_kept: whether `code=keep` applies, as to a long training.
+
+        Raises NotComputedError in a dry run."""
+        inputs = digest_of_values(stage, values, named, [result.digest for result in after])
+        code = digest_of_code(function)
+        result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
+        if result is None:
+            if self.dry:
+                raise NotComputedError(stage)
+            fingerprint = digest_of(inputs + code)
+            more = using(Work(self.folder, fingerprint)) if callable(using) else using or {}
+
+            def compute() -> pl.DataFrame | dict[str, Any]:
+                return function(*map(_value, values), **{k: _value(v) for k, v in named.items()}, **more)
+
+            result = self._compute(stage, compute, {"code": code, "inputs": inputs}, leaves)
+        if not self.dry:
+            self._remove(scratch)
+        self.results.append(result)
+        return result
+
+    def _known(self, stage: str, inputs: str, code: str, keep_code: bool) -> Result | None:
+        """The recorded result, if it is of these inputs and this code, and intact."""
+        record = _record(self.folder / "stages" / f"{stage}.json")
+        if record is None or record["inputs"] != inputs or not (record["code"] == code or keep_code):
             return None
         files = record["files"]
         if any(self._digest(name) != digest for name, digest in files.items()):
             return None
         path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
-        return Result(stage, path, digest, record["seconds"], record["peak_memory"], True)
+        return Result(stage, path, digest, record["seconds"], record["peak_memory"], True, record["code"] != code)
 
-    def stage(
+    def _compute(
+        self,
+        stage: str,
+        compute: Callable[[], pl.DataFrame | dict[str, Any]],
+        depends: Mapping[str, str],
+        leaves: Sequence[str],
+    ) -> Result:
+        self.reopen()
+        started = time.perf_counter()
+        found = compute()
+        is_table = isinstance(found, pl.DataFrame)
+        path = self.folder / f"{stage}.{'parquet' if is_table else 'json'}"
+        write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
+        seconds = round(time.perf_counter() - started, 3)
+        files = {path.name: self._digest(path.name)} | self._digests(leaves)
+        result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
+        record = {**depends, "files": files, "seconds": seconds, "peak_memory": result.peak_memory}
+        write(self.folder / "stages" / f"{stage}.json", as_json(record))
+        return result
+
+    def _remove(self, names: Sequence[str]) -> None:
+        for name in names:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def old_stage(
         self,
         stage: str,
         compute: Callable[[str], pl.DataFrame | dict[str, Any]],
@@ -113,38 +194,22 @@ class Run:
         code: Sequence[ModuleType] = (),
         leaves: Sequence[str] = (),
     ) -> Result:
-        """The result of a stage, read when it is known, else computed and kept.
-
-        compute is given the stage's fingerprint and returns a table (kept as {stage}.parquet) or a dict of
-        numbers (kept as {stage}.json). needs are the hashes of its inputs, code the modules it runs, leaves
-        the files and folders that compute itself writes in the run folder."""
-        fingerprint = self.fingerprint(stage, needs, settings, code)
-        result = self.known(stage, fingerprint)
+        """A stage whose sources are listed by hand; goes when the last recipe has been moved to `stage`."""
+        inputs = digest_of(json.dumps([stage, list(needs), settings], sort_keys=True, default=str))
+        code_digest = digest_of("".join(digest_of_code(module) for module in code))
+        result = self._known(stage, inputs, code_digest, False)
         if result is None and self.dry:
             raise NotComputedError(stage)
         if result is None:
-            self.reopen()
-            started = time.perf_counter()
-            found = compute(fingerprint)
-            suffix = "parquet" if isinstance(found, pl.DataFrame) else "json"
-            path = self.folder / f"{stage}.{suffix}"
-            write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
-            seconds = round(time.perf_counter() - started, 3)
-            files = {path.name: self._digest(path.name)} | self._digests(leaves)
-            result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
-            record = {
-                "fingerprint": fingerprint,
-                "files": files,
-                "seconds": seconds,
-                "peak_memory": result.peak_memory,
-            }
-            write(self.folder / "stages" / f"{stage}.json", as_json(record))
+            fingerprint = digest_of(inputs + code_digest)
+            depends = {"code": code_digest, "inputs": inputs}
+            result = self._compute(stage, lambda: compute(fingerprint), depends, leaves)
         self.results.append(result)
         return result
 
     def finished(self) -> bool:
-        """Whether the manifest, written last, is there."""
-        return (self.folder / "manifest.json").is_file()
+        """Whether the manifest, written last, is there and can be read."""
+        return isinstance((read_json(self.folder / "manifest.json") or {}).get("files"), dict)
 
     def reopen(self) -> None:
         """Take the manifest away, since something is about to be computed anew."""
@@ -176,56 +241,79 @@ class Run:
 
 
 class PartFolder:
-    """Numbered partial results of one stage (the Protocol `Parts`), a parquet file each."""
+    """Numbered partial results of one stage (the Protocol `Parts`), a parquet file each, named by number and hash.
 
-    def __init__(self, folder: Path) -> None:
+    of: the fingerprint of the result that they are parts of. What the folder holds of another result, and parts that
+    are damaged, are removed when it is opened."""
+
+    def __init__(self, folder: Path, of: str | None = None) -> None:
         self.folder = folder
+        if of is not None:
+            self._open(of)
         folder.mkdir(parents=True, exist_ok=True)
 
+    def _open(self, of: str) -> None:
+        marker = self.folder / ".of"
+        known = marker.read_text(encoding="utf-8", errors="replace") if marker.is_file() else None
+        if known != of:
+            marker.unlink(missing_ok=True)  # first, so that a kill leaves no folder that is taken for whole
+            shutil.rmtree(self.folder, ignore_errors=True)
+            write(marker, of)
+        for path in self._files():
+            if digest_of(path.read_bytes())[:8] != path.stem[7:]:
+                path.unlink()
+
     def __contains__(self, number: int) -> bool:
-        return self._path(number).is_file()
+        return any(self.folder.glob(f"{number:06}-*.parquet"))
 
     def save(self, number: int, frame: pl.DataFrame) -> None:
-        write(self._path(number), as_parquet(frame))
+        """Keep a part, whole or not at all."""
+        content = as_parquet(frame)
+        write(self.folder / f"{number:06}-{digest_of(content)[:8]}.parquet", content)
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        return map(pl.read_parquet, sorted(self.folder.glob("*.parquet")))
+        return map(pl.read_parquet, self._files())
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.parquet"))
 
     def remove(self) -> None:
         """Delete the parts, once their whole is kept."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _path(self, number: int) -> Path:
-        return self.folder / f"{number:06}.parquet"
+
+def _value(value: Any) -> Any:
+    """What a stage's function is given."""
+    if isinstance(value, Result):
+        return value.value()
+    if isinstance(value, list | tuple) and any(isinstance(part, Result) for part in value):
+        return type(value)(map(_value, value))
+    if isinstance(value, dict) and any(isinstance(part, Result) for part in value.values()):
+        return {name: _value(part) for name, part in value.items()}
+    return value
 
 
-def _source(module: ModuleType) -> str:
-    file = Path(inspect.getfile(module))
-    files = [file] if file.name != "__init__.py" else sorted(p for p in file.parent.iterdir() if p.is_file())
-    return "".join(path.read_text(encoding="utf-8") for path in files)
+def _record(path: Path) -> dict[str, Any] | None:
+    """What is recorded of a stage; None for a record that is not there or that is damaged."""
+    record = read_json(path)
+    kinds = {"code": str, "inputs": str, "files": dict, "seconds": float | int, "peak_memory": int}
+    if record is None or any(not isinstance(record.get(name), kind) for name, kind in kinds.items()):
+        return None
+    return record if record["files"] else None
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
     """A JSON file's object, or None when there is none that can be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return None
+    return content if isinstance(content, dict) else None
 
 
 def as_json(content: object) -> bytes:
+    """A JSON file's bytes."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def as_parquet(frame: pl.DataFrame) -> bytes:
-    buffer = BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
-
-
-def digest_of(content: bytes | str) -> str:
-    """SHA-256, in hexadecimal."""
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def peak_memory() -> int:

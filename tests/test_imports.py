@@ -18,9 +18,10 @@ FLOOR = {
     "processes",
     "progress",
     "settings",
+    "fingerprints",
 }
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
-RECORDS = {"store", "label_cache", "tracking", "dashboards"}
+RECORDS = {"store", "label_cache", "tracking", "dashboards", "status"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {
     "hydra": {"__main__", "recipes"},

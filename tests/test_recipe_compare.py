@@ -209,7 +209,7 @@ def test_a_complete_comparison_that_wandb_hands_out_is_recorded_whole(tmp_path: 
     whole = [("harms", True), ("quality", True), ("moves", True), ("models", True)]
     assert recorded == [["both/neutral_template/NRM"], *whole]
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
-    assert compared(tmp_path / "out", *mine).said.count("kept from before") == 5
+    assert compared(tmp_path / "out", *mine).said.count("cached") == 5
     assert recorded == 2 * [["both/neutral_template/NRM"], *whole]
 
 

@@ -129,7 +129,7 @@ def test_a_complete_job_that_wandb_hands_out_is_recorded_whole(
     for _ in range(2):
         assert here(monkeypatch, "policy=both", f"paths.outputs={tmp_path}", *SMALL) == 0
         said = capsys.readouterr().out
-        assert said.count("kept from before") == 9
+        assert said.count("cached") == 9
         assert "(settings, metrics, plots, statements and the ledger, the generator)" in said
         record = inspect(folder)
         assert record["summary"]["NSM"] == pytest.approx(metrics_of(finished)["NSM"])
@@ -143,7 +143,7 @@ def test_a_rehearsal_says_what_is_there_and_writes_nothing(
 ) -> None:
     assert here(monkeypatch, "policy=both", "dry_run=true", f"paths.outputs={finished.parent}", *SMALL) == 0
     said = capsys.readouterr().out
-    assert said.count("kept from before") == 9
+    assert said.count("cached") == 9
     assert here(monkeypatch, "dry_run=true", f"paths.outputs={tmp_path / 'new'}", *SMALL) == 0
     said = capsys.readouterr().out
     assert said.count("to be run") == 9
@@ -206,5 +206,5 @@ def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_p
     assert not there("out/*/stages/statements.json")
     last = apart(*command)
     assert last.returncode == 0, last.stderr
-    assert last.stdout.count("kept from before") >= 2
+    assert last.stdout.count("cached") >= 2
     assert metrics_of(only_run(tmp_path / "out")) == metrics_of(finished)

@@ -118,7 +118,7 @@ def test_a_run_hands_on_its_stories_and_its_sentences(probe, tmp_path: Path, mod
     assert {key: again[key] for key in same} == {key: metrics[key] for key in same}
     (folder / "manifest.json").unlink()
     (folder / "score.parquet").unlink()
-    assert probe(*asked)[1].count("kept from before") >= 3  # train, probe, and metrics of the same sentences
+    assert probe(*asked)[1].count("cached") >= 3  # train, probe, and metrics of the same sentences
     more = probe(*asked, "seed=2")[3]
     assert pl.read_parquet(more / "probe.parquet")["story"].to_list() != told["story"].to_list()
 

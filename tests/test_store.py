@@ -1,97 +1,168 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from mitigate import filter as some_module
-from mitigate import verbalise as other_module
 from mitigate.errors import MitigateError
 from mitigate.files import write
-from mitigate.store import BusyError, PartFolder, Run, read_json, wait_for
+from mitigate.store import BusyError, NotComputedError, PartFolder, Result, Run, Work, read_json, wait_for
+
+TIMES: list[object] = []  # the values that `one_row` was called with
+
+
+def one_row(value: object = None, *, x: int = 1, told: list[str] | None = None) -> pl.DataFrame:
+    """A stage's function: a table of one row."""
+    TIMES.append(value)
+    if told is not None:
+        told.append("called")
+    return pl.DataFrame({"a": [x]})
 
 
 @pytest.fixture
 def run(tmp_path: Path):
+    TIMES.clear()
     run = Run(tmp_path / "run")
     yield run
     run.close()
 
 
-class Counting:
-    """Computes a table of one row, and counts how often it is asked to."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self, fingerprint: str) -> pl.DataFrame:
-        self.times += 1
-        return pl.DataFrame({"a": [1]})
-
-
 def test_a_stage_is_computed_once(run: Run) -> None:
-    compute = Counting()
-    first = run.stage("score", compute, settings={"x": 1})
-    second = run.stage("score", compute, settings={"x": 1})
-    assert compute.times == 1
+    first = run.stage("score", one_row, x=1)
+    second = run.stage("score", one_row, x=1)
+    assert len(TIMES) == 1
     assert (first.from_cache, second.from_cache) == (False, True)
     assert first.digest == second.digest
     assert second.table().rows() == [(1,)]
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"settings": {"x": 2}}, {"needs": ["other"]}, {"code": [other_module]}],
-    ids=["settings", "needs", "code"],
+    "change", [{"x": 2}, {"value": "given"}, {"value": pl.DataFrame({"b": [1]})}], ids=["setting", "value", "table"]
 )
-def test_what_a_stage_depends_on_makes_it_run_again(run: Run, change: dict) -> None:
-    compute = Counting()
-    given = {"settings": {"x": 1}, "needs": ["input"], "code": [some_module]}
-    run.stage("score", compute, **given)
-    run.stage("score", compute, **given | change)
-    assert compute.times == 2
+def test_what_a_stage_is_given_makes_it_run_again(run: Run, change: dict) -> None:
+    run.stage("score", one_row, x=1)
+    run.stage("score", one_row, **{"x": 1} | change)
+    assert len(TIMES) == 2
+
+
+def test_a_result_among_the_values_is_handed_over_as_its_table(run: Run) -> None:
+    first = run.stage("score", one_row, x=1)
+    run.stage("ledger", one_row, first)
+    assert TIMES[1].rows() == [(1,)]  # type: ignore[attr-defined]
+    other = Result("score", first.path, "another digest", 0.0, 0, False)
+    run.stage("ledger", one_row, other)
+    assert len(TIMES) == 3
+
+
+def test_results_that_come_before_count_without_being_handed_over(run: Run) -> None:
+    first = run.stage("score", one_row, x=1)
+    run.stage("ledger", one_row, after=[first])
+    run.stage("ledger", one_row, after=[first])
+    run.stage("ledger", one_row, after=[])
+    assert TIMES == [None, None, None]
+
+
+def test_what_is_used_is_no_part_of_what_a_result_depends_on(run: Run) -> None:
+    told: list[str] = []
+    run.stage("score", one_row, using={"told": told})
+    run.stage("score", one_row, using={"told": []})
+    assert told == ["called"]
+    with pytest.raises(TypeError, match="a result cannot depend on .*Path.*goes into `using`"):
+        run.stage("score", one_row, run.folder)
 
 
 def test_a_damaged_result_is_computed_again(run: Run) -> None:
-    compute = Counting()
-    result = run.stage("score", compute)
+    result = run.stage("score", one_row)
     result.path.write_bytes(b"cut off")
-    assert run.stage("score", compute).table().rows() == [(1,)]
-    assert compute.times == 2
+    assert run.stage("score", one_row).table().rows() == [(1,)]
+    assert len(TIMES) == 2
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b"\xff\xfe", b'{"code": 1}', b'{"files": []}'])
+def test_a_damaged_record_is_no_record(run: Run, content: bytes) -> None:
+    run.stage("score", one_row)
+    (run.folder / "stages" / "score.json").write_bytes(content)
+    assert not run.stage("score", one_row).from_cache
+    assert run.stage("score", one_row).from_cache
+
+
+def leaving(folder: Path) -> dict[str, Any]:
+    """A stage's function that leaves a file of its own, and another that it needs only on the way."""
+    write(folder / "model" / "weights", b"heavy")
+    write(folder / "checkpoints" / "last", b"half way")
+    return {"steps": 3}
+
+
+def in_folder(work: Work) -> dict[str, Any]:
+    return {"folder": work.folder}
 
 
 def test_files_a_stage_leaves_are_part_of_its_result(run: Run) -> None:
-    def compute(fingerprint: str) -> dict:
-        write(run.folder / "model" / "weights", b"heavy")
-        return {"steps": 3}
-
-    first = run.stage("train", compute, leaves=["model"])
+    first = run.stage("train", leaving, using=in_folder, leaves=["model"])
     assert first.facts() == {"steps": 3}
     (run.folder / "model" / "weights").write_bytes(b"light")
-    assert not run.stage("train", compute, leaves=["model"]).from_cache
+    assert not run.stage("train", leaving, using=in_folder, leaves=["model"]).from_cache
     assert (run.folder / "model" / "weights").read_bytes() == b"heavy"
 
 
-def test_a_failed_stage_leaves_no_record(run: Run) -> None:
-    def fail(fingerprint: str) -> dict:
-        raise RuntimeError("killed")
+def test_what_is_needed_on_the_way_is_removed_after_the_record(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And when a kill came between, the next time."""
 
+    def killed(*_: object) -> None:
+        assert (run.folder / "stages" / "train.json").is_file()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "_remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run.stage("train", leaving, using=in_folder, leaves=["model"], scratch=["checkpoints"])
+    assert (run.folder / "checkpoints" / "last").is_file()
+    assert run.stage("train", leaving, using=in_folder, leaves=["model"], scratch=["checkpoints"]).from_cache
+    assert not (run.folder / "checkpoints").exists()
+
+
+def failing() -> dict[str, Any]:
+    """A stage's function that fails."""
+    raise RuntimeError("killed")
+
+
+def test_a_failed_stage_leaves_no_record(run: Run) -> None:
     with pytest.raises(RuntimeError):
-        run.stage("train", fail)
-    assert run.known("train", run.fingerprint("train", [], None, [])) is None
+        run.stage("train", failing)
+    assert not (run.folder / "stages" / "train.json").exists()
+
+
+def test_a_result_stays_though_its_code_changed_where_the_user_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TIMES.clear()
+    run = Run(tmp_path / "run")
+    first = run.stage("train", one_row, may_be_kept=True)
+    run.close()
+    monkeypatch.setattr("mitigate.store.digest_of_code", lambda _: "edited")
+    rehearsal = Run(tmp_path / "run", dry=True)
+    with pytest.raises(NotComputedError, match="train"):
+        rehearsal.stage("train", one_row, may_be_kept=True)
+    keeping = Run(tmp_path / "run", keep_code=True)
+    kept = keeping.stage("train", one_row, may_be_kept=True)
+    assert (kept.from_cache, kept.kept, kept.digest) == (True, True, first.digest)
+    assert not keeping.stage("train", one_row).from_cache  # of a stage that does not allow it
+    keeping.close()
+    assert len(TIMES) == 2
 
 
 def test_manifest_lists_files_and_goes_when_something_is_computed_anew(run: Run) -> None:
-    run.stage("score", Counting())
+    run.stage("score", one_row)
     run.finish({"seed": 1})
     manifest = read_json(run.folder / "manifest.json")
     assert manifest is not None
     assert manifest["seed"] == 1
     assert set(manifest["files"]) == {"score.parquet", "stages/score.json"}
-    run.stage("score", Counting())
+    run.stage("score", one_row)
     assert run.finished()
-    run.stage("score", Counting(), settings="other")
+    run.stage("score", one_row, "other")
     assert not run.finished()
 
 
@@ -118,12 +189,44 @@ def test_a_cut_off_record_is_no_record(tmp_path: Path) -> None:
     assert read_json(tmp_path / "absent.json") is None
 
 
+def test_a_damaged_manifest_is_no_end(run: Run) -> None:
+    run.stage("score", one_row)
+    run.finish({})
+    (run.folder / "manifest.json").write_text("{}")
+    assert not run.finished()
+
+
+def numbers(parts: PartFolder) -> list[int]:
+    return [frame["number"].item() for frame in parts]
+
+
 def test_parts_come_back_in_order(tmp_path: Path) -> None:
     parts = PartFolder(tmp_path / "parts")
     for number in (2, 0, 11):
         parts.save(number, pl.DataFrame({"number": [number]}))
     assert 2 in parts
     assert 1 not in parts
-    assert [frame["number"].item() for frame in PartFolder(tmp_path / "parts")] == [0, 2, 11]
+    assert numbers(PartFolder(tmp_path / "parts")) == [0, 2, 11]
     parts.remove()
     assert not (tmp_path / "parts").exists()
+
+
+def test_parts_of_another_result_and_damaged_parts_are_removed(tmp_path: Path) -> None:
+    parts = PartFolder(tmp_path / "parts", "first")
+    for number in range(3):
+        parts.save(number, pl.DataFrame({"number": [number]}))
+    damaged = next((tmp_path / "parts").glob("000001-*"))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    assert numbers(PartFolder(tmp_path / "parts", "first")) == [0, 2]
+    assert numbers(PartFolder(tmp_path / "parts", "second")) == []
+    assert numbers(PartFolder(tmp_path / "parts", "first")) == []
+
+
+def test_a_table_has_the_same_bytes_however_it_came_together(tmp_path: Path) -> None:
+    """Warm or cold, a label cache gives the same rows in other chunks."""
+    from mitigate.fingerprints import as_parquet
+
+    whole = pl.DataFrame({"a": list(range(1000)), "b": ["x"] * 1000})
+    pieces = pl.concat([whole.head(300), whole.slice(300)], rechunk=False)
+    assert pieces.n_chunks() == 2
+    assert as_parquet(pieces) == as_parquet(whole)

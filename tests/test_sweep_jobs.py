@@ -84,7 +84,9 @@ def test_who_comes_second_to_a_run_waits_and_reads_what_the_first_has_found(
     monkeypatch.setattr(job, "wait_for", wait_for)
     status, said, _ = sweep(files[1:])
     assert status == 0
-    assert said.index("another process is at this very run; waiting until it") < said.index("complete: nothing is left")
+    assert said.index("another process is already working on this run; waiting until it") < said.index(
+        "complete: nothing is left"
+    )
     assert manifest.read_bytes() == facts
 
 
@@ -96,7 +98,7 @@ def test_a_complete_job_that_wandb_hands_out_is_recorded_all_the_same(
     status, said, _ = sweep(files[1:])
     assert status == 0
     assert "nothing is left to do" not in said
-    assert said.count("kept from before") == 2
+    assert said.count("cached") == 2
     assert len(finished(tmp_path)) == 1
 
 

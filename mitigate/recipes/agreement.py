@@ -51,14 +51,14 @@ def run(config: DictConfig) -> None:
     source = digest_of(as_parquet(crowd.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
 
     def pipeline(job: Job) -> dict[str, Any]:
-        labels = job.stage(
+        labels = job.old_stage(
             "labels",
             lambda _: label(crowd, scorers, cache),
             needs=[source],
             settings=[scorer.fingerprint for scorer in scorers],
             code=(targets, verbalising, labelling),
         )
-        metrics = job.stage("metrics", lambda _: measure(labels.table()), needs=[labels.digest], code=[agreement])
+        metrics = job.old_stage("metrics", lambda _: measure(labels.table()), needs=[labels.digest], code=[agreement])
         if not job.run.dry:
             write(job.folder / "agreement.csv", table(metrics.facts()).write_csv())
             job.tracking.summarise(metrics.facts())

@@ -30,7 +30,7 @@ class Failures(Callback):
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             traceback.print_exc()
-        notes.leave({"failure": failure})
+        notes.leave(notes.call_of(config.hydra), {"failure": failure})
         job_return.status = JobStatus.COMPLETED
         job_return.return_value = None  # which an optimiser takes for a trial that failed
 

@@ -1,6 +1,7 @@
 """What every recipe needs around its stages: the run folder, named by what the run is; the record in W&B; a line on
-the terminal for each stage; and the rehearsal that tells what is still to be done."""
+the terminal for each stage, and status.json; and the rehearsal that says what is still to be done."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -8,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -16,14 +16,17 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.progress import listening
 from mitigate.recipes import notes
-from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, wait_for
+from mitigate.recipes.showing import Showing, say
+from mitigate.status import Status
+from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, wait_for
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
 # Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
 SURROUNDINGS = {
-    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment"),
-    "recipe": ("run", "shown"),
+    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment", "call", "code"),
+    "recipe": ("run", "shown", "reads"),
     "data": ("root", "path", "runs", "output", "load", "missing"),
     "compare": ("runs", "baseline"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
@@ -37,25 +40,38 @@ PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hyd
 class Job:
     """A recipe at work: its settings, its run folder and where it is recorded."""
 
-    def __init__(self, config: DictConfig, run: Run, tracking: Tracking) -> None:
+    def __init__(self, config: DictConfig, run: Run, tracking: Tracking, status: Status | None = None) -> None:
         self.config = config
         self.run = run
         self.tracking = tracking
+        self.status = status
         self.folder = run.folder
 
     def stage(
-        self,
-        name: str,
-        compute: Callable[[str], pl.DataFrame | dict[str, Any]],
-        *,
-        settings: object = None,
-        **depends: Any,
+        self, name: str, function: Callable[..., pl.DataFrame | dict[str, Any]], *values: Any, **more: Any
     ) -> Result:
-        """Run.stage, its settings made plain, with a line on the terminal."""
-        result = self.run.stage(name, compute, settings=plain(settings), **depends)
+        """Run.stage, parts of the configuration among its values made plain, with a line on the terminal."""
+        if self.status:
+            self.status.stage(name)
+        values = tuple(map(plain, values))
+        result = self.run.stage(name, function, *values, **{key: plain(value) for key, value in more.items()})
+        return self._done(result)
+
+    def old_stage(self, name: str, compute: Callable[[str], Any], *, settings: object = None, **depends: Any) -> Result:
+        """Run.old_stage, its settings made plain, with a line on the terminal."""
+        return self._done(self.run.old_stage(name, compute, settings=plain(settings), **depends))
+
+    def _done(self, result: Result) -> Result:
+        if self.status:
+            self.status.done(result.stage)
         if not self.run.dry:
             _say_stage(result)
         return result
+
+    @property
+    def kept(self) -> list[str]:
+        """The stages whose results stay although their code has changed (code=keep)."""
+        return [result.stage for result in self.run.results if result.kept]
 
 
 def perform(
@@ -70,14 +86,16 @@ def perform(
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
-    run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process is at
-    the same run, this one waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in
+    run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process works
+    on the same run, this one waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in
     words."""
     folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), inputs]))[:8]}"
     say(f"  run folder  {folder}")
-    rehearsal = Run(folder, dry=True)
+    keep_code = config.get("code") == "keep"
+    rehearsal = Run(folder, dry=True, keep_code=keep_code)
+    job = Job(config, rehearsal, NoTracking())
     try:
-        metrics = pipeline(Job(config, rehearsal, NoTracking()))
+        metrics = pipeline(job)
         complete = rehearsal.finished()
     except NotComputedError:
         complete = False
@@ -89,12 +107,13 @@ def perform(
         return None
     if complete and not is_handed_out():
         say("  complete: nothing is left to do")
-        notes.leave({"folder": str(folder)})
+        _restore_settings(config, folder)
+        notes.leave(call(config), {"folder": str(folder)})
         return metrics
     try:
-        run = Run(folder)
+        run = Run(folder, keep_code=keep_code)
     except BusyError:
-        say("  another process is at this very run; waiting until it has ended")
+        say("  another process is already working on this run; waiting until it has ended")
         wait_for(folder)
         return perform(config, name, inputs, stages, pipeline, uploads=uploads)
     return _perform(config, run, pipeline, uploads)
@@ -104,8 +123,29 @@ def _perform(
     config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, Any]], uploads: Sequence[str]
 ) -> dict[str, Any]:
     """The pipeline, recorded; the record is finished as failed when the pipeline fails."""
-    write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
-    notes.leave({"folder": str(run.folder)})
+    status = Status(run.folder, config.recipe.name)
+    state, error = "failed", None
+    try:
+        write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
+        notes.leave(call(config), {"folder": str(run.folder)})
+        with listening(Showing(status)):
+            metrics = _recorded(config, run, status, pipeline, uploads)
+        state = "finished"
+    except KeyboardInterrupt:
+        state = "stopped"
+        raise
+    except Exception as failure:
+        error = str(failure) if isinstance(failure, MitigateError) else f"{type(failure).__name__}: {failure}"
+        raise
+    finally:
+        status.close(state, error)
+        run.close()
+    return metrics
+
+
+def _recorded(
+    config: DictConfig, run: Run, status: Status, pipeline: Callable[[Job], dict[str, Any]], uploads: Sequence[str]
+) -> dict[str, Any]:
     tracking = open_tracking(
         config.tracking.mode,
         folder=run.folder,
@@ -122,13 +162,23 @@ def _perform(
     say(f"  recorded    {tracking.place}{what}")
     failed = True
     try:
-        metrics = pipeline(Job(config, run, tracking))
+        metrics = pipeline(Job(config, run, tracking, status))
         run.finish(provenance(config, {"stages": [_facts(result) for result in run.results]}))
         failed = False
     finally:
         tracking.finish(failed=failed)
-        run.close()
     return metrics
+
+
+def _restore_settings(config: DictConfig, folder: Path) -> None:
+    """Write config.yaml of a complete run anew when it is gone or damaged."""
+    path, manifest = folder / "config.yaml", read_json(folder / "manifest.json") or {}
+    if not path.is_file() or digest_of(path.read_bytes()) != manifest["files"].get(path.name):
+        content = OmegaConf.to_yaml(config, resolve=True)
+        write(path, content)
+        manifest["files"][path.name] = digest_of(content)
+        write(folder / "manifest.json", as_json(manifest))
+        say("  config.yaml was damaged and is written anew")
 
 
 def record_id(folder: Path) -> str:
@@ -153,24 +203,33 @@ def build(node: DictConfig, **more: Any) -> Any:
 
 
 def science(config: DictConfig) -> dict[str, Any]:
-    """The settings that decide what a run finds, as a plain dict."""
+    """The settings that decide what a run finds, as a plain dict: of the groups that the recipe reads (`recipe.reads`;
+    of a recipe that does not say, all), without what says where or by what it is done."""
     settings: dict[str, Any] = plain(config)
+    reads = settings["recipe"].get("reads")
+    if reads is not None:
+        settings = {name: part for name, part in settings.items() if name in (*reads, "recipe")}
     for group, keys in SURROUNDINGS.items():
-        part = settings.get(group, {}) if group else settings
+        part = settings.get(group) or {} if group else settings
         for key in keys:
             part.pop(key, None)
     return settings
 
 
-def command() -> str:
+def call(config: DictConfig) -> dict[str, Any]:
+    """How this job was called (notes.call_of); of a recipe that is not run from the command line, nothing."""
+    return plain(config.get("call")) or {"arguments": [], "overrides": [], "sweep": None, "number": None}
+
+
+def command(config: DictConfig) -> str:
     """What to type to do this job again; in a sweep, this job of it."""
-    return " ".join(["python -m mitigate", *HydraConfig.get().overrides.task])
+    return shlex.join(["python", "-m", "mitigate", *call(config)["arguments"]])
 
 
 def provenance(config: DictConfig, more: Mapping[str, Any]) -> dict[str, Any]:
     """What a reader needs to do it again: the command, versions, seed, and what is given besides."""
     return {
-        "command": command(),
+        "command": command(config),
         "seed": config.seed,
         "mitigate": __version__,
         "python": sys.version.split()[0],
@@ -184,16 +243,12 @@ def plain(node: Any) -> Any:
     return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
-def say(message: str) -> None:
-    """A line for the user, on standard output at once."""
-    print(message, flush=True)
-
-
 def _say_stage(result: Result) -> None:
-    took = "kept from before" if result.from_cache else f"{result.seconds:.1f} s"
+    took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
     rows = pl.scan_parquet(result.path).select(pl.len()).collect().item() if result.path.suffix == ".parquet" else None
     say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
 
 
 def _facts(result: Result) -> dict[str, Any]:
-    return {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}
+    facts = {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}
+    return facts | ({"code": "kept: it has changed since this result was computed"} if result.kept else {})

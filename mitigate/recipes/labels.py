@@ -45,14 +45,14 @@ def run(config: DictConfig) -> None:
     name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
 
     def pipeline(job: Job) -> dict[str, Any]:
-        labels = job.stage(
+        labels = job.old_stage(
             "labels",
             lambda _: label(table, masking, scorers, cache),
             needs=[digest_of(as_parquet(table))],
             settings={"masking": masking, "scorers": [scorer.fingerprint for scorer in scorers]},
             code=WORDING,
         )
-        metrics = job.stage("metrics", lambda _: count(labels.table()), needs=[labels.digest])
+        metrics = job.old_stage("metrics", lambda _: count(labels.table()), needs=[labels.digest])
         job.tracking.summarise(metrics.facts())
         if output is not None and not config.dry_run:
             write(output, labels.path.read_bytes())

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
@@ -24,22 +23,37 @@ def begin() -> None:
     os.environ[SWEEP] = uuid.uuid4().hex
 
 
-def leave(facts: Mapping[str, Any]) -> None:
+def call_of(hydra: Any) -> dict[str, Any]:
+    """How a job was called, from Hydra's own settings: the configuration's group `call`.
+
+    arguments: what to type after `python -m mitigate`; sweep: the folder of the sweep that the job is part of, if any;
+    number: the job's in the sweep."""
+    folders = [s.path for s in hydra.runtime.config_sources if s.provider == "command-line" and s.schema == "file"]
+    is_sweep = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
+    return {
+        "arguments": [part for folder in folders for part in ("--config-dir", folder)] + list(hydra.overrides.task),
+        "overrides": list(hydra.overrides.task),
+        "sweep": hydra.sweep.dir if is_sweep else None,
+        "number": hydra.job.num if is_sweep else None,
+    }
+
+
+def leave(call: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
     """Leave the job's note, in place of one it has left before. A job that is no part of a sweep leaves none."""
-    hydra = HydraConfig.get()
-    if hydra.mode is not None and hydra.mode.name == "MULTIRUN":
-        note = {"overrides": list(hydra.overrides.task), **facts}
-        write(_folder(hydra.sweep.dir) / f"{hydra.job.num:06}.json", as_json(note))
+    if call["sweep"] is not None:
+        note = {"overrides": list(call["overrides"]), **facts}
+        write(_folder(call["sweep"]) / f"{call['number']:06}.json", as_json(note))
 
 
 def read(config: DictConfig) -> list[dict[str, Any]]:
-    """The notes of the sweep that ends, in the order of their jobs, each with the `job`: what not all were told."""
+    """The notes of the sweep that ends, in the order of their jobs, each with the `job`: the overrides that not all
+    jobs were given."""
     files = map(read_json, sorted(_folder(config.hydra.sweep.dir).glob("*.json")))
     notes = [note for note in files if note]
-    told = Counter(override for note in notes for override in note["overrides"])
+    given = Counter(override for note in notes for override in note["overrides"])
     for note in notes:
         note["job"] = " ".join(
-            override for override in note["overrides"] if len(notes) == 1 or told[override] < len(notes)
+            override for override in note["overrides"] if len(notes) == 1 or given[override] < len(notes)
         )
     return notes
 
@@ -50,6 +64,7 @@ def runs(config: DictConfig) -> list[Path]:
 
 
 def forget(config: DictConfig) -> None:
+    """Remove the notes of the sweep that ends."""
     shutil.rmtree(_folder(config.hydra.sweep.dir), ignore_errors=True)
 
 

@@ -2,7 +2,7 @@
 
 import time
 
-from mitigate.recipes.job import say
+from mitigate.recipes.showing import say
 
 EVERY = 20.0  # seconds between two lines
 

@@ -54,16 +54,16 @@ def pipeline(job: Job, triples: pl.DataFrame, source: str, scorers: list[Scorer]
     """The stages in their order; the table is left in the run folder as template.csv."""
     masking = job.config.measure.masking
     by_whom = [scorer.fingerprint for scorer in scorers]
-    phrases = job.stage("phrases", lambda _: label(carriers(), scorers, cache), settings=by_whom, code=CODE)
-    labels = job.stage(
+    phrases = job.old_stage("phrases", lambda _: label(carriers(), scorers, cache), settings=by_whom, code=CODE)
+    labels = job.old_stage(
         "labels",
         lambda _: label(verbalise(triples, masking), scorers, cache),
         needs=[source],
         settings=[masking, by_whom],
         code=CODE,
     )
-    drops = job.stage("drops", lambda _: count(labels.table()), needs=[labels.digest], code=[filtering])
-    metrics = job.stage("metrics", lambda _: totals(drops.table()), needs=[drops.digest])
+    drops = job.old_stage("drops", lambda _: count(labels.table()), needs=[labels.digest], code=[filtering])
+    metrics = job.old_stage("metrics", lambda _: totals(drops.table()), needs=[drops.digest])
     table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
     if not job.run.dry:
         write(job.folder / "template.csv", table.write_csv())

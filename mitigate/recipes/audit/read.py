@@ -46,7 +46,7 @@ def read(job: Job, plan: AuditPlan) -> Result:
         return as_frame(counts)
 
     measure = plan.config.measure
-    return job.stage(
+    return job.old_stage(
         "read",
         compute,
         needs=[plan.source],

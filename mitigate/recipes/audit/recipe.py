@@ -48,7 +48,7 @@ def pipeline(job: Job, plan: AuditPlan) -> dict[str, Any]:
     """The stages in their order; returns the metrics."""
     rows = read(job, plan)
     tallied = count(job, plan, rows)
-    metrics = job.stage(
+    metrics = job.old_stage(
         "metrics",
         lambda _: measures.measure(plan, tallied.table(), as_met([rows.table()])),
         needs=[rows.digest, tallied.digest],
@@ -83,7 +83,7 @@ def count(job: Job, plan: AuditPlan, rows: Result) -> Result:
 
     measure = plan.config.measure
     settings = [measure.masking, plan.labellings, [scorer.fingerprint for scorer in plan.scorers]]
-    return job.stage("tally", compute, needs=[rows.digest], settings=settings, code=WORDING, leaves=["statements"])
+    return job.old_stage("tally", compute, needs=[rows.digest], settings=settings, code=WORDING, leaves=["statements"])
 
 
 def _together(rows: PartFolder, finished: PartFolder) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:

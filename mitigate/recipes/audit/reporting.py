@@ -42,7 +42,7 @@ def report(
         about = page.Audit(
             name=job.folder.name,
             title=plan.title,
-            command=command(),
+            command=command(job.config),
             demonstration=plan.config.data.demonstration,
             metrics=metrics,
             labellings=dict(zip(columns, wordings, strict=True)),
@@ -71,7 +71,7 @@ def report(
         return {"notices": list(about.notices)}
 
     needs = [rows.digest, tallied.digest, *([] if variants is None else [variants.digest])]
-    result = job.stage(
+    result = job.old_stage(
         "report",
         compute,
         needs=needs,

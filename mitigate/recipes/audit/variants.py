@@ -38,7 +38,7 @@ def stage(job: Job, plan: AuditPlan, tallied: Result) -> Result:
 
     settings = [[scorer.fingerprint for scorer in plan.scorers], paper(plan.paper or "").rows()]
     code = (harms, resource, tally, *WORDING, sys.modules[__name__])
-    return job.stage("variants", compute, needs=[tallied.digest], settings=settings, code=code)
+    return job.old_stage("variants", compute, needs=[tallied.digest], settings=settings, code=code)
 
 
 def paper(resource_name: str) -> pl.DataFrame:

@@ -42,7 +42,7 @@ def pipeline(job: Job, plan: AuditsPlan) -> dict[str, Any]:
 
     def stage(name: str, compute: Callable[[], Any], settings: object = None) -> Result:
         code = [*CODE, sys.modules[__name__]]
-        return job.stage(name, lambda _: compute(), needs=[plan.source], settings=settings, code=code)
+        return job.old_stage(name, lambda _: compute(), needs=[plan.source], settings=settings, code=code)
 
     measure = plan.config.measure
     figures = stage("figures", lambda: differences(plan), [measure.resamples, plan.config.seed])

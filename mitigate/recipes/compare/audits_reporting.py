@@ -31,7 +31,7 @@ def report(job: Job, plan: AuditsPlan, figures: Result, targets: Result, agreeme
     needs = [plan.source, figures.digest, targets.digest, agreement.digest]
     code = [room, sys.modules[__name__]]
     settings = [plan.titles, plan.notices]
-    compared = job.stage("comparison", lambda _: _facts(plan, about()), needs=needs, settings=settings, code=code)
+    compared = job.old_stage("comparison", lambda _: _facts(plan, about()), needs=needs, settings=settings, code=code)
 
     def compute(_: str) -> dict[str, Any]:
         page.write(job.folder / "comparison.html", about())
@@ -43,7 +43,7 @@ def report(job: Job, plan: AuditsPlan, figures: Result, targets: Result, agreeme
         return {"notices": plan.notices}
 
     leaves = ["comparison.html", "plots", "tables"]
-    job.stage("report", compute, needs=[*needs, compared.digest], settings=settings, code=code, leaves=leaves)
+    job.old_stage("report", compute, needs=[*needs, compared.digest], settings=settings, code=code, leaves=leaves)
     if not job.run.dry:
         _record(job, about())  # also what is kept from before, if W&B hands out the job
         say(f"  comparison  {job.folder / 'comparison.html'}")
@@ -55,7 +55,7 @@ def _about(
 ) -> page.Resources:
     found = page.Resources(
         name=job.folder.name,
-        command=command(),
+        command=command(job.config),
         demonstration=plan.demonstration,
         titles=plan.titles,
         is_same=plan.is_same,

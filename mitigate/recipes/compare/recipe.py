@@ -38,19 +38,19 @@ def pipeline(job: Job, plan: ComparePlan) -> dict[str, Any]:
     """The stages in their order; returns the comparison."""
     settings = [plain(plan.config.measure), plan.config.seed]
     needs = [plan.source]
-    harms = job.stage(
+    harms = job.old_stage(
         "harms",
         lambda _: figures.harm_differences(plan),
         needs=needs,
         settings=settings,
         code=[figures, *figures.CODE],
     )
-    quality = job.stage(
+    quality = job.old_stage(
         "quality",
         lambda _: compare_quality.quality_differences(plan),
         needs=needs,
         settings=settings,
         code=[compare_quality, *compare_quality.CODE],
     )
-    moves = job.stage("moves", lambda _: figures.moves(plan), needs=needs, code=[figures])
+    moves = job.old_stage("moves", lambda _: figures.moves(plan), needs=needs, code=[figures])
     return reporting.report(job, plan, harms, quality, moves)

@@ -37,7 +37,7 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
 
     needs = [plan.source, harms.digest, quality.digest, moves.digest]
     code = [room, sys.modules[__name__]]
-    compared = job.stage(
+    compared = job.old_stage(
         "comparison",
         lambda _: _facts(plan, pairs()),
         needs=needs,
@@ -48,7 +48,7 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
     def compute(_: str) -> dict[str, Any]:
         about = page.Comparison(
             name=job.folder.name,
-            command=command(),
+            command=command(job.config),
             demonstration=plan.demonstration,
             pairs=pairs(),
             models=frames()["models"],
@@ -67,7 +67,7 @@ def report(job: Job, plan: ComparePlan, harms: Result, quality: Result, moves: R
             tables.save_latex(tables.with_p_as_shown(frame), job.folder / "tables" / f"{name}.tex", caption)
         return {"notices": list(about.notices)}
 
-    job.stage(
+    job.old_stage(
         "report",
         compute,
         needs=[*needs, compared.digest],

@@ -107,15 +107,17 @@ def pipeline(job: Job, judgements: Judgements, source: str, scorers: list[Scorer
     """The stages in their order; returns the figures."""
     measure, sources = job.config.measure, judgements.sources
     intervals = Bootstrap(resamples=measure.resamples, seed=job.config.seed)
-    judged = job.stage("judged", lambda _: judgements.judged(), needs=[source])
+    judged = job.old_stage("judged", lambda _: judgements.judged(), needs=[source])
     labels = label(job, judged, scorers)
     code = (figures, agreement_measures, bootstrap, comparison)
     needs = {"needs": [judged.digest], "settings": [sources, plain(measure), job.config.seed], "code": code}
-    summary = job.stage("summary", lambda _: figures.summary(judged.table(), sources, intervals), **needs)
-    raters = job.stage("raters", lambda _: figures.raters(judged.table()), **needs)
-    differences = job.stage("differences", lambda _: figures.differences(judged.table(), sources, intervals), **needs)
+    summary = job.old_stage("summary", lambda _: figures.summary(judged.table(), sources, intervals), **needs)
+    raters = job.old_stage("raters", lambda _: figures.raters(judged.table()), **needs)
+    differences = job.old_stage(
+        "differences", lambda _: figures.differences(judged.table(), sources, intervals), **needs
+    )
     frames = [result.table() for result in (summary, raters, differences)]
-    metrics = job.stage(
+    metrics = job.old_stage(
         "humans",
         lambda _: agreement.measure(labels.table()) | figures.flat(*frames),
         needs=[labels.digest, summary.digest, raters.digest, differences.digest],
@@ -146,7 +148,7 @@ def label(job: Job, judged: Result, scorers: list[Scorer]) -> Result:
 
     by_whom = [scorer.fingerprint for scorer in scorers]
     code = (targets, verbalise, labelling)
-    return job.stage("labels", compute, needs=[judged.digest], settings=by_whom, code=code)
+    return job.old_stage("labels", compute, needs=[judged.digest], settings=by_whom, code=code)
 
 
 def report(job: Job, judgements: Judgements, metrics: Result, frames: list[pl.DataFrame]) -> None:
@@ -158,7 +160,7 @@ def report(job: Job, judgements: Judgements, metrics: Result, frames: list[pl.Da
     def compute(_: str) -> dict[str, Any]:
         about = page.Results(
             name=job.folder.name,
-            command=command(),
+            command=command(job.config),
             demonstration=judgements.demonstration,
             notices=judgements.notices,
             facts=provenance(job.config, {}),
@@ -175,7 +177,7 @@ def report(job: Job, judgements: Judgements, metrics: Result, frames: list[pl.Da
         job.tracking.summarise(metrics.facts())
         return {"tables": [name for name, frame in found.items() if frame.height]}
 
-    job.stage("report", compute, needs=[metrics.digest], code=[report_room], leaves=["humans.html", "tables"])
+    job.old_stage("report", compute, needs=[metrics.digest], code=[report_room], leaves=["humans.html", "tables"])
     if not job.run.dry:
         say("\n" + page.console(summary, raters, differences) + "\n\n" + agreement.printed(scorers))
         say(f"  report      {job.folder / 'humans.html'}")

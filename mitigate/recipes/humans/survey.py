@@ -32,7 +32,7 @@ def run(config: DictConfig) -> None:
     demonstration = any(_is_demonstration(folder) for folder in config.data.runs)
 
     def pipeline(job: Job) -> dict[str, Any]:
-        key = job.stage(
+        key = job.old_stage(
             "key",
             lambda _: draw(pool, config.humans.size, config.seed),
             needs=[source],
@@ -40,7 +40,7 @@ def run(config: DictConfig) -> None:
             code=[sample],
         )
         told = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
-        survey = job.stage(
+        survey = job.old_stage(
             "survey",
             lambda _: (
                 write_survey(job.folder / "survey", key.table(), told)

@@ -91,7 +91,7 @@ def stages_of(plan: Plan) -> list[str]:
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
     labelled = score(job, plan, "score", plan.source, plan.corpus.triples)
-    ledger = job.stage(
+    ledger = job.old_stage(
         "ledger",
         lambda _: filtering.apply(plan.policy, labelled.table()),
         needs=[labelled.digest],
@@ -105,7 +105,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     )
     statements = validity(job, plan, statements)
     likelihood = judge(job, plan, generator, labelled)
-    metrics = job.stage(
+    metrics = job.old_stage(
         "metrics",
         lambda _: measures.measure(plan, ledger.table(), statements.table(), likelihood.table()),
         needs=[ledger.digest, statements.digest, likelihood.digest],
@@ -131,7 +131,7 @@ def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame, 
         "own_targets": plan.own_targets,
         "scorers": [scorer.fingerprint for scorer in scorers],
     }
-    return job.stage(stage, compute, needs=[source], settings=settings, code=WORDING)
+    return job.old_stage(stage, compute, needs=[source], settings=settings, code=WORDING)
 
 
 def validity(job: Job, plan: Plan, statements: Result) -> Result:
@@ -139,7 +139,7 @@ def validity(job: Job, plan: Plan, statements: Result) -> Result:
     scorer = plan.plausibility
     if scorer is None:
         return statements
-    return job.stage(
+    return job.old_stage(
         "validity",
         lambda _: plausibility_scoring.with_plausibility(statements.table(), scorer, plan.cache),
         needs=[statements.digest],
@@ -152,7 +152,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
     """The generator, retrained on what the ledger keeps; in the run folder as model/. With train=false, as it is."""
     if not plan.config.train:
         facts = {"trained": False, "weights": plan.start.weights}
-        return job.stage("train", lambda _: facts, settings=plan.start.identity, code=(plan.start.code,))
+        return job.old_stage("train", lambda _: facts, settings=plan.start.identity, code=(plan.start.code,))
     how, where = training_settings(plan.config)
 
     def compute(fingerprint: str) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
     leaves = [f"model/{name}" for name in MODEL_FILES]
     code = (training, batches, checkpoints, memory, compiled, plan.start.code, *NETWORK)
     needs = [ledger.digest, str(plan.start.asked)]
-    return job.stage("train", compute, needs=needs, settings=settings, code=code, leaves=leaves)
+    return job.old_stage("train", compute, needs=needs, settings=settings, code=code, leaves=leaves)
 
 
 def probe(job: Job, plan: Plan, generator: Result) -> Result:
@@ -197,7 +197,7 @@ def probe(job: Job, plan: Plan, generator: Result) -> Result:
         shutil.rmtree(job.folder / "parts")
         return probed
 
-    return job.stage(
+    return job.old_stage(
         "probe",
         compute,
         needs=[generator.digest, digest_of(as_parquet(plan.targets)), str(phrases)],
@@ -212,7 +212,7 @@ def rerank(job: Job, plan: Plan, probed: Result) -> Result:
         return probed
     candidates = score(job, plan, "candidates", probed.digest, probed.table().with_columns(head="target"))
     top, polarised = plan.config.probe.top, filtering.polarised(plan.policy)
-    return job.stage(
+    return job.old_stage(
         "rerank",
         lambda _: reranking.neutral_first(candidates.table(), polarised, top),
         needs=[candidates.digest],
@@ -237,7 +237,7 @@ def judge(job: Job, plan: Plan, generator: Result, labelled: Result) -> Result:
             said = said.with_columns(generated_valid=judged["judged_valid"])
         return scored.join(said, on=["head", "relation"], how="left", maintain_order="left")
 
-    return job.stage(
+    return job.old_stage(
         "likelihood",
         compute,
         needs=[generator.digest, labelled.digest, str(phrases)],

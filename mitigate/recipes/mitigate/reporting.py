@@ -30,7 +30,7 @@ def report(
         rows, probed = ledger.table().filter(split="train"), statements.table()
         about = page.Report(
             name=job.folder.name,
-            command=command(),
+            command=command(job.config),
             demonstration=plan.config.data.demonstration,
             metrics=metrics,
             targets=measures.per_target_tables(probed, plan.targets, plan.config.measure.empty_targets),
@@ -51,7 +51,7 @@ def report(
             card.write(job.folder / "model", _card(plan, job, metrics, rows, about.notices))
         return {"notices": list(about.notices)}
 
-    result = job.stage(
+    result = job.old_stage(
         "report",
         compute,
         needs=[ledger.digest, generator.digest, statements.digest],
@@ -102,7 +102,7 @@ def _card(plan: Plan, job: Job, metrics: dict[str, Any], ledger: pl.DataFrame, n
         data=data.attribution,
         attribution=f"Trained on {data.attribution} ({data.licence}), from {model.base} ({model.licence}).",
         policy=plan.policy.name,
-        command=command(),
+        command=command(job.config),
         demonstration=data.demonstration,
         metrics=metrics,
         ledger=ledger,

@@ -62,7 +62,7 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
     """The stages in their order; the judges are left in the folders words/, minilm/ and average/ of the run."""
     learnt = digest_of(as_parquet(triples))
     made = {
-        name: job.stage(
+        name: job.old_stage(
             name,
             partial(train, job, name, triples),
             needs=[learnt],
@@ -73,7 +73,7 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
         for name in NETWORKS
     }
     seconds = sum(result.facts()["seconds"] for result in made.values())
-    made["average"] = job.stage(
+    made["average"] = job.old_stage(
         "average",
         lambda _: {"seconds": seconds} | average_networks(job, triples),
         needs=[learnt, *(result.digest for result in made.values())],
@@ -91,7 +91,7 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
             found |= {f"{name}/{key}": value for key, value in (facts[name] | figures).items()}
         return found
 
-    metrics = job.stage(
+    metrics = job.old_stage(
         "metrics",
         measure,
         needs=[learnt, *(result.digest for result in made.values())],

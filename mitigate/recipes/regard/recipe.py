@@ -87,7 +87,7 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
     """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
     settings = plain(job.config.recipe)
     seed = job.config.seed
-    first = job.stage(
+    first = job.old_stage(
         "teacher",
         lambda _: train_teacher(job, texts, settings["teacher"]),
         needs=[texts.digest()],
@@ -95,8 +95,8 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         code=[training, minilm],
         leaves=[TEACHER],
     )
-    taught = job.stage("taught", lambda _: teach(job, texts), needs=[first.digest], code=[minilm])
-    second = job.stage(
+    taught = job.old_stage("taught", lambda _: teach(job, texts), needs=[first.digest], code=[minilm])
+    second = job.old_stage(
         "minilm",
         lambda _: train_minilm(job, texts, taught, settings["minilm"]),
         needs=[taught.digest],
@@ -104,7 +104,7 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         code=[training, minilm],
         leaves=["minilm/model.safetensors", "minilm/config.json"],
     )
-    third = job.stage(
+    third = job.old_stage(
         "ngram",
         lambda _: train_ngram(job, texts, taught, settings["ngram"]),
         needs=[taught.digest],
@@ -112,7 +112,7 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         code=[ngram_training, ngram],
         leaves=["ngram/model.safetensors"],
     )
-    metrics = job.stage(
+    metrics = job.old_stage(
         "metrics",
         lambda _: measure(job, texts),
         needs=[first.digest, second.digest, third.digest],

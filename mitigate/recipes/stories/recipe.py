@@ -49,7 +49,7 @@ def pipeline(job: Job, plan: StoryPlan) -> dict[str, Any]:
     """The stages in their order; returns the metrics."""
     stories, ledger = probe(job, plan)
     said = score(job, plan, stories)
-    metrics = job.stage(
+    metrics = job.old_stage(
         "metrics",
         lambda _: measures.measure(plan, stories.table(), said.table()),
         needs=[stories.digest, said.digest],
@@ -63,7 +63,7 @@ def pipeline(job: Job, plan: StoryPlan) -> dict[str, Any]:
 def probe(job: Job, plan: StoryPlan) -> tuple[Result, Result | None]:
     """The stories, a row each, and the ledger of what their generator read."""
     if plan.start is None:
-        return job.stage("probe", lambda _: plan.asked, needs=[plan.audit.source]), None
+        return job.old_stage("probe", lambda _: plan.asked, needs=[plan.audit.source]), None
     trained, ledger = train(job, plan)
 
     def compute(fingerprint: str) -> pl.DataFrame:
@@ -73,7 +73,7 @@ def probe(job: Job, plan: StoryPlan) -> tuple[Result, Result | None]:
         shutil.rmtree(job.folder / "parts")
         return told
 
-    result = job.stage(
+    result = job.old_stage(
         "probe",
         compute,
         needs=[trained.digest, digest_of(as_parquet(plan.asked))],
@@ -96,7 +96,7 @@ def score(job: Job, plan: StoryPlan, stories: Result) -> Result:
         return audit.label(plan.audit, said)
 
     settings = [plan.config.measure.masking, plan.how.most, [scorer.fingerprint for scorer in plan.audit.scorers]]
-    return job.stage(
+    return job.old_stage(
         "score",
         compute,
         needs=[stories.digest],

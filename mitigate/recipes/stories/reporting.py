@@ -39,7 +39,7 @@ def report(
         about = Audit(
             name=job.folder.name,
             title=f"the stories told by {plan.teller}",
-            command=command(),
+            command=command(job.config),
             demonstration=plan.demonstration,
             metrics=metrics,
             labellings=wordings,
@@ -62,11 +62,11 @@ def report(
             tables.save_csv(frame, job.folder / "tables" / f"{name}.csv")
         if ledger is not None:
             read = ledger.table().filter(split="train")
-            card = stories_card.render(job.folder.name, plan.config, command(), read, metrics)
+            card = stories_card.render(job.folder.name, plan.config, command(job.config), read, metrics)
             write(job.folder / "model" / "README.md", card)
         return {"notices": found}
 
-    result = job.stage(
+    result = job.old_stage(
         "report",
         compute,
         needs=[stories.digest, said.digest],

@@ -31,7 +31,7 @@ def train(job: Job, plan: StoryPlan) -> tuple[Result, Result | None]:
     assert start is not None
     if resource is None:
         facts = {"trained": False, "weights": start.weights}
-        return job.stage("train", lambda _: facts, settings=start.identity, code=(start.code, language_model)), None
+        return job.old_stage("train", lambda _: facts, settings=start.identity, code=(start.code, language_model)), None
     ledger = _ledger(job, resource)
     how, where = training_settings(plan.config)
 
@@ -55,7 +55,7 @@ def train(job: Job, plan: StoryPlan) -> tuple[Result, Result | None]:
 
     settings = {**asdict(how), "checkpoint_every": None, "model": start.identity, "sentences": SENTENCES}
     code = (training, comet_training, batches, checkpoints, reading, language_model, start.code)
-    result = job.stage("train", compute, needs=[ledger.digest], settings=settings, code=code, leaves=["model"])
+    result = job.old_stage("train", compute, needs=[ledger.digest], settings=settings, code=code, leaves=["model"])
     return result, ledger
 
 
@@ -92,4 +92,4 @@ def _ledger(job: Job, resource: Plan) -> Result:
     def compute(_: str) -> pl.DataFrame:
         return filtering.apply(resource.policy, corpus.table())
 
-    return job.stage("ledger", compute, needs=[corpus.digest], settings=resource.config.policy, code=[filtering])
+    return job.old_stage("ledger", compute, needs=[corpus.digest], settings=resource.config.policy, code=[filtering])

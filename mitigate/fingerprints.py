@@ -1,0 +1,277 @@
+"""What a result depends on, found and not listed: the code a function reaches, the data files this code names, and the
+values the function is given.
+
+The code is read from the sources. From the module of a function, imports are followed through this project (and, for a
+class of a user's own, through the files beside it). Docstrings, comments and formatting do not count. A string that
+names a file beside the module, or in the project's data folder, is a data file that counts."""
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+PACKAGE = Path(__file__).parent
+PACKAGES = ("mitigate", "models")  # a wheel has the networks below `mitigate`
+DATA = PACKAGE / "data"
+SURROUNDING = {"surrounding": True}
+"""Metadata of a dataclass field that says how or where something is done and never what comes of it:
+`checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)`."""
+
+NOT_FOLLOWED = {
+    *("mitigate", "mitigate.__main__", "mitigate.fingerprints"),
+    *("mitigate.errors", "mitigate.progress", "mitigate.settings"),  # what is said, not what comes of it
+    *("mitigate.store", "mitigate.label_cache", "mitigate.tracking", "mitigate.dashboards"),  # where it is kept
+}
+LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve")
+
+
+class Reached(NamedTuple):
+    """The sources and the data files that a function reaches, each by its path, sorted."""
+
+    sources: tuple[Path, ...]
+    data: tuple[Path, ...]
+
+
+def digest_of(content: bytes | str) -> str:
+    """SHA-256, in hexadecimal."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def digest_of_values(*values: object) -> str:
+    """One hash of values of any of the kinds that `plain` knows."""
+    return digest_of(json.dumps(plain(values), sort_keys=True, ensure_ascii=False))
+
+
+def digest_of_code(of: object) -> str:
+    """One hash of the code and the data files that a function, a class, an object's class or a module reaches."""
+    return _digest_of_reached(reached(of))
+
+
+def fingerprint(made: object, *facts: object) -> str:
+    """The fingerprint of an object such as a scorer: the code its class reaches, and facts such as hashes of weights
+    and settings."""
+    return digest_of(digest_of_code(made) + digest_of_values(*facts))
+
+
+def reached(of: object) -> Reached:
+    """What `digest_of_code` reads. Raises TypeError for something that has no module."""
+    return _reached(_module_of(of))
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it, with hashes in place of tables, arrays and code: equal for equal values only.
+
+    An object with a `digest` or a `fingerprint` is known by that; a dataclass by its fields, but for those marked
+    SURROUNDING. Raises TypeError for a path, which says nothing of what the file holds, and for any other kind."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, pl.DataFrame | pl.Series):
+        frame = value if isinstance(value, pl.DataFrame) else value.to_frame()
+        return {"table": digest_of(as_parquet(frame))}
+    if isinstance(value, np.ndarray):
+        return {"array": digest_of(np.ascontiguousarray(value).tobytes()), "as": [str(value.dtype), *value.shape]}
+    if isinstance(value, np.generic):
+        return value.item()
+    for name in ("digest", "fingerprint"):
+        if isinstance(known := getattr(value, name, None), str):
+            return {name: known}
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = {f.name: plain(getattr(value, f.name)) for f in fields(value) if "surrounding" not in f.metadata}
+        return {"object": type(value).__qualname__, **kept}
+    if isinstance(value, Mapping):
+        return {"mapping": [[plain(key), plain(part)] for key, part in value.items()]}
+    if isinstance(value, Set):
+        return {"set": sorted(json.dumps(plain(part), sort_keys=True) for part in value)}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [plain(part) for part in value]
+    if isinstance(value, bytes):
+        return {"bytes": digest_of(value)}
+    if isinstance(value, partial):
+        return {"partial": plain(value.func), "args": plain(value.args), "with": plain(value.keywords)}
+    if isinstance(value, ModuleType | type) or inspect.isroutine(value):
+        return {"code": digest_of_code(value), "name": getattr(value, "__qualname__", getattr(value, "__name__", ""))}
+    raise TypeError(
+        f"a result cannot depend on {value!r} ({type(value).__name__}): give plain values, tables, dataclasses or "
+        "objects with a `fingerprint`; paths and what only says where or how goes into `using`"
+    )
+
+
+def as_parquet(frame: pl.DataFrame) -> bytes:
+    """The table as a Parquet file: the same bytes for the same rows, however they came together."""
+    buffer = BytesIO()
+    frame.rechunk().write_parquet(buffer, row_group_size=2**18)
+    return buffer.getvalue()
+
+
+@cache
+def _reached(module: str) -> Reached:
+    found: dict[str, Path] = {}
+    waiting = [module]
+    first = _file_of(module)
+    beside = first.parent if first and module.partition(".")[0] not in PACKAGES else None
+    while waiting:
+        name = waiting.pop()
+        if name not in found and (name == module or _is_followed(name, beside)) and (path := _file_of(name)):
+            found[name] = path
+            waiting += _imports(path, name)
+    data = {file for path in found.values() for file in _named_files(path)}
+    return Reached(tuple(sorted(set(found.values()))), tuple(sorted(data)))
+
+
+def _is_followed(name: str, beside: Path | None) -> bool:
+    """Whether a module can change a result: this project's but for the layers around results, and a user's own beside
+    the class that is asked about."""
+    top = name.partition(".")[0]
+    if top in PACKAGES:
+        around = any(name == layer or name.startswith(f"{layer}.") for layer in LAYERS_NOT_FOLLOWED)
+        return name not in NOT_FOLLOWED and not around
+    if beside is None or top in sys.stdlib_module_names:
+        return False
+    path = _file_of(name)
+    return path is not None and path.is_relative_to(beside)
+
+
+def _module_of(of: object) -> str:
+    if isinstance(of, partial):
+        return _module_of(of.func)
+    if isinstance(of, ModuleType):
+        return of.__name__
+    thing = of if isinstance(of, type) or inspect.isroutine(of) else type(of)
+    name = getattr(inspect.unwrap(thing), "__module__", None)  # type: ignore[arg-type]
+    if not isinstance(name, str):
+        raise TypeError(f"{of!r} has no module whose source could be read")
+    return name
+
+
+@cache
+def _file_of(name: str) -> Path | None:
+    """The source of a module; of a package its __init__.py. None where there is no source to read."""
+    if name in sys.modules and getattr(sys.modules[name], "__file__", None):
+        path = Path(str(sys.modules[name].__file__))
+        return path if path.suffix == ".py" else None
+    top, *rest = name.split(".")
+    if rest and top in PACKAGES:  # without importing anything
+        root = _file_of(top)
+        if root is None:
+            return None
+        place = root.parent.joinpath(*rest)
+        files = (place.with_name(place.name + ".py"), place / "__init__.py")
+        return next((file for file in files if file.is_file()), None)
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    """The parsed source without docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [part for part in body if not _is_text_alone(part)]  # type: ignore[attr-defined]
+    return tree
+
+
+def _is_text_alone(node: ast.AST) -> bool:
+    """A docstring, or the same below an attribute."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+@cache
+def _imports(path: Path, name: str) -> tuple[str, ...]:
+    """The modules that a source imports, at its top or inside functions, and the packages they are in."""
+    is_package = path.name == "__init__.py"
+    found: list[str] = []
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = name.split(".")
+                parts = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*parts, *([node.module] if node.module else [])])
+            found.append(base)
+            found += [f"{base}.{alias.name}" for alias in node.names]
+    return tuple(dict.fromkeys(_with_packages(found)))
+
+
+def _with_packages(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        parts = name.split(".")
+        yield from (".".join(parts[:end]) for end in range(2, len(parts) + 1))
+        yield parts[0]
+
+
+_NAMES_A_FILE = re.compile(r"[\w./-]+")
+_INCLUDED = re.compile(r"""["']([\w./-]+\.jinja)["']""")
+
+
+@cache
+def _named_files(path: Path) -> tuple[Path, ...]:
+    """The files that strings of a source name: beside it, below the package or in its data folder. Of a folder all, but
+    for cards; of a template also those it includes."""
+    found: list[Path] = []
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += _files(node.value, path.parent)
+    return tuple(dict.fromkeys(found))
+
+
+def _files(text: str, beside: Path) -> list[Path]:
+    if not _NAMES_A_FILE.fullmatch(text) or not ("." in text or "/" in text) or len(text) > 200:
+        return []
+    for base in (beside, PACKAGE, DATA):
+        place = base / text
+        if place.resolve() in (DATA, PACKAGE, PACKAGE.parent, beside.resolve()) or ".." in place.parts:
+            continue
+        if place.is_file() and place.suffix != ".py":
+            return _with_included(place)
+        if place.is_dir() and place.is_relative_to(DATA):
+            return [file for file in sorted(place.rglob("*")) if file.is_file() and file.suffix != ".md"]
+    return []
+
+
+def _with_included(file: Path) -> list[Path]:
+    found, waiting = [], [file]
+    while waiting:
+        if (path := waiting.pop()) not in found:
+            found.append(path)
+            if path.suffix == ".jinja":
+                names = _INCLUDED.findall(path.read_text(encoding="utf-8"))
+                waiting += [path.parent / name for name in names if (path.parent / name).is_file()]
+    return found
+
+
+@cache
+def _digest_of_reached(found: Reached) -> str:
+    code = [ast.dump(_tree(path)) for path in found.sources]
+    data = [f"{path.name} {_digest_of_file(path)}" for path in found.data]
+    return digest_of("\0".join([*code, *data]))
+
+
+@cache
+def _digest_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def forget() -> None:
+    """Read every source again the next time, as after an edit in a running process."""
+    for cached in (_reached, _file_of, _tree, _imports, _named_files, _digest_of_reached, _digest_of_file):
+        cached.cache_clear()

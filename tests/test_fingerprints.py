@@ -1,0 +1,123 @@
+"""What a result depends on is found in the sources."""
+
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mitigate import fingerprints
+from mitigate.filter import apply
+from mitigate.fingerprints import SURROUNDING, digest_of_code, digest_of_values, fingerprint, reached
+from mitigate.report import audit
+from mitigate.score.vader import Vader
+from mitigate.verbalise import verbalise
+
+DATA = fingerprints.DATA
+
+
+def names(of: object) -> set[str]:
+    """The files that are reached, from the package's folder on."""
+    found = reached(of)
+    return {str(path.relative_to(fingerprints.PACKAGE.parent)) for path in (*found.sources, *found.data)}
+
+
+def test_the_modules_and_data_files_that_a_function_reaches() -> None:
+    assert names(verbalise) == {
+        *("mitigate/verbalise.py", "mitigate/relations.py", "mitigate/targets.py"),
+        *("mitigate/data/relations.csv", "mitigate/data/targets.csv", "mitigate/data/clusters.csv"),
+    }
+    assert {"mitigate/filter/swap.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply)
+    assert names(Vader) == {"mitigate/score/vader.py", "mitigate/triples.py"}
+    assert {"mitigate/report/audit.html.jinja", "mitigate/report/style.css.jinja"} <= names(audit)
+
+
+def test_every_data_file_is_reached_from_the_module_that_reads_it() -> None:
+    """A file that no source names could change without any result noticing."""
+    found = {file for path in fingerprints.PACKAGE.rglob("*.py") for file in fingerprints._named_files(path)}
+    everything = {path for path in DATA.rglob("*") if path.is_file() and path.suffix not in {".md", ".py"}}
+    assert everything - found - {DATA / "settings.yaml"} == set()
+
+
+def write_modules(folder: Path, **sources: str) -> None:
+    for name, source in sources.items():
+        (folder / f"{name}.py").write_text(source)
+
+
+def digest_in(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str = "own_scorer") -> str:
+    """The digest of the code that a class of a user's own reaches, as a new process would find it."""
+    monkeypatch.syspath_prepend(folder)
+    for name in ("own_scorer", "own_words", "own_other"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    fingerprints.forget()
+    return digest_of_code(__import__(module).Scorer)
+
+
+SCORER = """'A scorer.'
+from own_words import WORDS
+from mitigate.score.vader import THRESHOLD
+
+class Scorer:
+    name = "own"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        ({"own_words": "WORDS = ('good', 'bad')\n"}, True),
+        ({"own_scorer": SCORER + "    threshold = 2\n"}, True),
+        ({"own_scorer": SCORER.replace("A scorer.", "A fine scorer.") + "\n\n# a comment\n"}, False),
+        ({"own_other": "x = 2\n"}, False),
+    ],
+    ids=["module beside it", "its own code", "words about it", "a module it does not import"],
+)
+def test_a_class_of_a_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict, counts: bool) -> None:
+    write_modules(tmp_path, own_scorer=SCORER, own_words="WORDS = ('good',)\n", own_other="x = 1\n")
+    before = digest_in(tmp_path, monkeypatch)
+    write_modules(tmp_path, **change)
+    assert (digest_in(tmp_path, monkeypatch) != before) is counts
+
+
+@dataclass(frozen=True)
+class Settings:
+    lr: float = 0.1
+    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)
+
+
+def test_values() -> None:
+    table = pl.DataFrame({"a": [1, 2]})
+    same = [
+        (table, pl.concat([table.head(1), table.tail(1)], rechunk=False)),
+        (Settings(), Settings(checkpoint_every=1.0)),
+        ({1, 2}, {2, 1}),
+        (np.arange(3), np.arange(3)),
+        (partial(verbalise, masking="token"), partial(verbalise, masking="token")),
+    ]
+    for left, right in same:
+        assert digest_of_values(left) == digest_of_values(right)
+    different = [
+        (table, table.rename({"a": "b"})),
+        (Settings(), Settings(lr=0.2)),
+        ([1, 2], [2, 1]),
+        (np.arange(3), np.arange(3.0)),
+        ("1", 1),
+        (None, ""),
+        (partial(verbalise, masking="token"), partial(verbalise, masking="paper")),
+    ]
+    for one, other in different:
+        assert digest_of_values(one) != digest_of_values(other)
+
+
+def test_what_no_result_may_depend_on() -> None:
+    for value in (Path("file"), object(), iter([1])):
+        with pytest.raises(TypeError, match="a result cannot depend on"):
+            digest_of_values(value)
+
+
+def test_an_object_by_its_class_and_facts() -> None:
+    assert fingerprint(Vader(), "lexicon") != fingerprint(Vader(), "another lexicon")
+    assert fingerprint(Vader(), "lexicon") == fingerprint(Vader(), "lexicon")
