@@ -11,6 +11,9 @@ import polars as pl
 PREJUDICE, NEUTRAL, FAVOURITISM, OTHER = -1, 0, 1, 2
 """The labels. OTHER ("neither, or of two minds", Sheng et al. 2019) is kept apart and counts as neutral."""
 
+ROLES = ("sentiment", "regard")
+"""What every statement is labelled by: the paper's two scorers. Any other has the name it is configured under."""
+
 TEMPLATES = ("paper", "neutral")
 """How a relation is worded when a statement is labelled: as in the paper, or so that the phrase itself
 carries no sentiment."""

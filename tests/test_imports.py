@@ -64,6 +64,8 @@ def broken_rules(where: str, names: set[str]) -> list[str]:
             broken.append(f"{name}: the floor imports only itself")
         if where in STAGES and top == "mitigate" and target not in FLOOR | {where}:
             broken.append(f"{name}: a stage imports no other stage, no store, no recipe")
+        if where == "tasks" and top == "mitigate" and target not in FLOOR | STAGES | {"tasks"}:
+            broken.append(f"{name}: a task imports stages and the base layer, no store, no recipe")
         if where == "measure" and top in {"models", "pathlib", "os", "io", "torch", "transformers"}:
             broken.append(f"{name}: measures import no model and no file")
         if where in RECORDS and (top == "models" or (top == "mitigate" and target not in FLOOR)):
@@ -90,6 +92,9 @@ def test_imports_follow_the_rule(path: Path) -> None:
         ("measure", "pathlib.Path"),
         ("store", "mitigate.load.sample"),
         ("tracking", "mitigate.recipes.job"),
+        ("tasks", "mitigate.store.Run"),
+        ("tasks", "omegaconf.DictConfig"),
+        ("score", "mitigate.tasks.label"),
     ],
 )
 def test_rule_is_noticed_when_broken(where: str, name: str) -> None:

@@ -19,12 +19,12 @@ from mitigate.load.crowd import RESOURCES, read_crowd
 from mitigate.measure import agreement
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.recipes.job import Job, build, perform, say
-from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.recipes.scorers import build_scorer
 from mitigate.report.proxies import ALWAYS_NEUTRAL, paper
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.store import as_parquet, digest_of
-from mitigate.triples import NEUTRAL, Scorer
+from mitigate.triples import NEUTRAL, ROLES, Scorer
 from mitigate.verbalise import mask_column
 
 STAGES = ("labels", "metrics")

@@ -7,10 +7,9 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError, one_of
 from mitigate.recipes.job import build, plain
 from mitigate.score.workers import OnWorkers
-from mitigate.triples import Scorer
+from mitigate.triples import ROLES, Scorer
 
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
-ROLES = ("sentiment", "regard")  # what every recipe labels
 
 
 def build_scorers(score: DictConfig) -> list[Scorer]:

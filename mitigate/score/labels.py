@@ -6,12 +6,27 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
-from tqdm.auto import tqdm
 
+from mitigate.progress import progress
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 
 PIECE = 2048  # texts scored at once
 EVERY = 5.0  # seconds between two writes to the cache: what a killed run loses; one write of many texts is the quickest
+
+
+class NothingCached:
+    """A label cache that holds nothing (the Protocol `LabelCache`): every text is scored."""
+
+    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
+        """None of the texts is known."""
+        size = len(texts)
+        return np.zeros(size, dtype=bool), Labels(np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.float32))
+
+    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
+        """Nothing is kept."""
+
+
+NOTHING_CACHED = NothingCached()
 
 
 @runtime_checkable
@@ -56,17 +71,16 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
         unkept.clear()
         kept_at = monotonic()
 
-    bar = tqdm(total=len(missing), desc=f"score {scorer.name}", unit=" texts", disable=None, leave=False)
     try:
-        for number, said in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
-            rows = pieces[number]
-            labels.label[rows], labels.strength[rows] = said
-            unkept += rows
-            bar.update(len(rows))
-            if monotonic() - kept_at > EVERY:
-                keep()
+        with progress(f"score {scorer.name}", len(missing), "texts") as advance:
+            for number, said in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
+                rows = pieces[number]
+                labels.label[rows], labels.strength[rows] = said
+                unkept += rows
+                advance(len(rows))
+                if monotonic() - kept_at > EVERY:
+                    keep()
     finally:
-        bar.close()
         if unkept:
             keep()
     return labels

@@ -20,12 +20,12 @@ from mitigate.measure import quality
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.plausibility import card
 from mitigate.recipes.plausibility import figures as plausibility_figures
-from mitigate.recipes.scorers import ROLES, build_scorer
+from mitigate.recipes.scorers import build_scorer
 from mitigate.score import labels as labelling
 from mitigate.store import as_parquet, digest_of, write
 from mitigate.train import batches, checkpoints, memory
 from mitigate.train import plausibility as training
-from mitigate.triples import Scorer
+from mitigate.triples import ROLES, Scorer
 from models.minilm import locate
 from models.plausibility import average, bilinear, low_rank, phrases, pieces
 from models.plausibility.average import MEMBERS, Average, load_judge

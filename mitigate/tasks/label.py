@@ -1,0 +1,53 @@
+"""Statements of triples or sentences, masked and labelled by scorers: verbalise > score."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from mitigate.score.labels import NOTHING_CACHED, label_column, with_labels
+from mitigate.score.words import driving_words
+from mitigate.triples import LabelCache, Labels, Scorer, label_columns
+from mitigate.verbalise import MASK, Masking, mask_column, verbalise
+
+
+def label_statements(
+    table: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    *,
+    masking: Masking = "token",
+    own_targets: Sequence[str] = (),
+    explain: bool = False,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """The rows in their order, as statements (columns STATEMENTS) with the columns of each scorer's labels.
+
+    table: triples (head, relation, tail) or sentences (statement; for masking="paper" also target). A triple is
+    labelled with both of its relation's wordings. Of a sentence nobody knows which words are a relation's: it has one
+    wording. own_targets: demographic words besides the 329 that are masked. explain: also the words that drove each
+    label, as column {scorer}_words. Raises MitigateError for an unknown masking."""
+    return label_masked(mask(table, masking, own_targets), scorers, explain=explain, cache=cache)
+
+
+def mask(table: pl.DataFrame, masking: Masking = "token", own_targets: Sequence[str] = ()) -> pl.DataFrame:
+    """The rows as statements with their demographic words replaced; triples in both wordings."""
+    if "relation" in table.columns and "tail" in table.columns:
+        return verbalise(table, masking, own_targets)
+    return table.with_columns(mask_column("statement", masking, tuple(own_targets)).alias("masked"))
+
+
+def label_masked(
+    statements: pl.DataFrame, scorers: Sequence[Scorer], *, explain: bool = False, cache: LabelCache = NOTHING_CACHED
+) -> pl.DataFrame:
+    """Statements that are masked already (masked; of triples also masked_neutral) with each scorer's columns."""
+    for scorer in scorers:
+        label, strength = label_columns(scorer.name, "paper")
+        if "masked_neutral" in statements.columns:
+            statements = with_labels(statements, scorer, cache)
+        else:
+            labels = label_column(statements["masked"], scorer, cache)
+            statements = statements.with_columns(pl.Series(label, labels.label), pl.Series(strength, labels.strength))
+        if explain:
+            labels = Labels(statements[label].to_numpy(), statements[strength].to_numpy())
+            drove = driving_words(statements["masked"], labels, scorer, cache, passed_over=MASK.split())
+            statements = statements.with_columns(drove.alias(f"{label}_words"))
+    return statements
