@@ -1,4 +1,4 @@
-"""What the reports of all recipes have in common: tables as CSV and LaTeX, pictures, provenance, and what goes to W&B."""
+"""What the reports of all recipes share: tables as CSV and LaTeX, pictures, provenance, and what goes to W&B."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,8 +18,8 @@ RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files 
 def save(
     folder: Path, frames: Mapping[str, pl.DataFrame], pictures: Sequence[Picture] = (), *, latex: bool = True
 ) -> None:
-    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/) of a run folder. Tables without
-    rows are left out."""
+    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/) of a run folder. Tables
+    without rows are left out."""
     for name, frame in frames.items():
         if frame.height:
             tables.save_csv(frame, folder / "tables" / f"{name}.csv")
