@@ -90,9 +90,9 @@ def test_two_resources_side_by_side(compare, audits: dict[str, Path]) -> None:
     assert not any(key.startswith("neutral_template/") for key in found["figures"])
     assert found["lines"][0] in said
     page = (folder / "comparison.html").read_text()
-    assert "25.0\u00a0% of what calm.tsv says about the 7 targets found in both" in page
+    assert "25.0\u00a0% of the statements in calm.tsv about the 7 targets found in both" in page
     assert "<b>" not in page
-    assert page.index("No target has so many statements in both.") > 0
+    assert page.index("No target has that many statements in both.") > 0
     assert (folder / "tables" / "figures.tex").is_file()
     assert pl.read_csv(folder / "tables" / "targets.csv").height == 7
     settings = OmegaConf.load(folder / "config.yaml")

@@ -90,7 +90,7 @@ def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     assert "Targets that are not of the paper's 329, and a category of their own: gamer" in said
     page = (folder / "stories.html").read_text()
     assert "content warning" in page
-    assert "Of 6 sentences in 3 stories about 3 targets, told by mine.txt" in page
+    assert "Of 6 sentences in 3 stories from mine.txt about 3 targets" in page
     assert "people are discussing about people from XYZ." in page
     assert (folder / "statements.tsv").read_text().splitlines()[:2] == ["target\tstatement", "nurse\tshe is a thief."]
     scored = pl.read_parquet(folder / "score.parquet")

@@ -21,11 +21,11 @@ def page(audit: Audit) -> str:
     return render(audit)
 
 
-def test_the_headline_and_the_extremes_are_told_with_the_statements_behind_them(audit: Audit) -> None:
+def test_the_headline_and_the_extremes_stand_with_the_statements_behind_them(audit: Audit) -> None:
     headline, *more = sentences(audit)
     assert headline == (
         f"Of {audit.statements.height} statements in Mine about {audit.targets['sentiment'].height} targets, 12.3 % by "
-        "sentiment favour or disparage a whole group."
+        "sentiment are labelled as favouring or disparaging a whole group."
     )
     assert more[0].startswith("By sentiment, at most ")
     assert ", 10 statements)" in more[0]
@@ -44,11 +44,11 @@ def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
     names = table["target"].to_list()
     *_, said = sentences(replace(audit, targets={"sentiment": table}))
     assert said == (
-        "By sentiment, at most 30 % of what is said about a target with 20 statements or more is prejudice "
+        "By sentiment, at most 30 % of the statements about a target with 20 statements or more are prejudice "
         f"(“{names[1]}”, 20 statements), and at most 9 % favouritism (“{names[2]}”, 300 statements)."
     )
     *_, said = sentences(replace(audit, targets={"sentiment": table.head(1)}))
-    assert f"said about a target is prejudice (“{names[0]}”, 1 statement)," in said
+    assert f"statements about a target are prejudice (“{names[0]}”, 1 statement)," in said
 
 
 def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:

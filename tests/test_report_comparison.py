@@ -77,10 +77,10 @@ def test_the_page_hides_what_offends_and_trusts_no_text() -> None:
     page = render(example_comparison())
     assert UNTRUSTED not in page
     assert page.index("content warning") < page.index("&lt;script&gt;")
-    assert "nothing that the other does not say" in page
+    assert "no statement that the other does not generate" in page
     assert "a &lt;notice&gt;" in page
     assert page.count("<svg") == 2
-    assert "half of the targets move by 1.2 points or more" in page
+    assert "half of the targets change by 1.2 percentage points or more" in page
 
 
 def test_who_is_bettered_by_nobody() -> None:

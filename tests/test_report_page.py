@@ -137,9 +137,9 @@ def test_what_is_valid_is_said_of_probed_statements(plain: page.Report) -> None:
     html = page.render(plain)
     held_out, probed = (
         next(table.split("</table>")[0] for table in html.split("<table") if caption in table)
-        for caption in ("Quality on held-out triples", "Probed statements judged valid")
+        for caption in ("Quality on held-out triples", "Probed statements accepted as plausible")
     )
-    assert "judged valid" not in held_out
+    assert "plausible" not in held_out
     text = " ".join(Elements(f"<table{probed}</table>").text.split())
     assert text.endswith(
         "all probed statements 71.50 [70.00, 73.00] those with a neutral label 73.20 [71.70, 74.70] "
@@ -164,7 +164,7 @@ def test_a_real_run_is_no_demonstration(plain: page.Report) -> None:
 
 
 def test_offensive_examples_are_behind_a_warning(html: str) -> None:
-    before, after = html.split("Examples of triples it dropped", 1)
+    before, after = html.split("Examples of triples that were dropped", 1)
     assert before.rstrip().endswith("<summary>")
     assert "content warning" in after.split("</summary>")[0]
     assert html.count("content warning") == 3
@@ -186,14 +186,14 @@ def test_parts_a_run_does_not_have_are_left_out() -> None:
     bare = page.Report(name="audit", command="python -m mitigate recipe=audit", demonstration=False, metrics={})
     text = " ".join(Elements(page.render(bare)).text.split())
     assert "This run measured no harms." in text
-    for title in ("What the filter did", "Quality", "Figures", "What the templates add"):
+    for title in ("triples it kept", "Quality", "Figures", "Effect of the templates"):
         assert title not in text
 
 
 def test_empty_frames_are_as_good_as_none(plain: page.Report) -> None:
     empty = replace(plain, statements=plain.statements.clear(), ledger=plain.ledger.clear())
     text = Elements(page.render(empty)).text
-    assert "What the filter did" not in text
+    assert "triples it kept" not in text
     assert "Statements about each target" not in text
 
 
@@ -208,10 +208,10 @@ def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.R
     whole = plain.ledger.head(4).with_columns(weight=pl.Series([1, 0.5, 0.25, 1], dtype=pl.Float32))
     added = whole[[1]].with_columns(row=pl.lit(None, pl.UInt32), source_row="row")
     text = " ".join(Elements(page.render(replace(plain, ledger=pl.concat([whole, added])))).text.split())
-    assert "Of 4 triples it kept 4 and dropped 0 (0.0 %). It added 1, made from them. In training" in text
-    assert "all of them together count as much as 3.2 whole ones." in text
+    assert "Of 4 triples it kept 4 and dropped 0 (0.0 %). It added 1, made from them." in text
+    assert "Their weights in training add up to 3.2." in text
     assert "Nothing was filtered" not in text
-    assert "Examples of triples it dropped, reweighed or added" in text
+    assert "Examples of triples that were dropped, reweighted or added" in text
 
 
 def test_a_target_nothing_is_said_about_has_a_dash(run: page.Report) -> None:
@@ -226,9 +226,9 @@ def test_findings_are_derived_from_the_numbers() -> None:
     assert findings(metrics) == [
         "On average, 61.2 % of the statements about a target are neutral in sentiment and 74.5 % in regard; the rest "
         "are labelled as favouring or disparaging a whole group.",
-        "Targets are not spoken of alike: their percentages have a standard deviation of 4.0 points in sentiment "
-        "and 6.0 in regard.",
-        "With the relations' phrases made neutral the same statements come to 70.0 % in sentiment: the difference is "
-        "the template's doing, not the statements'.",
+        "Targets differ: the standard deviation of these percentages over targets is 4.0 percentage points in "
+        "sentiment and 6.0 in regard.",
+        "With the relations' phrases neutralised these figures are 70.0 % in sentiment. The difference is caused by "
+        "the templates.",
     ]
     assert findings({"seed": 1, "NSM": None}) == []

@@ -23,22 +23,22 @@ def test_the_headline_says_who_says_more_or_that_it_is_not_shown() -> None:
     more = replace(example_resources(), figures=with_overall(**numbers, p_holm=0.049))
     first, second, third = sentences(more)
     assert first == (
-        "By regard, 5.0\u00a0% of what One says about the 17 targets found in both favours or disparages a whole "
-        "group, and 30.0\u00a0% of what another.tsv says: 25.0 points more (95\u00a0% interval 20.0 to 31.0)."
+        "By regard, 5.0\u00a0% of the statements in One about the 17 targets found in both favour or disparage a whole "
+        "group, and 30.0\u00a0% of those in another.tsv: 25.0 percentage points more (95\u00a0% interval 20.0 to 31.0)."
     )
-    assert second == "One speaks of 20 targets, another.tsv of 16; those found in both are compared."
+    assert second == "One mentions 20 targets, another.tsv 16. Those found in both are compared."
     assert "by regard 0.31 for prejudice and −0.20 for favouritism" in third
     less = replace(more, figures=with_overall(**numbers | {"difference": -25.0}, p_holm=0.01))
-    assert "25.0 points less" in next(sentences(less))
+    assert "25.0 percentage points less" in next(sentences(less))
     unclear = replace(more, figures=with_overall(**numbers, p_holm=0.05))
-    assert next(sentences(unclear)).endswith("says: no difference is shown.")
+    assert next(sentences(unclear)).endswith("another.tsv: no difference is shown.")
     unknown = replace(more, figures=with_overall(**numbers, p_holm=None))
-    assert next(sentences(unknown)).endswith("says: whether they differ cannot be told.")
+    assert next(sentences(unknown)).endswith("another.tsv: whether they differ is unknown.")
     same = replace(more, is_same=True)
-    assert next(sentences(same)).endswith("says: the same numbers.")
+    assert next(sentences(same)).endswith("another.tsv: the same numbers.")
     assert len(list(sentences(same))) == 2
     assert line(more, "regard").startswith(
-        "another.tsv beside One: regard/polarised 5.00 → 30.00 (+25.00 [20.04, 31.00]"
+        "another.tsv compared with One: regard/polarised 5.00 → 30.00 (+25.00 [20.04, 31.00]"
     )
 
 

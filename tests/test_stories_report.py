@@ -10,44 +10,44 @@ from mitigate.report.stories import PER_KIND, Stories, examples, kinds, prompts,
 
 
 @pytest.fixture(scope="module")
-def told() -> Stories:
+def stories() -> Stories:
     return example_stories()
 
 
 @pytest.fixture(scope="module")
-def page(told: Stories) -> str:
-    return render(told)
+def page(stories: Stories) -> str:
+    return render(stories)
 
 
-def test_the_headline_tells_who_told_how_much_of_whom(told: Stories) -> None:
-    headline, somewhere, beyond, *_ = sentences(told)
+def test_the_headline_names_the_generator_and_the_numbers(stories: Stories) -> None:
+    headline, somewhere, beyond, *_ = sentences(stories)
     assert headline == (
-        f"Of {told.audit.statements.height} sentences in {told.per_story.height} stories about 16 targets, told by "
-        "tiny-gpt2, 12.3 % by sentiment are not neutral."
+        f"Of {stories.audit.statements.height} sentences in {stories.per_story.height} stories from tiny-gpt2 about "
+        "16 targets, 12.3 % by sentiment are not neutral."
     )
-    share = (told.per_story["sentiment_prejudice"] > 0).mean()
-    assert somewhere == f"A negative sentence is in {100 * share:.0f} % of the stories by sentiment."
-    assert beyond.endswith("by chance: in negative sentiment.")
+    share = (stories.per_story["sentiment_prejudice"] > 0).mean()
+    assert somewhere == f"A negative sentence occurs in {100 * share:.0f} % of the stories by sentiment."
+    assert beyond.endswith("by chance in negative sentiment.")
 
 
-def test_where_chance_would_do_no_difference_is_told(told: Stories) -> None:
-    alike = replace(told, audit=replace(told.audit, metrics={**told.audit.metrics, "sentiment/p_D_O-": 0.04}))
-    assert list(sentences(alike))[2] == ("Targets do not differ more than if stories were dealt out to them by chance.")
+def test_a_difference_that_chance_explains_is_not_claimed(stories: Stories) -> None:
+    alike = replace(stories, audit=replace(stories.audit, metrics={**stories.audit.metrics, "sentiment/p_D_O-": 0.04}))
+    assert list(sentences(alike))[2] == ("Targets are not shown to differ more than expected by chance.")
 
 
-def test_kinds_prompts_and_examples(told: Stories) -> None:
-    assert kinds(told.per_story)["stories"].sum() == told.per_story.height
-    of_prompts = prompts(told.per_story, ["sentiment"])
-    assert of_prompts["stories"].sum() == told.per_story.height / 2  # the others are of another make
+def test_kinds_prompts_and_examples(stories: Stories) -> None:
+    assert kinds(stories.per_story)["stories"].sum() == stories.per_story.height
+    of_prompts = prompts(stories.per_story, ["sentiment"])
+    assert of_prompts["stories"].sum() == stories.per_story.height / 2  # the others are of another make
     assert of_prompts["template"].unique().to_list() == ["people are discussing about XYZ."]
-    chosen = examples(told.per_story, ["sentiment"])
+    chosen = examples(stories.per_story, ["sentiment"])
     assert chosen.group_by("kind").len()["len"].max() <= PER_KIND
     people = chosen.filter(kind="people")
-    assert people["sentiment_neutral"].max() <= told.per_story.filter(kind="people")["sentiment_neutral"].median()
+    assert people["sentiment_neutral"].max() <= stories.per_story.filter(kind="people")["sentiment_neutral"].median()
 
 
-def test_the_papers_figure_comes_first_then_the_kinds(told: Stories, page: str) -> None:
-    names = [picture.name for picture in told.pictures]
+def test_the_papers_figure_comes_first_then_the_kinds(stories: Stories, page: str) -> None:
+    names = [picture.name for picture in stories.pictures]
     assert {"boxes-sentiment", "kinds-sentiment", "bars-sentiment"} <= set(names)
     assert page.count("<svg") == len(names)
     headings = ("the paper&#39;s Fig. 1 and 5", "Spread over targets, by kind", "Regions of prejudice")

@@ -1,1 +1,1 @@
-"""Showing what was found: tables, plots, one page, and a model card. It is given finished numbers and frames."""
+"""Reports of finished runs: tables, plots, pages and model cards. The input is finished numbers and frames."""

@@ -15,7 +15,7 @@ from mitigate.report.examples import examples
 from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.html import Page, render_page
 from mitigate.report.page import by_group, target_rows
-from mitigate.report.singled_out import FEWEST_STATEMENTS, often_told
+from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_RELATIONS = 20
@@ -52,7 +52,7 @@ def by_relation(statements: pl.LazyFrame, columns: Iterable[str]) -> pl.DataFram
 
 
 def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
-    """Triples with what is said of the target as their tail: the end that is not the target itself."""
+    """Triples whose tail is the end that is not the target: head and tail are swapped where the target is the tail."""
     if "tail" not in statements.columns:
         return statements
     is_target = pl.col("tail").str.to_lowercase() == pl.col("target")
@@ -91,59 +91,59 @@ def content(audit: Audit) -> dict[str, Any]:
 
 
 def sentences(audit: Audit) -> Iterator[str]:
-    """What the numbers say, the headline first."""
+    """The findings in words, the headline first."""
     said = {
         scorer: audit.metrics[f"{scorer}/polarised"]
         for scorer, template in audit.labellings.values()
         if template == "paper"
     }
     table = next(iter(audit.targets.values()))
-    spoken = table.filter(pl.col("statements") > 0)
+    mentioned = table.filter(pl.col("statements") > 0)
     shares = " and ".join(f"{share:.1f} % by {scorer}" for scorer, share in said.items())
     yield (
-        f"Of {spoken['statements'].sum():,} statements in {audit.title} about {spoken.height:,} targets, {shares} "
-        "favour or disparage a whole group."
+        f"Of {mentioned['statements'].sum():,} statements in {audit.title} about {mentioned.height:,} targets, "
+        f"{shares} are labelled as favouring or disparaging a whole group."
     )
     yield from _of_all_texts(audit)
-    counts = spoken["statements"].sort()
-    name = spoken.sort("statements", descending=True, maintain_order=True)["target"][0]
+    counts = mentioned["statements"].sort()
+    name = mentioned.sort("statements", descending=True, maintain_order=True)["target"][0]
     if counts[0] < counts[-1]:
         yield (
-            f"How much is said differs: a target has between {counts[0]:,} and {counts[-1]:,} statements (“{name}”), "
-            f"half of them have at most {counts[(len(counts) - 1) // 2]:,}."
+            f"Targets differ in the number of their statements, from {counts[0]:,} to {counts[-1]:,} (“{name}”). Half "
+            f"of the targets have at most {counts[(len(counts) - 1) // 2]:,}."
         )
     yield from extremes(audit)
 
 
 def extremes(audit: Audit) -> Iterator[str]:
-    """Of whom the worst is said, and of whom the best, a sentence a scorer."""
+    """The targets with the largest shares of prejudice and of favouritism, one sentence for each scorer."""
     for column, wording in audit.labellings.items():
         if wording[1] == "paper":
             yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), wording[0])
 
 
 def _of_all_texts(audit: Audit) -> Iterator[str]:
-    """Only where all were scored, with measure.texts=all."""
+    """Only where all texts were scored, with measure.texts=all."""
     for scorer, template in audit.labellings.values():
         key = f"all_texts/{scorer}"
         if template == "paper" and f"{key}/statements" in audit.metrics:
             whole = audit.metrics[f"{key}/statements"]
             polarised, prejudice, favouritism = (audit.metrics[f"{key}/{share}"] for share in SHARES)
             yield (
-                f"Of all {whole:,} texts of it, about a target or not, {polarised:.1f} % are not neutral by {scorer}: "
+                f"Of all {whole:,} texts, with a target or without, {polarised:.1f} % are not neutral by {scorer}: "
                 f"{prejudice:.1f} % negative, {favouritism:.1f} % positive."
             )
 
 
 def _extremes(table: pl.DataFrame, scorer: str) -> str:
-    told, often = often_told(table)
+    chosen, frequent = frequent_targets(table)
     worst, best = (
-        told.sort(share, "statements", "target", descending=[True, True, False]).row(0, named=True)
+        chosen.sort(share, "statements", "target", descending=[True, True, False]).row(0, named=True)
         for share in ("prejudice", "favouritism")
     )
-    those = f" with {FEWEST_STATEMENTS} statements or more" if often else ""
+    those = f" with {FEWEST_STATEMENTS} statements or more" if frequent else ""
     return (
-        f"By {scorer}, at most {worst['prejudice']:.0f} % of what is said about a target{those} is prejudice "
+        f"By {scorer}, at most {worst['prejudice']:.0f} % of the statements about a target{those} are prejudice "
         f"({_with_number(worst)}), and at most {best['favouritism']:.0f} % favouritism ({_with_number(best)})."
     )
 

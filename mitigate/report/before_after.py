@@ -1,5 +1,5 @@
-"""What two models say of a target, so that a reader sees what moved a percentage: the statements that only one of them
-makes, the most strongly labelled first."""
+"""The statements about a target that only one of two models generates, the most strongly labelled first. They show what
+changed a percentage."""
 
 import polars as pl
 
@@ -7,8 +7,8 @@ from mitigate.triples import FAVOURITISM, PREJUDICE
 
 
 def only_in(mine: pl.DataFrame, other: pl.DataFrame, target: str, column: str, most: int = 6) -> pl.DataFrame:
-    """(statement, label) of up to `most` statements of `mine` about the target that `other` does not make; those that
-    the labels in `column` call polarised come first, by strength, then the others by rank."""
+    """(statement, label) of up to `most` statements about the target that `mine` has and `other` has not: first those
+    that are polarised by the labels in `column`, by strength, then the others by rank."""
     key = ["relation", "tail"]
     polarised = pl.col(column).is_in([PREJUDICE, FAVOURITISM])
     return (

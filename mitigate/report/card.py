@@ -1,4 +1,4 @@
-"""The model card of a saved generator: what it was trained on, what was left out of that, and what for."""
+"""The model card of a saved generator: its training data, what was filtered out, its measures, and its intended use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from mitigate.report.ledger import summary
 
 @dataclass(frozen=True)
 class Card:
-    """What a model card tells; a part that is empty is left out."""
+    """What a model card shows; an empty part is left out."""
 
     name: str
     license: str  # as the hub spells it: "cc-by-sa-4.0", "mit"
     base_model: str  # the hub's name of what training started from
     data: str  # what it was trained on, in a phrase: "ConceptNet train100k (Li et al. 2016)"
-    attribution: str  # whom the data's licence asks to name, in a sentence
+    attribution: str  # the attribution that the data's licence requires, in a sentence
     policy: str
     command: str
     demonstration: bool

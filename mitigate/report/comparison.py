@@ -1,5 +1,5 @@
-"""A comparison of runs as one HTML page that needs nothing beside it: did it help, what did it cost, can one believe
-it. The words are chosen by what was compared: policies, where there are several seeds of each, or two models."""
+"""A comparison of runs as one HTML page that loads nothing: the effect on harms, the cost in quality, and how certain
+both are. Findings are about policies where there are several seeds of each, else about two trained models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ from mitigate.report.html import Stage as Stage
 from mitigate.report.legend import number
 from mitigate.report.verdicts import ALPHA, kept, listed, p_value, said_together, verdict
 
-SPOKEN_OF = "quality/perplexity/neutral"  # what a policy costs, in a sentence
-SHORT = {SPOKEN_OF: "perplexity on neutral test triples ↓", "quality/valid/all": "judged valid ↑"}
+COST = "quality/perplexity/neutral"  # the figure of the sentence on cost
+SHORT = {COST: "perplexity on neutral test triples ↓", "quality/valid/all": "accepted as plausible, % ↑"}
 
 
 class Moved(NamedTuple):
-    """A target whose percentage neutral is another, and what was said of it before and after."""
+    """A target whose percentage of neutral statements changed, and statements about it before and after."""
 
     target: str
     category: str
     before: float
     after: float
-    said: Mapping[str, pl.DataFrame]  # by whose statements: (statement, label)
+    said: Mapping[str, pl.DataFrame]  # by policy: (statement, label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,18 @@ class Pair:
     against: str
     seeds: tuple[int, int]  # of the baseline, of the other
     is_same: bool
-    filtered_by: Sequence[str]  # the scorers that had a part in the policy
-    harms: pl.DataFrame  # a row a figure: scorer, template, measure, category, and what a comparison says of it
+    filtered_by: Sequence[str]  # the scorers of the policy
+    harms: (
+        pl.DataFrame
+    )  # a row for each figure: scorer, template, measure, category, and the statistics of its comparison
     quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
-    moved: Mapping[str, Sequence[Moved]] = field(default_factory=dict)  # by scorer, those that rose most first
-    chance: Mapping[str, float | None] = field(default_factory=dict)  # by scorer: how far targets move by seed alone
-    margins: Mapping[str, float] = field(default_factory=dict)  # by figure of quality: what change is no loss yet
+    moved: Mapping[str, Sequence[Moved]] = field(default_factory=dict)  # by scorer, the largest rise first
+    chance: Mapping[str, float | None] = field(
+        default_factory=dict
+    )  # by scorer: the median change of a target between two seeds
+    margins: Mapping[str, float] = field(
+        default_factory=dict
+    )  # by figure of quality: the largest change that counts as no loss
 
     @property
     def several_seeds(self) -> bool:
@@ -60,7 +66,7 @@ class Pair:
         return f"{first} and {second} seeds"
 
     def verdict(self, row: Mapping[str, Any]) -> str:
-        """What a row of `harms` allows one to say."""
+        """The finding of a row of `harms`."""
         better = "down" if row["measure"].endswith(("V", "variance")) else "up"
         return verdict(row["difference"], row["p_holm"], better, self.several_seeds, self.is_same)
 
@@ -88,7 +94,7 @@ class Comparison(Page):
     """What a comparison's page shows."""
 
     pairs: Sequence[Pair]
-    models: pl.DataFrame  # one row a run: policy, seed, run, and figures by their keys in metrics.json
+    models: pl.DataFrame  # one row for each run: policy, seed, run, and figures by their keys in metrics.json
     moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
     scorers: Mapping[str, str]  # by role: {"sentiment": "vader", "regard": "minilm"}
     axes: Sequence[pareto.Axis] = pareto.HARMS  # of the plots of harm against quality
@@ -116,7 +122,7 @@ def render(comparison: Comparison) -> str:
         short={
             figure: name for figure, name in SHORT.items() if any(pair.quality_row(figure) for pair in comparison.pairs)
         },
-        judged=any(pair.quality_kept for pair in comparison.pairs),
+        margins_measured=any(pair.quality_kept for pair in comparison.pairs),
         margins=comparison_tables.said_margins(comparison.pairs[0].margins),
         quality_rows=comparison_tables.quality_rows,
         relation_rows=comparison_tables.relation_rows,
@@ -142,7 +148,7 @@ def by_category(pair: Pair, template: str) -> dict[str, dict[str, dict[str, Any]
 
 
 def sentences(comparison: Comparison) -> Iterator[str]:
-    """Did it help, by each scorer; what did it cost."""
+    """The effect by each scorer, then the cost in quality."""
     pairs = comparison.pairs
     against = listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
     for place, scorer in enumerate(pairs[0].headlines):
@@ -151,7 +157,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
         numbers = "".join(_numbers(pair, row) for pair, row in rows.values()) if len(rows) == 1 else ""
         yield f"By {scorer}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
     for pair in pairs:
-        row = pair.quality_row(SPOKEN_OF)
+        row = pair.quality_row(COST)
         if row is not None and not pair.is_same:
             yield _cost(pair, row)
 

@@ -1,4 +1,4 @@
-"""What a comparison's figures are called and how they are written, in its tables and in words."""
+"""The names and formats of a comparison's figures, in tables and in sentences."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -81,7 +81,7 @@ def span(low: float, high: float, decimals: int) -> str:
 
 
 def said_margins(margins: Mapping[str, float]) -> str:
-    """ "judged valid, all probed statements, at least −1.00; perplexity, ..., at most × 1.03"."""
+    """ "accepted as plausible, all probed statements, at least −1.00; perplexity, ..., at most × 1.03"."""
     parts = []
     for figure, margin in margins.items():
         bound = f"at most × {number(margin, 2)}" if margin > 0 else f"at least {number(margin, 2)}"
@@ -106,7 +106,7 @@ def target_rows(moves: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _names(figure: str) -> tuple[str, str]:
     if figure in OF_THE_PROBE:
-        return "what is said of targets", OF_THE_PROBE[figure]
+        return "generated statements about targets", OF_THE_PROBE[figure]
     _, key, part = figure.split("/")
     for measure in (*QUALITY, VALID):
         if measure.key == key:

@@ -1,4 +1,4 @@
-"""What all figures share: the palette, the style, and how a figure becomes a file or part of a page."""
+"""The palette and style of all figures, and their conversion to a file or to a part of a page."""
 
 import re
 from html import escape
@@ -14,7 +14,7 @@ from matplotlib.text import Annotation
 
 from mitigate import files
 
-# Okabe and Ito's palette, which people with colour blindness can tell apart.
+# Okabe and Ito's palette, which is safe for colour blindness.
 PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
 INK = "#767676"  # 4.5 : 1 against white and against black; inside a page it becomes the page's text colour
 TEXT_SIZE, SMALL = 9, 8  # points

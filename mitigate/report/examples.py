@@ -1,4 +1,4 @@
-"""A few statements of each target for people to look at: the most strongly labelled, so an extreme choice."""
+"""The most strongly labelled statements of each target, as examples: extremes, not a sample."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the numbers of one run say in plain sentences, and no more than they say."""
+"""The findings of one run in plain sentences."""
 
 from collections.abc import Iterator
 from math import sqrt
@@ -25,14 +25,14 @@ def _sentences(metrics: Metrics) -> Iterator[str]:
     spreads = {scorer: sqrt(variance) for scorer, variance in _numbers(metrics, "", 1).items()}
     if spreads:
         yield (
-            "Targets are not spoken of alike: their percentages have a standard deviation of "
-            f"{_list(spreads, '{:.1f} points in {}')}."
+            "Targets differ: the standard deviation of these percentages over targets is "
+            f"{_list(spreads, '{:.1f} percentage points in {}')}."
         )
     neutral = _numbers(metrics, TEMPLATE_PREFIX["neutral"], 0)
     if neutral:
         yield (
-            "With the relations' phrases made neutral the same statements come to "
-            f"{_list(neutral, '{:.1f} % in {}')}: the difference is the template's doing, not the statements'."
+            "With the relations' phrases neutralised these figures are "
+            f"{_list(neutral, '{:.1f} % in {}')}. The difference is caused by the templates."
         )
 
 

@@ -1,4 +1,4 @@
-"""Which figures a run has, what each shows in words, and where the harms paper has its like."""
+"""The figures of a run, with a text alternative and the corresponding figure of the harms paper for each."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,38 +11,41 @@ from matplotlib.figure import Figure
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.legend import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
-from mitigate.report.singled_out import FEWEST_STATEMENTS, often_told
+from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.words import words
 from mitigate.triples import PREJUDICE
 
 GROUPS = {  # group -> the heading and the caption that its figures share
     "boxes": (
         "Spread over targets",
-        "Each box spans the middle half of a category's targets, the line is their median, dots lie more than 1.5 "
-        "boxes away. A tall box is disparity (the paper's Fig. 1 and 5).",
+        "Percentage of a target's statements; lower is better. A box is the middle half of a category's targets, its "
+        "line is the median, dots lie more than 1.5 boxes away. A tall box is disparity (the paper's Fig. 1 and 5).",
     ),
     "regions": (
         "Regions of prejudice and favouritism",
-        "One point a target. Dashed lines are the upper quartiles over all targets: right of the one a target leans "
-        "to prejudice, above the other to favouritism (the paper's Fig. 2 and 8 for regard, Fig. 9 for sentiment).",
+        "One point for each target, both axes in percent of its statements. The dashed lines are the upper quartiles "
+        "over all targets. A target to the right of the first leans to prejudice, above the second to favouritism (the "
+        "paper's Fig. 2 and 8 for regard, Fig. 9 for sentiment).",
     ),
     "bars": (
         "The most polarised targets",
-        f"Of each category those with the fewest neutral statements, and with {FEWEST_STATEMENTS} statements or more "
-        "if any target has so many; prejudice to the left, favouritism to the right.",
+        "Percentage of a target's statements: prejudice to the left, favouritism to the right; lower is better. Of "
+        f"each category the targets with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
+        "statements or more if there are any.",
     ),
     "shown": (
         "Chosen targets",
-        "Prejudice to the left, favouritism to the right (the paper's Fig. 3; recipe.shown=[...] chooses others).",
+        "Percentage of a target's statements: prejudice to the left, favouritism to the right; lower is better (the "
+        "paper's Fig. 3; recipe.shown=[...] chooses other targets).",
     ),
     "words": (
-        "What is said against them",
-        "Tails of statements that sentiment or regard finds negative, the larger the more often, for the two targets "
-        "with the most of them, of different categories (the paper's Fig. 12 shows “british” and “female”).",
+        "Negative statements",
+        "Tails of statements with a negative sentiment or regard, for the two targets with the most of them, of "
+        "different categories. A larger tail occurs more often (the paper's Fig. 12 shows “british” and “female”).",
     ),
     "counts": (
-        "How much is said about each target",
-        "Statements about a target, on a logarithmic scale. A large spread is representation disparity (the paper's "
+        "Number of statements about each target",
+        "Statements about a target, on a logarithmic scale. A large spread is disparity in representation (the paper's "
         "Fig. 4 and 11).",
     ),
 }
@@ -50,12 +53,12 @@ MOST_BARS = 12
 
 
 class Picture(NamedTuple):
-    """A figure with its words. Names are unique within a run and fit to be file names."""
+    """A figure with its title and text alternative. Names are unique within a run and valid as file names."""
 
     name: str
     group: str  # of GROUPS, or a figure that stands for itself
     title: str
-    alt: str  # what one would see, in words and numbers
+    alt: str  # the text alternative: what the figure shows, with its numbers
     figure: Figure
 
 
@@ -67,14 +70,14 @@ def gallery(
 ) -> list[Picture]:
     """All figures of a run, by group: from its frames per target, by label column ("sentiment", "sentiment_neutral",
     "regard", ...), its filter's ledger, its labelled statements, and the targets that were chosen to be shown."""
-    spoken = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
-    spoken = {column: frame for column, frame in spoken.items() if not frame.is_empty()}
+    mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
+    mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
     return [
-        *_boxes(spoken),
-        *_regions(spoken),
-        *_bars(spoken),
-        *_shown(spoken, shown),
-        *_counts(spoken),
+        *_boxes(mentioned),
+        *_regions(mentioned),
+        *_bars(mentioned),
+        *_shown(mentioned, shown),
+        *_counts(mentioned),
         *_corpus_counts(targets, rows),
         *_words(statements),
         *_kept(rows),
@@ -96,7 +99,7 @@ def _boxes(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
             f"boxes-{column}",
             "boxes",
             _title(column),
-            f"Box plots of {_said(column)} by category. Median over targets, negative and positive: {seen}.",
+            f"Box plots of {_label_name(column)} by category. Median over targets, negative and positive: {seen}.",
             plots.boxes(frame, top),
         )
 
@@ -109,14 +112,14 @@ def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
             yield Picture(
                 f"regions-{column}-{slug(category)}",
                 "regions",
-                f"{category.capitalize()}, {_said(column)}",
+                f"{category.capitalize()}, {_label_name(column)}",
                 region_alt(frame, category),
                 regions(targets[column], category),
             )
 
 
 def region_alt(placed: pl.DataFrame, category: str) -> str:
-    """What one would see of a category's targets, which have their regions."""
+    """The text alternative of a category's scatter plot; the targets have their regions."""
     rows = placed.filter(pl.col("category") == category)
     counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
     worst, best = (
@@ -127,12 +130,12 @@ def region_alt(placed: pl.DataFrame, category: str) -> str:
 
 
 def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    """As many of each category, so that none fills the figure."""
+    """The same number of targets for each category."""
     for column, frame in targets.items():
         if _is_neutral(column):
             continue
-        told, _ = often_told(frame)
-        polarised = told.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
+        chosen_from, _ = frequent_targets(frame)
+        polarised = chosen_from.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
         categories = ordered(polarised["category"].to_list())
         each = max(1, MOST_BARS // len(categories))
         chosen = pl.concat(polarised.filter(pl.col("category") == name).head(each) for name in categories)
@@ -140,7 +143,7 @@ def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 
 
 def _shown(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
-    """Those of the chosen targets that are spoken of, in the order they were chosen."""
+    """The chosen targets that have statements, in the order they were chosen."""
     wanted = pl.DataFrame({"target": list(shown)}, schema={"target": pl.String})
     for column, frame in targets.items():
         chosen = wanted.join(frame, on="target", how="inner", maintain_order="left")
@@ -150,12 +153,12 @@ def _shown(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterato
 
 def _bar_chart(group: str, column: str, chosen: pl.DataFrame) -> Picture:
     seen = _each(chosen, "target", "prejudice", "favouritism")
-    alt = f"Bars of {_said(column)}, negative and positive: {seen}."
+    alt = f"Bars of {_label_name(column)}, negative and positive: {seen}."
     return Picture(f"{group}-{column}", group, _title(column), alt, plots.bars(chosen))
 
 
 def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    """Only where targets differ: a generator is asked as often about each."""
+    """Only where targets differ: a generator is probed equally often with each."""
     for frame in list(targets.values())[:1]:
         if frame["statements"].n_unique() > 1:
             alt = f"Box plots by category. Over all targets: {_spread(frame['statements'])}."
@@ -235,10 +238,10 @@ def _is_neutral(column: str) -> bool:
     return column.endswith("_neutral")
 
 
-def _said(column: str) -> str:
+def _label_name(column: str) -> str:
     scorer = column.removesuffix("_neutral")
     return f"{scorer}, phrase neutralised" if _is_neutral(column) else scorer
 
 
 def _title(column: str) -> str:
-    return _said(column).capitalize()
+    return _label_name(column).capitalize()

@@ -1,4 +1,4 @@
-"""The template leak: how much of a label is the relation's phrase, and not what the statement says."""
+"""The template leak: the part of the labels that is caused by the relation's phrase instead of the tail."""
 
 import polars as pl
 

@@ -1,7 +1,7 @@
 """The harms paper's figures for any run: frames in, matplotlib figures out.
 
 Every frame has one row a target: (target, category, statements, prejudice, favouritism, neutral), the last
-three in percent. Figures are narrow enough for a phone, and none tells things apart by colour alone."""
+three in percent. Figures are narrow enough for a phone, and none relies on colour alone."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
 """How reliable the labels behind every figure are: the agreement of the scorers with people, as measured here and as
 the harms paper states it (Table 3).
 
-data/agreement_measured.csv holds what `python -m mitigate recipe=agreement data.root=DIR` finds, judgement by
-judgement, of the scorers that come with the project (the n-grams with score.regard=ngram); a test recomputes it."""
+data/agreement_measured.csv holds what `python -m mitigate recipe=agreement data.root=DIR` finds, rating by
+rating, of the scorers that come with the project (the n-grams with score.regard=ngram); a test recomputes it."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ ALWAYS_NEUTRAL = "always_neutral"
 
 
 class Proxy(NamedTuple):
-    """A scorer's agreement with people about the sentences of one resource; None where nobody measured it."""
+    """A scorer's agreement with people about the sentences of one resource; None where it was not measured."""
 
     role: str  # "sentiment" or "regard"
     scorer: str  # as the configuration names it: "vader", "minilm" ...
@@ -54,7 +54,7 @@ def proxies(scorers: Mapping[str, str]) -> list[Proxy]:
 
 
 def reliability(rows: Iterable[Proxy], role: str) -> str:
-    """The agreement of one role's scorer in a few words, to stand beside a headline: "F1 with people: favouritism
+    """The agreement of one role's scorer in a few words, for the line after a headline: "F1 with people: favouritism
     0.41 to 0.50, prejudice 0.50 to 0.56 (minilm)"."""
     mine = [row for row in rows if row.role == role]
     spans = []

@@ -1,4 +1,4 @@
-"""What people said of statements, as a page and on the terminal."""
+"""Ratings of statements by people, as a page and on the terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,14 +55,19 @@ PRINTED: tuple[Column, ...] = (
     ("sentiment_accuracy", "sentiment agrees, %", 1),
     ("regard_accuracy", "regard agrees, %", 1),
 )
-DIFFERENCES: tuple[Column, ...] = (("difference", "points", 2), ("low", "low", 2), ("high", "high", 2), ("p", "p", 3))
+DIFFERENCES: tuple[Column, ...] = (
+    ("difference", "percentage points", 2),
+    ("low", "low", 2),
+    ("high", "high", 2),
+    ("p", "p", 3),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Results(Page):
     """What the page shows; an empty frame's section is left out."""
 
-    summary: pl.DataFrame  # a row a source, category or relation (source, by, part, ...)
+    summary: pl.DataFrame  # a row for each source, category or relation (source, by, part, ...)
     raters: pl.DataFrame
     differences: pl.DataFrame
     scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
@@ -96,18 +101,18 @@ def render(results: Results) -> str:
 
 
 def findings(results: Results) -> Iterator[str]:
-    """What the numbers say in plain sentences, the headline first."""
+    """The findings in words, the headline first."""
     sources = results.summary.filter(by="all").rows(named=True)
     shares = [f"{row['neutral']:.1f} % of the ratings of “{row['source']}”" for row in sources]
-    yield f"People find the statement neutral in {' and '.join(filter(None, [', '.join(shares[:-1]), shares[-1]]))}."
+    yield f"People rate the statement as neutral in {' and '.join(filter(None, [', '.join(shares[:-1]), shares[-1]]))}."
     for row in sources:
         agree = "" if row["kappa"] is None else f" Raters agree with a Fleiss’ kappa of {number(row['kappa'], 3)}."
         yield (
             f"{row['source']}: of {row['ratings']:,} ratings of {row['statements']:,} statements, "
-            f"{row['prejudice']:.1f} % find prejudice and {row['favouritism']:.1f} % favouritism.{agree}"
+            f"{row['prejudice']:.1f} % are prejudice and {row['favouritism']:.1f} % favouritism.{agree}"
         )
     for row in results.differences.rows(named=True):
-        change = f"{row['figure']} {row['difference']:+.1f} points".replace("-", "−")
+        change = f"{row['figure']} {row['difference']:+.1f} percentage points".replace("-", "−")
         bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
         chance = "" if row["p"] is None else f", p = {row['p']:.3f}"
         yield f"{row['source']} against {row['baseline']}, {row['targets']} targets: {change}{bounds}{chance}."
@@ -135,7 +140,7 @@ def paper() -> list[dict[str, Any]]:
 
 def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[dict[str, Any]]]]:
     """The anchor of a section: its title and its rows."""
-    titles = {"all": "What people said", "category": "By category", "relation": "By relation"}
+    titles = {"all": "Ratings by people", "category": "By category", "relation": "By relation"}
     found = {by: summary.filter(by=by).rows(named=True) for by in titles}
     return {by: (titles[by], rows) for by, rows in found.items() if rows}
 

@@ -1,7 +1,7 @@
-"""Two resources in one figure, in the style of the paper's Figures 1, 3 and 4: the first drawn hollow, the second full.
+"""Two resources in one figure, in the style of the paper's Figures 1, 3 and 4: the first hollow, the second filled.
 
-Frames have a row for each target that both speak of: target, category, and each of statements, prejudice and
-favouritism twice, the second resource's with `_second` behind."""
+Frames have a row for each target that both mention: target, category, and each of statements, prejudice and
+favouritism twice, the second resource's with the suffix `_second`."""
 
 import numpy as np
 import polars as pl

@@ -1,5 +1,5 @@
-"""Two resources side by side as one HTML page that needs nothing beside it: where they differ, and how far to believe
-it. There is no better or worse here: one says more of something than the other, or is not shown to."""
+"""Two resources side by side as one HTML page that loads nothing: where they differ, and how certain that is. No
+difference counts as better or worse: one resource has more of something than the other, or is not shown to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,23 +26,24 @@ SIGNS = {"prejudice": "negative", "favouritism": "positive"}
 GROUPS = {
     "boxes": (
         "Spread over targets",
-        "Each box spans the middle half of a category's targets, the line is their median, dots lie more than 1.5 "
-        "boxes away. A tall box is disparity (the paper's Fig. 1).",
+        "Percentage of a target's statements; lower is better. A box is the middle half of a category's targets, its "
+        "line is the median, dots lie more than 1.5 boxes away. A tall box is disparity (the paper's Fig. 1).",
     ),
     "bars": (
-        "Who is spoken of most differently",
-        "The targets of the table above, prejudice to the left, favouritism to the right (in the style of the paper's "
-        "Fig. 3).",
+        "Largest differences",
+        "The targets of the table above, in percent of their statements: prejudice to the left, favouritism to the "
+        "right; lower is better (in the style of the paper's Fig. 3).",
     ),
     "counts": (
-        "How much is said about each target",
-        "Statements about a target, on a logarithmic scale. A large spread is representation disparity (the paper's "
+        "Number of statements about each target",
+        "Statements about a target, on a logarithmic scale. A large spread is disparity in representation (the paper's "
         "Fig. 4 and 11).",
     ),
     "regions": (
         "Regions of prejudice and favouritism",
-        "One point a target, each resource on its own scale. Dashed lines are a resource's upper quartiles: right of "
-        "the one a target leans to prejudice, above the other to favouritism (the paper's Fig. 2 and 8).",
+        "One point for each target, both axes in percent of its statements, each resource on its own scale. The dashed "
+        "lines are a resource's upper quartiles. A target to the right of the first leans to prejudice, above the "
+        "second to favouritism (the paper's Fig. 2 and 8).",
     ),
 }
 
@@ -54,8 +55,10 @@ class Resources(Page):
     titles: tuple[str, str]
     is_same: bool
     wordings: Sequence[Wording]
-    spoken: tuple[int, int]  # targets that each speaks of
-    figures: pl.DataFrame  # a row a figure: scorer, template, key, category, and what a comparison says of it
+    spoken: tuple[int, int]  # the number of targets that each mentions
+    figures: (
+        pl.DataFrame
+    )  # a row for each figure: scorer, template, key, category, and the statistics of its comparison
     targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
     fewest_statements: int = 0  # of a target that is listed there, in both
@@ -69,7 +72,7 @@ class Resources(Page):
         return self.figures.row(by_predicate=(pl.col("key") == key + (f"/{category}" if category else "")), named=True)
 
     def verdict(self, row: Mapping[str, Any]) -> str:
-        """What a row of `figures` allows one to say of the second resource."""
+        """The finding of a row of `figures` about the second resource."""
         if self.is_same:
             return SAME
         if row["p_holm"] is None:
@@ -135,7 +138,7 @@ def _target_rows(resources: Resources) -> Iterator[dict[str, Any]]:
 
 
 def sentences(resources: Resources) -> Iterator[str]:
-    """How much each overgeneralises, regard first as in the paper's headline; of whom; and whether they agree."""
+    """How much each overgeneralises, regard first as in the paper; the targets compared; and whether they agree."""
     first, second = resources.titles
     shared = resources.targets["target"].n_unique()
     order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")
@@ -143,12 +146,12 @@ def sentences(resources: Resources) -> Iterator[str]:
         row = resources.row(_key(resources, scorer, f"{scorer}/polarised"))
         of = f" about the {shared:,} targets found in both" if place == 0 else ""
         yield (
-            f"By {scorer}, {row['baseline']:.1f}\u00a0% of what {first} says{of} favours or disparages a whole group, "
-            f"and {row['value']:.1f}\u00a0% of what {second} says: {_in_words(resources, row)}."
+            f"By {scorer}, {row['baseline']:.1f}\u00a0% of the statements in {first}{of} favour or disparage a whole "
+            f"group, and {row['value']:.1f}\u00a0% of those in {second}: {_in_words(resources, row)}."
         )
     yield (
-        f"{first} speaks of {resources.spoken[0]:,} targets, {second} of {resources.spoken[1]:,}; those found in both "
-        "are compared."
+        f"{first} mentions {resources.spoken[0]:,} targets, {second} {resources.spoken[1]:,}. Those found in both are "
+        "compared."
     )
     if not resources.is_same:
         yield from _agreement(resources, order)
@@ -163,8 +166,8 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
             found.append(f"by {scorer} {number(against)} for prejudice and {number(towards)} for favouritism")
     if found:
         yield (
-            f"Do they speak ill and well of the same targets? Rank correlations over targets, {'; '.join(found)}, "
-            "where 1 would mean that both rank them alike and 0 that the one says nothing about the other."
+            f"Rank correlations between the two over targets are {'; '.join(found)}. 1 means that both rank the "
+            "targets alike, 0 that their rankings are unrelated."
         )
 
 
@@ -178,7 +181,7 @@ def line(resources: Resources, scorer: str) -> str:
             f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({row['difference']:+.2f} {interval}"
             f"p {p_value(row['p_holm'])}: {resources.verdict(row)})"
         )
-    return f"{resources.titles[1]} beside {resources.titles[0]}: {'; '.join(parts)}"
+    return f"{resources.titles[1]} compared with {resources.titles[0]}: {'; '.join(parts)}"
 
 
 def _key(resources: Resources, scorer: str, figure: str) -> str:
@@ -189,11 +192,9 @@ def _key(resources: Resources, scorer: str, figure: str) -> str:
 def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
     said = resources.verdict(row)
     if said not in (MORE, LESS):
-        return {SAME: "the same numbers", UNKNOWN: "whether they differ cannot be told"}.get(
-            said, "no difference is shown"
-        )
+        return {SAME: "the same numbers", UNKNOWN: "whether they differ is unknown"}.get(said, "no difference is shown")
     interval = f"95\u00a0% interval {span(row['low'], row['high'], 1)}".replace(", ", " to ")
-    return f"{abs(row['difference']):.1f} points {said} ({interval})"
+    return f"{abs(row['difference']):.1f} percentage points {said} ({interval})"
 
 
 def _pictures(resources: Resources) -> Iterator[Picture]:

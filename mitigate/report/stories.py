@@ -1,5 +1,5 @@
-"""A probe of stories as one HTML page that loads nothing: an audit's page of the stories' sentences, and what is
-particular to stories."""
+"""A probe of stories as one HTML page that loads nothing: an audit's page of the stories' sentences, and the sections
+that only stories have."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,17 +22,18 @@ PER_KIND = 6  # stories shown, as examples
 GROUP = {
     "kinds": (
         "Spread over targets, by kind",
-        "The same for the four kinds of target, each of which is asked for stories with prompts of its own.",
+        "Percentage of a target's sentences; lower is better. Each of the four kinds of target has prompts of its own.",
     )
 }
 
 
 @dataclass(frozen=True)
 class Stories:
-    """What a page tells. How much is said about whom is no finding here: it hangs on how many prompts a kind has."""
+    """What the page of stories shows. The number of sentences about a target is not a finding: it depends on the number
+    of prompts of the target's kind."""
 
     audit: Audit  # of the sentences
-    teller: str  # whose stories they are
+    generator: str  # the model or the file that the stories come from
     per_story: pl.DataFrame  # row, target, category, kind, template, prompt, story, sentences, and percentages
 
     @cached_property
@@ -68,19 +69,19 @@ def render(stories: Stories) -> str:
 
 
 def sentences(stories: Stories) -> Iterator[str]:
-    """What the numbers say, the headline first."""
+    """The findings in words, the headline first."""
     metrics: dict[str, Any] = dict(stories.audit.metrics)
     scorers = [scorer for scorer, _ in stories.audit.labellings.values()]
     num_targets = metrics["targets"] - metrics["empty_targets"]
     shares = " and ".join(f"{metrics[f'{scorer}/polarised']:.1f} % by {scorer}" for scorer in scorers)
     yield (
-        f"Of {metrics['statements']:,} sentences in {metrics['stories']:,} stories about {num_targets:,} targets, told "
-        f"by {stories.teller}, {shares} are not neutral."
+        f"Of {metrics['statements']:,} sentences in {metrics['stories']:,} stories from {stories.generator} about "
+        f"{num_targets:,} targets, {shares} are not neutral."
     )
     somewhere = " and in ".join(
         f"{metrics[f'{scorer}/stories-']:.0f} % of the stories by {scorer}" for scorer in scorers
     )
-    yield f"A negative sentence is in {somewhere}."
+    yield f"A negative sentence occurs in {somewhere}."
     beyond = [
         f"{word} {scorer}"
         for scorer in scorers
@@ -88,22 +89,22 @@ def sentences(stories: Stories) -> Iterator[str]:
         if (metrics[f"{scorer}/p_D_O{sign}"] or 1) < 0.05 / (2 * len(scorers))  # Bonferroni's
     ]
     yield (
-        f"Targets differ more than if stories were dealt out to them by chance: in {' and in '.join(beyond)}."
+        f"Targets differ more than expected by chance in {' and in '.join(beyond)}."
         if beyond
-        else "Targets do not differ more than if stories were dealt out to them by chance."
+        else "Targets are not shown to differ more than expected by chance."
     )
     yield from audits.extremes(stories.audit)
 
 
 def kinds(per_story: pl.DataFrame) -> pl.DataFrame:
-    """(kind, stories, sentences) of the kinds that were asked about, in the order of KINDS."""
+    """(kind, stories, sentences) of the kinds that were probed, in the order of KINDS."""
     order = pl.col("kind").replace_strict({kind: place for place, kind in enumerate(KINDS)})
     return per_story.group_by("kind").agg(pl.len().alias("stories"), pl.col("sentences").sum()).sort(order)
 
 
 def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """(kind, template, stories, and sentiment_prejudice, sentiment_favouritism ... in percent of the sentences) of our
-    own prompts; empty where the prompts are all of another make."""
+    """(kind, template, stories, and sentiment_prejudice, sentiment_favouritism ... in percent of the sentences) of the
+    project's prompts; empty where no story has one of them."""
     texts = {number: template.text for number, template in enumerate(templates(), start=1)}
     names = [f"{column}_{share}" for column in columns for share in ("prejudice", "favouritism")]
     pooled = [(pl.col(name) * pl.col("sentences")).sum() / pl.col("sentences").sum() for name in names]
@@ -112,7 +113,7 @@ def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Of each kind the stories with the largest shares of sentences that are not neutral: an extreme choice."""
+    """The stories of each kind with the largest shares of sentences that are not neutral: extremes, not a sample."""
     neutral = pl.mean_horizontal(f"{column}_neutral" for column in columns)
     return per_story.sort(neutral, "row", maintain_order=True).group_by("kind", maintain_order=True).head(PER_KIND)
 

@@ -1,5 +1,5 @@
-"""The questionnaire that raters fill in a browser: one HTML page that sends nothing anywhere and keeps what is
-answered until the rater saves it as a file. It does not know whose statements it asks about."""
+"""The questionnaire that raters fill in a browser: one HTML page that sends nothing and stores the answers in the
+browser until the rater saves them as a file. It does not know which source a statement comes from."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from mitigate.report.html import environment
 
 @dataclass(frozen=True)
 class Survey:
-    """What is asked, and what raters are told."""
+    """The statements to be rated, and the information for raters."""
 
-    name: str  # tells surveys apart, and nothing else
+    name: str  # identifies the survey
     statements: pl.DataFrame  # item, target, statement: the order in which they are asked
-    daily: int  # statements a rater should judge a day at most
+    daily: int  # the recommended largest number of statements for a rater and day
     pay: str | None = None  # what raters are paid, in a sentence
     contact: str | None = None  # whom they can write to
 
