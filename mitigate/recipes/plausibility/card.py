@@ -7,7 +7,7 @@ from typing import Any
 from mitigate.report.markdown import environment
 
 PARTS = {
-    "dev1": "dev1, by which it was settled what is called valid",
+    "dev1": "dev1, on which the threshold was chosen",
     "dev2": "dev2",
     "test": "test",
 }

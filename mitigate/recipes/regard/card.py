@@ -11,8 +11,8 @@ WHAT = {
     "ngram": "A linear model of hashed word and character n-grams, for tens of millions of texts.",
 }
 LEARNT = {
-    "minilm": "eight of ten are learnt from (of which one was kept apart while settings were chosen), two are tested.",
-    "ngram": "seven of ten are learnt from, one sets the offsets of the logits, two are tested.",
+    "minilm": "eight of ten for training (one of these held out while settings were chosen), two for testing.",
+    "ngram": "seven of ten for training, one to set the offsets of the logits, two for testing.",
 }
 PARTS = {
     "test": "BERT's labels, unseen targets",
