@@ -4,6 +4,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError
+from mitigate.files import disk_fault
 from mitigate.recipes import notes
 from mitigate.settings import check
+from mitigate.texts import escaped
 
 HERE = Path(__file__).parent
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
@@ -69,17 +72,54 @@ def _missing(node: Any, path: str = "") -> Iterator[str]:
 def cli() -> None:
     """main() with faults told in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
+    _prepare_output()
     try:
         main()
     except (MitigateError, HydraException, OmegaConfBaseException) as error:
         cause = f"\n{error.__cause__}" if isinstance(error, HydraException) and error.__cause__ else ""
         sys.exit(_say(f"{error}{cause}", 2))
+    except OSError as error:
+        if not (reason := disk_fault(error)):
+            raise
+        where = f"{error.filename}: {reason}" if error.filename else reason
+        sys.exit(_say(f"{where}; make room, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))
     except KeyboardInterrupt:
         sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
 
 
+class _Output(FileIO):
+    """Standard output or error. When its reader is gone (`| head -1`), or it cannot be written to for another reason,
+    nothing more is shown, and the work goes on."""
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            if not isinstance(error, BrokenPipeError) and self.fileno() != 2:
+                _say(f"standard output cannot be written to ({error.strerror}); nothing more is shown there", 0)
+            return memoryview(content).nbytes
+
+
+def _prepare_output() -> None:
+    """Let output go on where its reader is gone, and where it knows few characters: others are spelt out."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
+            stream.flush()
+            output = BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
+            lines = name == "stderr" or stream.line_buffering
+            setattr(sys, name, TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=lines))
+    if sys.stdout:  # for the processes started from here
+        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
+
+
 def _say(message: str, status: int) -> int:
-    print(f"mitigate: {message}", file=sys.stderr)
+    sys.stderr.write(f"mitigate: {escaped(message)}\n")
     return status
 
 

@@ -1,12 +1,19 @@
 """Writing files whole or not at all: a reader, or a kill, never meets half of one."""
 
+import errno
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from mitigate.errors import MitigateError
+
+PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
+OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM}
+RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
+TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
 
 @contextmanager
@@ -16,19 +23,54 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
     except OSError as error:
-        raise MitigateError(
-            f"cannot write {path} ({error.strerror}); make room, or choose another place with paths.outputs=DIR and "
-            "paths.cache=DIR. What is finished is kept, and the same command goes on from there."
-        ) from error
+        raise _cannot_write(path, error.strerror) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # the error of the `try` is the one to show
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
+    may not be written to, in whatever words the library that writes says so."""
+    try:
+        yield
+    except MitigateError:
+        raise
+    except Exception as error:
+        if reason := disk_fault(error):
+            raise _cannot_write(path, reason) from error
+        raise
+
+
+def disk_fault(error: BaseException) -> str | None:
+    """What the system says of a full disk, or of one that may not be written to, where that is behind the error; None
+    for any other error."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in OF_THE_DISK:
+            return os.strerror(seen.errno)
+        if (quoted := RUST.search(str(seen))) and int(quoted[1]) in OF_THE_DISK:
+            return os.strerror(int(quoted[1]))
+        if isinstance(seen, RuntimeError) and TORCH.search(str(seen)) and not seen.__context__:
+            return "torch could not write it, which is most often for want of room"
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _cannot_write(path: Path, reason: str | None) -> MitigateError:
+    return MitigateError(
+        f"cannot write {path} ({reason}); make room, or choose another place with paths.outputs=DIR and "
+        "paths.cache=DIR. What is finished is kept, and the same command goes on from there."
+    )
 
 
 def write(path: Path, content: bytes | str) -> Path:
@@ -36,3 +78,26 @@ def write(path: Path, content: bytes | str) -> Path:
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove the unfinished files that killed processes have left in the folder and those below it.
+
+    A file stays while the process that its name gives runs. One of this process's own id is removed: it is from before
+    this process began to write here, since ids are given again. So this must be called first, and by one process at a
+    time."""
+    for path in folder.rglob(".*.part"):
+        found = PART.fullmatch(path.name)
+        if found and not (_runs(int(found[1])) and int(found[1]) != os.getpid()):
+            with suppress(OSError):  # on a read-only disk it does no harm
+                path.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True

@@ -1,9 +1,17 @@
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.files import replacing, write
+from mitigate.files import remove_parts, replacing, write, writing
 
 
 def test_text_and_bytes_in_folders_that_are_made(tmp_path: Path) -> None:
@@ -34,3 +42,74 @@ def test_what_is_stopped_half_way_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_message_is_of_the_write_and_not_of_the_tidying_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(MitigateError, match=r"metrics.json \(No space left on device\); make room, or choose another"):
+        write(tmp_path / "metrics.json", b"new")
+
+
+@pytest.fixture
+def _small_files() -> Iterator[None]:
+    """No file may grow beyond 10,000 bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def as_torch(path: Path) -> None:
+    torch.save(torch.zeros(100_000), path)
+
+
+def as_torch_in_place(path: Path) -> None:
+    with replacing(path) as file:
+        torch.save(torch.zeros(100_000), file)
+
+
+def as_safetensors(path: Path) -> None:
+    save_file({"zeros": torch.zeros(100_000)}, path)
+
+
+def as_parquet(path: Path) -> None:
+    pl.DataFrame({"number": range(100_000)}).write_parquet(path)
+
+
+@pytest.mark.usefixtures("_small_files")
+@pytest.mark.parametrize("save", [as_torch, as_torch_in_place, as_safetensors, as_parquet])
+def test_a_full_disk_is_called_so_whatever_library_writes(save: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with (
+        pytest.raises(MitigateError, match=r"cannot write .*/model \(.*\); make room, or choose another"),
+        writing(path),
+    ):
+        save(path)
+
+
+def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), writing(tmp_path):
+        _ = 1 / 0
+    with pytest.raises(FileNotFoundError), writing(tmp_path):
+        (tmp_path / "absent").read_bytes()
+
+
+def test_unfinished_files_of_processes_that_have_ended_are_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (tmp_path / "survey").mkdir()
+    left = [tmp_path / f".a.json.{ended.pid}.part", tmp_path / "survey" / f".b.html.{os.getpid()}.part"]
+    stay = [tmp_path / f".a.json.{os.getppid()}.part", tmp_path / "a.part", tmp_path / ".notes.part"]
+    for path in (*left, *stay):
+        path.write_bytes(b"half")
+    remove_parts(tmp_path)
+    assert [path.exists() for path in (*left, *stay)] == [False, False, True, True, True]

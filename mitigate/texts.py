@@ -1,0 +1,17 @@
+"""Texts from outside, which may hold characters that steer a terminal or reorder a line instead of being read."""
+
+import re
+
+# The control characters of ASCII but for tab and line end, those of Latin-1, and what turns the direction of writing.
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+NOT_IN_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+
+
+def escaped(text: str) -> str:
+    """The text with such characters spelt out, as in Python: for a terminal."""
+    return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def readable(text: str) -> str:
+    """The text without such characters, and without those that XML forbids: for HTML and SVG."""
+    return NOT_IN_XML.sub("", STEERING.sub("", text))

@@ -1,0 +1,84 @@
+"""What is shown on terminals and pipes of every kind, and what a full disk and texts from outside do to it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import ROOT, here
+
+from mitigate.errors import MitigateError
+
+LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
+
+
+def started(tmp_path: Path, *overrides: str, **options: object) -> subprocess.Popen[str]:
+    """The command on a file of two statements."""
+    (tmp_path / "statements.tsv").write_text("lawyer\tthe lawyer is naïve\nnurse\tthe nurse is here\n")
+    places = (f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache")
+    chosen = ("data=statements", f"data.path={tmp_path}/statements.tsv", *places, *overrides)
+    return subprocess.Popen(  # type: ignore[call-overload]
+        [sys.executable, *LABELS, *chosen],
+        cwd=ROOT,
+        text=True,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+
+
+def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    process = started(tmp_path, "texts=['the naïve lawyer']", env=environment)
+    said, faults = process.communicate()
+    assert (process.returncode, faults) == (0, "")
+    assert said.splitlines()[0] == r"the na\xefve lawyer  (the na\xefve this person)"
+
+
+@pytest.mark.parametrize("error", [subprocess.PIPE, subprocess.STDOUT])
+def test_a_reader_that_goes_away_ends_the_showing_and_not_the_work(error: int, tmp_path: Path) -> None:
+    process = started(tmp_path, stderr=error)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.stdout.close()  # as `| head -1` does
+    assert process.wait() == 0
+    assert first.startswith("  run folder")
+    if process.stderr is not None:
+        assert process.stderr.read() == ""
+        process.stderr.close()
+    assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
+
+
+def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = started(tmp_path, stdout=full)
+        _, faults = process.communicate()
+    assert process.returncode == 0
+    assert faults == (
+        "mitigate: standard output cannot be written to (No space left on device); nothing more is shown there\n"
+    )
+    assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
+
+
+def test_a_full_disk_where_nobody_expects_it_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill(config: object) -> None:
+        raise OSError(28, "No space left on device", "outputs/page.html")
+
+    monkeypatch.setattr("mitigate.__main__._recipe", lambda _: fill)
+    assert here(monkeypatch) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "mitigate: outputs/page.html: No space left on device; make room, or choose other places with "
+        "paths.outputs=DIR and paths.cache=DIR"
+    )
+
+
+def test_control_characters_in_an_error_are_spelt_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(config: object) -> None:
+        raise MitigateError("found '\x1b[31mred\u202e'\n  in line 2")
+
+    monkeypatch.setattr("mitigate.__main__._recipe", lambda _: refuse)
+    assert here(monkeypatch) == 2
+    assert capsys.readouterr().err.endswith("mitigate: found '\\x1b[31mred\\u202e'\n  in line 2\n")
