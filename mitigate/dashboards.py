@@ -6,12 +6,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mitigate.errors import MitigateError
+from mitigate.metrics import harm_key, quality_key
 
 if TYPE_CHECKING:
     from wandb_workspaces.workspaces import Workspace
 
-HARMS = ("neutral_template/NRM", "neutral_template/NSM", "NRM", "NSM", "NRV", "NSV")
-QUALITY = ("quality/perplexity/all", "quality/perplexity/neutral", "quality/bleu2/all")
+SCORERS = ("regard", "sentiment")
+HARMS = (
+    *(harm_key(scorer, "mean", template="neutral") for scorer in SCORERS),
+    *(harm_key(scorer, "mean") for scorer in SCORERS),
+    *(harm_key(scorer, "variance") for scorer in SCORERS),
+)
+QUALITY = (quality_key("perplexity"), quality_key("perplexity", "neutral"), quality_key("bleu2"))
 COLUMNS = ("config:policy.value.name", "config:seed.value", *(f"summary:{key}" for key in (*HARMS[:4], *QUALITY[:1])))
 
 

@@ -17,15 +17,11 @@ from urllib.parse import urlparse
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.metrics import better, headlines
 
 MODES = ("auto", "online", "offline", "none")
-HARMS = {"NSM": "max", "NRM": "max", "NSV": "min", "NRV": "min"}
-QUALITY = {"perplexity": "min", "bits_per_char": "min", "bleu2": "max"}
-METRICS = {  # and which way is better
-    **HARMS,
-    **{f"neutral_template/{name}": better for name, better in HARMS.items()},
-    **{f"quality/{name}/all": better for name, better in QUALITY.items()},
-}
+METRICS = {key: {"up": "max", "down": "min"}[better(key)] for key in headlines()}
+"""Whose best value W&B's summary keeps, and which is best."""
 
 # Seconds: without a network, a run goes on offline within ten.
 ANSWER = 3.0  # in which W&B answers at all

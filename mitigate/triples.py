@@ -1,5 +1,5 @@
 """The words all stages share: a triple, the columns of the tables that flow between stages, and the
-Protocols of what a recipe hands to a stage. The floor of the house: it imports no other room."""
+Protocols of what a recipe hands to a stage. Base layer: it imports no stage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+
+from mitigate.metrics import TEMPLATE_PREFIX as TEMPLATE_PREFIX  # until nobody reads it from here
 
 PREJUDICE, NEUTRAL, FAVOURITISM, OTHER = -1, 0, 1, 2
 """The labels. OTHER ("neither, or of two minds", Sheng et al. 2019) is kept apart and counts as neutral."""
@@ -17,10 +19,6 @@ ROLES = ("sentiment", "regard")
 TEMPLATES = ("paper", "neutral")
 """How a relation is worded when a statement is labelled: as in the paper, or so that the phrase itself
 carries no sentiment."""
-
-TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
-"""What a metric's key begins with: NSM under the paper's template is "NSM", under the neutral one
-"neutral_template/NSM"."""
 
 
 @dataclass(frozen=True, slots=True)

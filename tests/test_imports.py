@@ -13,6 +13,7 @@ FLOOR = {
     "targets",
     "prompts",
     "sentences",
+    "metrics",
     "errors",
     "files",
     "processes",

@@ -31,30 +31,30 @@ OTHER = {"NSM": 64.0, "NSM/origin": None, "filter/kept": 99_000}
 
 def test_console_of_one_run() -> None:
     assert tables.console({"both": ONE}) == (
-        "                                     both\n"
+        "                                        both\n"
         "harms, paper's template\n"
-        "  NSM ↑              61.20 [59.80, 62.71]\n"
-        "    origin           60.00 [55.50, 66.60]\n"
+        "  NSM ↑                 61.20 [59.80, 62.71]\n"
+        "    origin              60.00 [55.50, 66.60]\n"
         "harms, phrase neutralised\n"
-        "  NRV ↓           1,234.50\n"
+        "  NRV ↓              1,234.50\n"
         "quality, held-out triples\n"
-        "  perplexity ↓        9.10\n"
-        "    neutral           8.00\n"
+        "  perplexity ↓           9.10\n"
+        "    neutral              8.00\n"
         "quality, probed statements\n"
-        "  judged valid ↑     71.50\n"
-        "    polar                –\n"
-        "    origin           70.25\n"
+        "  plausible share ↑     71.50\n"
+        "    polar                   –\n"
+        "    origin              70.25\n"
         "filter, triples\n"
-        "  kept               2,100"
+        "  kept                  2,100"
     )
 
 
 def test_console_puts_runs_side_by_side() -> None:
     lines = tables.console({"none": ONE, "both": OTHER}).splitlines()
     assert lines[0].split() == ["none", "both"]
-    assert lines[2] == "  NSM ↑              61.20 [59.80, 62.71]   64.00"
-    assert lines[3] == "    origin           60.00 [55.50, 66.60]       –"
-    assert lines[-1] == "  kept               2,100                 99,000"
+    assert lines[2] == "  NSM ↑                 61.20 [59.80, 62.71]   64.00"
+    assert lines[3] == "    origin              60.00 [55.50, 66.60]       –"
+    assert lines[-1] == "  kept                  2,100                 99,000"
 
 
 def test_further_scorers_stand_beneath_the_papers_measures() -> None:

@@ -3,7 +3,7 @@
 A resource is no draw of a training, and has no seeds: what is left to chance is which words stand in the list of
 targets. So words are resampled, inflections together, and the p-value is that of a sign-flip test over words: how often
 figures would lie as far apart if it did not matter for each word which resource is which. How few statements a target
-has is not modelled: it widens intervals by the jumping of its percentages, and makes variances larger."""
+has is not modelled: it widens intervals by the sampling noise of its percentages, and makes variances larger."""
 
 from collections.abc import Mapping
 
@@ -17,6 +17,7 @@ from mitigate.measure.comparison import DIFFERENCES, mean_difference, paired, va
 from mitigate.measure.harms import overall_and_categories
 from mitigate.measure.resource import SHARES, names
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.metrics import REPRESENTATION, harm_key, with_part
 
 OF_SECOND = "_second"  # ends the names of the columns that the second resource fills
 
@@ -37,15 +38,15 @@ def shares(both: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstr
     """A row of DIFFERENCES for each figure of resource.figures that has an interval, and for the share polarised, all
     named as there; overall and per category. both: what side_by_side returns."""
     rows: list[tuple] = []
-    for suffix, part in overall_and_categories(both):
+    for category, part in overall_and_categories(both):
         numbers = cluster_numbers(part, clusters)
         for share in SHARES:
             first, second = (part.select(column).to_numpy() for column in (share, share + OF_SECOND))
-            mean_name, variance_name = names(scorer)[share]
-            rows.append((mean_name + suffix, part.height, *mean_difference(first, second, numbers, bootstrap)))
-            rows.append((variance_name + suffix, part.height, *variance_difference(first, second, numbers, bootstrap)))
+            mean_name, variance_name = (with_part(name, category) for name in names(scorer)[share])
+            rows.append((mean_name, part.height, *mean_difference(first, second, numbers, bootstrap)))
+            rows.append((variance_name, part.height, *variance_difference(first, second, numbers, bootstrap)))
         found = _polarised(part, numbers, bootstrap)
-        rows.append((f"{scorer}/polarised{suffix}", part.height, *found))
+        rows.append((harm_key(scorer, "pooled", "polarised", part=category), part.height, *found))
     return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
 
 
@@ -54,10 +55,11 @@ def representation(both: pl.DataFrame, clusters: Mapping[str, str], bootstrap: B
     counts = ["statements", "statements" + OF_SECOND]
     unit = both.select(counts).to_numpy().max() / 100  # percentages are what intervals of variances are made for
     rows = []
-    for suffix, part in overall_and_categories(both):
+    for category, part in overall_and_categories(both):
         first, second = (part.select(column).to_numpy() / unit for column in counts)
         *figures, p, detectable = variance_difference(first, second, cluster_numbers(part, clusters), bootstrap)
-        rows.append((f"D_R{suffix}", part.height, *(unit**2 * figure for figure in figures), p, unit**2 * detectable))
+        squared = [unit**2 * figure for figure in figures]
+        rows.append((with_part(REPRESENTATION, category), part.height, *squared, p, unit**2 * detectable))
     return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
 
 

@@ -15,6 +15,7 @@ from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap, Interval, cluster_sums, squared_deviations
 from mitigate.measure.harms import neutral_names, overall_and_categories
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.metrics import with_part
 
 DIFFERENCES = {
     "figure": pl.String,  # "NSM", "NSV/origin" ...
@@ -25,7 +26,7 @@ DIFFERENCES = {
     "low": pl.Float64,
     "high": pl.Float64,
     "p": pl.Float64,
-    "detectable": pl.Float64,  # the smallest true difference that would be found four times out of five
+    "detectable": pl.Float64,  # the minimum detectable difference (80 % power)
 }
 """What a comparison says of each figure; the last four are null where there is a single word to go by."""
 
@@ -47,8 +48,8 @@ def between_runs(
     uncertainty.neutral_intervals. Raises MitigateError when no target has statements in both."""
     bootstrap = bootstrap or Bootstrap()
     rows: list[tuple] = []
-    for suffix, part in overall_and_categories(neutral_side_by_side([baseline, run])):
-        mean_name, variance_name = (name + suffix for name in neutral_names(scorer))
+    for category, part in overall_and_categories(neutral_side_by_side([baseline, run])):
+        mean_name, variance_name = (with_part(name, category) for name in neutral_names(scorer))
         numbers = cluster_numbers(part, clusters)
         first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()
         rows.append((mean_name, part.height, *mean_difference(first, second, numbers, bootstrap)))

@@ -10,15 +10,20 @@ from typing import Literal, get_args
 import numpy as np
 import polars as pl
 
+from mitigate import metrics as keys
 from mitigate.errors import MitigateError, one_of
+from mitigate.metrics import PAPER_SCORERS, Share, harm_key, with_part, without_scorer
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 EmptyTargets = Literal["exclude", "zero"]
 """What a target without statements counts as: it has no percentage and is left out, or, as in the paper, it
 is 0 % prejudiced, 0 % favoured and 0 % neutral at once."""
 
-NEUTRAL_MEASURES = {"sentiment": ("NSM", "NSV"), "regard": ("NRM", "NRV")}
+NEUTRAL_MEASURES = {scorer: (harm_key(scorer, "mean"), harm_key(scorer, "variance")) for scorer in PAPER_SCORERS}
 """Scorer -> what the paper calls the mean and the variance over targets of the percentage neutral."""
+
+POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
+"""The columns of a table per target that are harm, negative and positive."""
 
 FEW_TRAINING_TRIPLES = 50
 
@@ -51,7 +56,7 @@ def per_target(
 
 def neutral_names(scorer: str) -> tuple[str, str]:
     """What the neutral mean and variance of a scorer are called: the paper's names, or the scorer's own."""
-    return NEUTRAL_MEASURES.get(scorer, (f"{scorer}/neutral_mean", f"{scorer}/neutral_variance"))
+    return harm_key(scorer, "mean"), harm_key(scorer, "variance")
 
 
 def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]:
@@ -60,20 +65,33 @@ def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]
     has statements."""
     mean_name, variance_name = neutral_names(scorer)
     metrics: dict[str, float | None] = {}
-    for suffix, part in overall_and_categories(table):
-        metrics[mean_name + suffix] = mean(part["neutral"])
-        metrics[variance_name + suffix] = variance(part["neutral"])
+    for category, part in overall_and_categories(table):
+        metrics[with_part(mean_name, category)] = mean(part["neutral"])
+        metrics[with_part(variance_name, category)] = variance(part["neutral"])
     return metrics
 
 
 def disparity(table: pl.DataFrame) -> dict[str, float | None]:
-    """D_R (eq. 3), the variance over targets of the number of statements, empty targets counted with 0, and
-    D_O- and D_O+ (eq. 4), those of the percentages prejudice and favouritism; overall and per category."""
+    """D_R and both D_O, as below."""
+    return representation_disparity(table) | overgeneralisation_disparity(table)
+
+
+def representation_disparity(table: pl.DataFrame) -> dict[str, float | None]:
+    """D_R (eq. 3), the variance over targets of the number of statements, empty targets counted with 0; overall and
+    per category."""
+    return {
+        with_part(keys.REPRESENTATION, category): variance(part["statements"])
+        for category, part in overall_and_categories(table)
+    }
+
+
+def overgeneralisation_disparity(table: pl.DataFrame) -> dict[str, float | None]:
+    """D_O- and D_O+ (eq. 4), the variances over targets of the percentages prejudice and favouritism; overall and per
+    category."""
     metrics: dict[str, float | None] = {}
-    for suffix, part in overall_and_categories(table):
-        metrics["D_R" + suffix] = variance(part["statements"])
-        metrics["D_O-" + suffix] = variance(part["prejudice"])
-        metrics["D_O+" + suffix] = variance(part["favouritism"])
+    for category, part in overall_and_categories(table):
+        for share in POLARISED:
+            metrics[with_part(without_scorer(share, "variance"), category)] = variance(part[share])
     return metrics
 
 
@@ -82,12 +100,13 @@ def overgeneralisation(table: pl.DataFrame) -> dict[str, float | None]:
     each counted once for each target it is about ("polarised", harms paper, Section 3.2); overall and per
     category."""
     metrics: dict[str, float | None] = {}
-    for suffix, part in overall_and_categories(table):
-        metrics["O-" + suffix] = mean(part["prejudice"])
-        metrics["O+" + suffix] = mean(part["favouritism"])
+    for category, part in overall_and_categories(table):
+        for share in POLARISED:
+            metrics[with_part(without_scorer(share, "mean"), category)] = mean(part[share])
         weights = part["statements"].to_numpy()
         polarised = (part["prejudice"] + part["favouritism"]).fill_null(0.0).to_numpy()
-        metrics["polarised" + suffix] = float(weights @ polarised / weights.sum()) if weights.sum() else None
+        pooled = float(weights @ polarised / weights.sum()) if weights.sum() else None
+        metrics[with_part(without_scorer("polarised", "pooled"), category)] = pooled
     return metrics
 
 
@@ -95,26 +114,24 @@ def counts(table: pl.DataFrame) -> dict[str, int]:
     """What stands behind each figure: targets, those among them without a statement, and statements; overall
     and per category."""
     metrics: dict[str, int] = {}
-    for suffix, part in overall_and_categories(table):
-        metrics["targets" + suffix] = part.height
-        metrics["empty_targets" + suffix] = int((part["statements"] == 0).sum())
-        metrics["statements" + suffix] = int(part["statements"].sum())
+    for category, part in overall_and_categories(table):
+        metrics[with_part(keys.TARGETS, category)] = part.height
+        metrics[with_part(keys.EMPTY_TARGETS, category)] = int((part["statements"] == 0).sum())
+        metrics[with_part(keys.STATEMENTS, category)] = int(part["statements"].sum())
     return metrics
 
 
 def without_rare_relations(
     frame: pl.DataFrame, train_counts: Mapping[str, int], fewest: int = FEW_TRAINING_TRIPLES
 ) -> pl.DataFrame:
-    """The statements of relations with at least `fewest` training triples: what a generator says of a
-    relation it has hardly seen tells little, so each figure is also given without those (6 of COMeT's 34)."""
+    """The statements of relations with at least `fewest` training triples: what a generator makes of a relation
+    that it has hardly seen says little about it, so each figure is also given without those (6 of COMeT's 34)."""
     return frame.filter(pl.col("relation").is_in([name for name, count in train_counts.items() if count >= fewest]))
 
 
 def overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The suffix of a figure's name and the targets it is about: "" and all, then "/origin" and so on."""
-    parts = [
-        (f"/{category}", table.filter(category=category)) for category in table["category"].unique(maintain_order=True)
-    ]
+    """The targets that figures are about: "" and all of them, then each category and its own."""
+    parts = [(category, table.filter(category=category)) for category in table["category"].unique(maintain_order=True)]
     return [("", table), *parts]
 
 

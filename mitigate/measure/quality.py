@@ -1,5 +1,5 @@
 """Quality of a generator without raters: BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019), the share
-of its triples that a trained judge holds to be valid, and whether its tails depend on the target at all."""
+of its triples that a plausibility classifier accepts, and whether its tails depend on the target at all."""
 
 import math
 from collections import Counter
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+
+from mitigate.metrics import NEW_DISTINCT_TAILS, NEW_TAILS, NEW_TRIPLES, NOVELTY
 
 Words = Sequence[str]
 SMOOTHING = 0.1
@@ -41,19 +43,19 @@ def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | N
     head, relation, tail: `novelty/T_sro` of the generated triples are new, `novelty/T_o` have a tail that no
     training triple has, `novelty/U_o` of the distinct generated tails are new. Case is folded. None for nothing."""
     if generated.is_empty():
-        return dict.fromkeys(("novelty/T_sro", "novelty/T_o", "novelty/U_o"))
+        return dict.fromkeys(NOVELTY)
     triple = ["head", "relation", "tail"]
     folded, known = (frame.select(pl.col(triple).str.strip_chars().str.to_lowercase()) for frame in (generated, train))
     new_tails = folded.join(known, on="tail", how="anti")
     return {
-        "novelty/T_sro": 100 * folded.join(known, on=triple, how="anti").height / folded.height,
-        "novelty/T_o": 100 * new_tails.height / folded.height,
-        "novelty/U_o": 100 * new_tails["tail"].n_unique() / folded["tail"].n_unique(),
+        NEW_TRIPLES: 100 * folded.join(known, on=triple, how="anti").height / folded.height,
+        NEW_TAILS: 100 * new_tails.height / folded.height,
+        NEW_DISTINCT_TAILS: 100 * new_tails["tail"].n_unique() / folded["tail"].n_unique(),
     }
 
 
 def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
-    """The score above which to call a triple valid, so that most of these labelled triples are judged rightly:
+    """The score above which to call a triple valid, so that most of these labelled triples are classified rightly:
     halfway between two neighbouring scores, the lower pair where several are as good."""
     order = np.argsort(scores, kind="stable")
     ascending = scores[order]
@@ -63,20 +65,20 @@ def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
     return float((ascending[place] + ascending[place + 1]) / 2)
 
 
-def accuracy(judged: np.ndarray, valid: np.ndarray) -> float:
-    """The percentage of labelled triples that are judged rightly, (n,) bool each."""
-    return float(100 * np.mean(judged == valid))
+def accuracy(accepted: np.ndarray, valid: np.ndarray) -> float:
+    """The percentage of labelled triples that are classified rightly, (n,) bool each."""
+    return float(100 * np.mean(accepted == valid))
 
 
-def valid_share(judged: pl.Series) -> float | None:
-    """The percentage of triples that are judged valid; None for none."""
-    return 100 * int(judged.sum()) / len(judged) if len(judged) else None
+def valid_share(accepted: pl.Series) -> float | None:
+    """The percentage of triples that are accepted as plausible; None for none."""
+    return 100 * int(accepted.sum()) / len(accepted) if len(accepted) else None
 
 
 def distinct_tails(probed: pl.DataFrame) -> float | None:
     """The percentage of probed triples (target, relation, tail) whose relation and tail are not a repetition:
     100 if no two targets share a tail, 100 / targets if all have the same. Where it is low the generator
-    hardly listens to the target, and no figure about harm rests on it. None for no triples."""
+    ignores the target, and no figure about harm rests on it. None for no triples."""
     return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
 
 

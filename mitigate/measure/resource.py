@@ -8,30 +8,28 @@ import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import (
+    POLARISED,
     counts,
-    disparity,
     mean,
-    neutral_names,
     overall_and_categories,
     overgeneralisation,
+    overgeneralisation_disparity,
+    representation_disparity,
     variance,
 )
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.metrics import REPRESENTATION, Share, harm_key, with_part, with_scorer
+from mitigate.metrics import bounds as ends_of
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
-SHARES = ("neutral", "prejudice", "favouritism")
+SHARES: tuple[Share, ...] = ("neutral", "prejudice", "favouritism")
 Figures = dict[str, float | None]
 
 
 def names(scorer: str) -> dict[str, tuple[str, str]]:
     """What the mean and the variance over targets of each share are called: NSM and NSV for the share neutral in
     sentiment, "sentiment/O-" and "sentiment/D_O-" (eq. 4) for the share prejudiced, and so on."""
-    neutral = neutral_names(scorer)
-    return {
-        "neutral": neutral,
-        "prejudice": (f"{scorer}/O-", f"{scorer}/D_O-"),
-        "favouritism": (f"{scorer}/O+", f"{scorer}/D_O+"),
-    }
+    return {share: (harm_key(scorer, "mean", share), harm_key(scorer, "variance", share)) for share in SHARES}
 
 
 def figures(table: pl.DataFrame, scorer: str) -> Figures:
@@ -41,17 +39,17 @@ def figures(table: pl.DataFrame, scorer: str) -> Figures:
 
     table: what tally.per_target or harms.per_target returns."""
     found = {
-        f"{scorer}/{key}": value
-        for key, value in {**overgeneralisation(table), **disparity(table)}.items()
-        if not key.startswith("D_R")  # of statements, whoever labels them
+        with_scorer(scorer, key): value
+        for key, value in {**overgeneralisation(table), **overgeneralisation_disparity(table)}.items()
     }
-    for suffix, part in overall_and_categories(table):
-        mean_name, variance_name = names(scorer)["neutral"]
-        found |= {mean_name + suffix: mean(part["neutral"]), variance_name + suffix: variance(part["neutral"])}
-        found[f"{scorer}/polarised_mean{suffix}"] = mean(part["prejudice"] + part["favouritism"])
-        for sign, share in (("-", "prejudice"), ("+", "favouritism")):
+    for category, part in overall_and_categories(table):
+        mean_name, variance_name = (with_part(name, category) for name in names(scorer)["neutral"])
+        found |= {mean_name: mean(part["neutral"]), variance_name: variance(part["neutral"])}
+        polarised = part["prejudice"] + part["favouritism"]
+        found[harm_key(scorer, "mean", "polarised", part=category)] = mean(polarised)
+        for share in POLARISED:
             most = part[share].drop_nulls().to_numpy()
-            found[f"{scorer}/largest_O{sign}{suffix}"] = float(most.max()) if most.size else None
+            found[harm_key(scorer, "largest", share, part=category)] = float(most.max()) if most.size else None
     return found
 
 
@@ -65,10 +63,10 @@ def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
     whole = sum(counts.values())
     prejudice, favouritism = (100 * counts.get(label, 0) / whole for label in (PREJUDICE, FAVOURITISM))
     return {
-        f"all_texts/{scorer}/statements": whole,
-        f"all_texts/{scorer}/prejudice": prejudice,
-        f"all_texts/{scorer}/favouritism": favouritism,
-        f"all_texts/{scorer}/polarised": prejudice + favouritism,
+        harm_key(scorer, "all texts", "statements"): whole,
+        harm_key(scorer, "all texts", "prejudice"): prejudice,
+        harm_key(scorer, "all texts", "favouritism"): favouritism,
+        harm_key(scorer, "all texts", "polarised"): prejudice + favouritism,
     }
 
 
@@ -76,23 +74,22 @@ def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], boo
     """The bounds of every mean and variance of `figures` ("NSM_low", "sentiment/D_O-/origin_high" ...), None where
     fewer than two words have statements. clusters: as in uncertainty.neutral_intervals."""
     found: Figures = {}
-    for suffix, part in overall_and_categories(table):
+    for category, part in overall_and_categories(table):
         bounds = _bounds(part.drop_nulls("neutral"), SHARES, clusters, bootstrap)
         for place, share in enumerate(SHARES):
             for name, interval in zip(names(scorer)[share], bounds, strict=True):
-                found |= _named(name + suffix, [ends[place] for ends in interval])
+                found |= _named(with_part(name, category), [ends[place] for ends in interval])
     return found
 
 
 def representation(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> dict[str, float | None]:
     """D_R (eq. 3) with its bounds, and the number of targets, of targets without statements, and of statements."""
-    found: dict[str, float | None] = {**counts(table)}
-    found |= {key: value for key, value in disparity(table).items() if key.startswith("D_R")}
-    for suffix, part in overall_and_categories(table):
+    found: dict[str, float | None] = {**counts(table), **representation_disparity(table)}
+    for category, part in overall_and_categories(table):
         most = max(1, *part["statements"].to_list())  # as percentages, which intervals of variances are made for
         shares = part.with_columns(statements=100 * pl.col("statements") / most)
         _, interval = _bounds(shares, ["statements"], clusters, bootstrap)
-        found |= _named(f"D_R{suffix}", [ends[0] * (most / 100) ** 2 for ends in interval])
+        found |= _named(with_part(REPRESENTATION, category), [ends[0] * (most / 100) ** 2 for ends in interval])
     return found
 
 
@@ -108,7 +105,4 @@ def _bounds(
 
 
 def _named(name: str, ends: list) -> Figures:
-    return {
-        f"{name}{side}": None if math.isnan(end) else float(end)
-        for side, end in zip(("_low", "_high"), ends, strict=True)
-    }
+    return {key: None if math.isnan(end) else float(end) for key, end in zip(ends_of(name), ends, strict=True)}

@@ -18,6 +18,7 @@ from mitigate.measure.bootstrap import Bootstrap, cluster_sums, draw, mean_of, v
 from mitigate.measure.comparison import DIFFERENCES, detectable_difference, neutral_side_by_side
 from mitigate.measure.harms import neutral_names, overall_and_categories
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.metrics import with_part
 
 Figure = Callable[[np.ndarray], np.ndarray]
 """From sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., seeds), to one figure a seed."""
@@ -40,13 +41,13 @@ def between_policies(
     bootstrap = bootstrap or Bootstrap()
     figures: tuple[Figure, Figure] = (lambda sums: mean_of(sums[:2])[0], lambda sums: variance_of(sums)[0])
     rows: list[tuple] = []
-    for suffix, part in overall_and_categories(neutral_side_by_side([*baselines, *runs])):
+    for category, part in overall_and_categories(neutral_side_by_side([*baselines, *runs])):
         values = part.select(pl.col("^run_.*$")).to_numpy()
         numbers = cluster_numbers(part, clusters)
         for name, figure in zip(neutral_names(scorer), figures, strict=True):
             arms = values[:, : len(baselines)], values[:, len(baselines) :]
             first, second = (cluster_sums(arm, numbers, powers=(0, 1, 2)) for arm in arms)
-            rows.append((name + suffix, part.height, *difference(first, second, figure, bootstrap)))
+            rows.append((with_part(name, category), part.height, *difference(first, second, figure, bootstrap)))
     return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
 
 

@@ -8,7 +8,18 @@ import polars as pl
 
 from mitigate.measure import resource
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import counts, overall_and_categories
+from mitigate.measure.harms import POLARISED, counts, overall_and_categories
+from mitigate.metrics import (
+    BY_KIND,
+    ENDS,
+    SENTENCES_PER_STORY,
+    SHORT_STORIES,
+    STORIES,
+    UNTOLD_STORIES,
+    harm_key,
+    prefixed,
+    with_part,
+)
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 SHARES = {"prejudice": (PREJUDICE,), "favouritism": (FAVOURITISM,), "neutral": (NEUTRAL, OTHER)}
@@ -32,16 +43,15 @@ def told(stories: pl.DataFrame, per_story: pl.DataFrame, fewest: int, columns: S
     ("stories/short"); and of the first the percentages with at least one negative ("sentiment/stories-") or positive
     sentence ("sentiment/stories+")."""
     found: dict[str, float | int] = {
-        "stories": per_story.height,
-        "stories/untold": stories.height - per_story.height,
-        "stories/short": per_story.filter(pl.col("sentences") < fewest).height,
-        "sentences_per_story": float(per_story["sentences"].sum()) / per_story.height,
+        STORIES: per_story.height,
+        UNTOLD_STORIES: stories.height - per_story.height,
+        SHORT_STORIES: per_story.filter(pl.col("sentences") < fewest).height,
+        SENTENCES_PER_STORY: float(per_story["sentences"].sum()) / per_story.height,
     }
     for column in columns:
-        for sign, share in (("-", "prejudice"), ("+", "favouritism")):
-            found[f"{column}/stories{sign}"] = (
-                100 * float((per_story[f"{column}_{share}"] > 0).sum()) / per_story.height
-            )
+        for share in POLARISED:
+            some = float((per_story[f"{column}_{share}"] > 0).sum())
+            found[harm_key(column, "stories", share)] = 100 * some / per_story.height
     return found
 
 
@@ -54,9 +64,9 @@ def by_kind(
     of_kinds = table.with_columns(category=pl.col("target").replace_strict(kinds))
     found = {**resource.figures(of_kinds, scorer), **resource.intervals(of_kinds, scorer, clusters, bootstrap)}
     found |= counts(of_kinds)
-    names = [suffix for suffix, _ in overall_and_categories(of_kinds) if suffix]
-    ends = tuple(suffix + side for suffix in names for side in ("", "_low", "_high"))
-    return {f"by_kind/{key}": value for key, value in found.items() if key.endswith(ends)}
+    names = [kind for kind, _ in overall_and_categories(of_kinds) if kind]
+    ends = tuple(with_part("", kind) + end for kind in names for end in ENDS)
+    return prefixed({key: value for key, value in found.items() if key.endswith(ends)}, variant=BY_KIND)
 
 
 def by_chance(
@@ -90,12 +100,12 @@ def by_chance(
 
 def naming_target(said: pl.DataFrame) -> float:
     """The percentage of stories that name their target again, as a whole word or with a plural's ending: a generator
-    that never does hardly listens to the prompt."""
+    that never does ignores the prompt."""
     pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex(), pl.lit(r"(?:e?s)?\b"))
     stories = said.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
     return 100 * float(stories["statement"].sum()) / stories.height
 
 
 def distinct_sentences(said: pl.DataFrame) -> float:
-    """The percentage of sentences that repeat no other: low for a generator that tells the same of everybody."""
+    """The percentage of sentences that repeat no other: low for a generator that writes the same about everybody."""
     return 100 * said["statement"].n_unique() / said.height

@@ -9,6 +9,8 @@ import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import neutral_names, overall_and_categories
+from mitigate.metrics import bounds as ends_of
+from mitigate.metrics import with_part
 
 FEW_TARGETS = 20
 """With fewer, intervals cover less often than they say; the paper's religion has twelve."""
@@ -24,14 +26,14 @@ def neutral_intervals(
     that is not in it stands alone."""
     bootstrap = bootstrap or Bootstrap()
     metrics: dict[str, float | None] = {}
-    for suffix, part in overall_and_categories(table):
+    for category, part in overall_and_categories(table):
         known = part.drop_nulls("neutral")
         bounds = [math.nan] * 4
         if known.height:
             values, numbers = known["neutral"].to_numpy()[:, None], cluster_numbers(known, clusters)
             intervals = [*bootstrap.mean(values, numbers), *bootstrap.variance(values, numbers)]
             bounds = [bound.item() for bound in intervals]
-        names = [name + suffix + side for name in neutral_names(scorer) for side in ("_low", "_high")]
+        names = [end for name in neutral_names(scorer) for end in ends_of(with_part(name, category))]
         metrics |= {name: None if math.isnan(bound) else bound for name, bound in zip(names, bounds, strict=True)}
     return metrics
 

@@ -1,6 +1,5 @@
-"""The share of a generator's triples that are judged valid, overall and in parts, with intervals over targets.
-
-Whose judgement that is, is the caller's business; that it is a classifier's, a reader's."""
+"""The share of a generator's triples that a plausibility classifier accepts, overall and in parts, with intervals over
+targets. Which classifier that is, is the caller's business."""
 
 import math
 from collections.abc import Mapping
@@ -9,14 +8,15 @@ import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.metrics import ENDS, PLAUSIBLE, quality_key
 
 
 def valid_metrics(
     judged: pl.DataFrame, parts: Mapping[str, pl.Expr], clusters: Mapping[str, str], bootstrap: Bootstrap
 ) -> dict[str, float | None]:
     """For each part of the probed triples (target, judged_valid, and what the conditions read) "quality/valid/{part}":
-    the mean over targets of the percentage judged valid, with "_low" and "_high"; None where there are fewer than
-    two words to resample, or no triple at all."""
+    the mean over targets of the percentage accepted as plausible, with "_low" and "_high"; None where there are fewer
+    than two words to resample, or no triple at all."""
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
@@ -29,6 +29,6 @@ def valid_metrics(
             values = table["share"].to_numpy()[:, None]
             interval = bootstrap.mean(values, cluster_numbers(table, clusters))
             bounds = [float(values.mean()), interval.low.item(), interval.high.item()]
-        for side, value in zip(("", "_low", "_high"), bounds, strict=True):
-            metrics[f"quality/valid/{name}{side}"] = None if math.isnan(value) else value
+        for side, value in zip(ENDS, bounds, strict=True):
+            metrics[quality_key(PLAUSIBLE, name) + side] = None if math.isnan(value) else value
     return metrics

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
+from mitigate.metrics import Share, harm_key
 from mitigate.report import audit_tables, legend
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import examples
@@ -19,7 +20,7 @@ from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_RELATIONS = 20
-SHARES = ("polarised", "prejudice", "favouritism")
+SHARES: tuple[Share, ...] = ("polarised", "prejudice", "favouritism")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ def content(audit: Audit) -> dict[str, Any]:
     return {
         "categories": audit_tables.categories(audit.metrics),
         "rows": audit_tables.rows(wordings),
-        "meanings": audit_tables.MEANINGS,
+        "meanings": audit_tables.meanings(audit_tables.rows(wordings)),
         "sections": [section(wording) for wording in wordings],
         "relations": None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
         "groups": GROUPS,
@@ -93,7 +94,7 @@ def content(audit: Audit) -> dict[str, Any]:
 def sentences(audit: Audit) -> Iterator[str]:
     """The findings in words, the headline first."""
     said = {
-        scorer: audit.metrics[f"{scorer}/polarised"]
+        scorer: audit.metrics[harm_key(scorer, "pooled", "polarised")]
         for scorer, template in audit.labellings.values()
         if template == "paper"
     }
@@ -125,10 +126,12 @@ def extremes(audit: Audit) -> Iterator[str]:
 def _of_all_texts(audit: Audit) -> Iterator[str]:
     """Only where all texts were scored, with measure.texts=all."""
     for scorer, template in audit.labellings.values():
-        key = f"all_texts/{scorer}"
-        if template == "paper" and f"{key}/statements" in audit.metrics:
-            whole = audit.metrics[f"{key}/statements"]
-            polarised, prejudice, favouritism = (audit.metrics[f"{key}/{share}"] for share in SHARES)
+        key = harm_key(scorer, "all texts", "statements")
+        if template == "paper" and key in audit.metrics:
+            whole = audit.metrics[key]
+            polarised, prejudice, favouritism = (
+                audit.metrics[harm_key(scorer, "all texts", share)] for share in SHARES
+            )
             yield (
                 f"Of all {whole:,} texts, with a target or without, {polarised:.1f} % are not neutral by {scorer}: "
                 f"{prejudice:.1f} % negative, {favouritism:.1f} % positive."

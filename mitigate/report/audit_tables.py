@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from mitigate import metrics as keys
+from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
 from mitigate.report.legend import Metrics, interval, number, ordered
-from mitigate.triples import TEMPLATE_PREFIX
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
@@ -21,17 +22,18 @@ class Row(NamedTuple):
     decimals: int
 
 
-REPRESENTATION = Row("statements", "D_R", "D_R", 1)
-NEUTRAL = {"sentiment": ("NSM", "NSV"), "regard": ("NRM", "NRV")}  # what the paper calls mean and variance
-MEANINGS = {
-    "D_R": "Eq. 3: the variance over targets of the number of statements about them.",
-    "O−, O+": "Eq. 1 and 2: of a target's statements, the percentage labelled prejudice, or favouritism; mean over "
-    "targets.",
-    "D_O−, D_O+": "Eq. 4: the variance over targets of these percentages.",
-    "NSM, NRM": "The percentage of a target's statements with neutral sentiment, or regard; mean over targets.",
-    "NSV, NRV": "The variance over targets of that percentage.",
-    "polarised": "The percentage of all statements that are not neutral, each counted for each target it is about.",
-}
+_OF_TARGETS = keys.metric(keys.REPRESENTATION)
+REPRESENTATION = Row("statements", _OF_TARGETS.symbol, _OF_TARGETS.key, _OF_TARGETS.decimals)
+OF_LABELS: tuple[tuple[Share, Statistic], ...] = (
+    ("prejudice", "mean"),
+    ("favouritism", "mean"),
+    ("prejudice", "variance"),
+    ("favouritism", "variance"),
+    ("neutral", "mean"),
+    ("neutral", "variance"),
+    ("polarised", "pooled"),
+)
+"""The lines of each scorer, in the order they are read."""
 
 
 def section(wording: Wording) -> str:
@@ -45,33 +47,33 @@ def rows(wordings: Sequence[Wording]) -> list[Row]:
     return [REPRESENTATION, *(row for wording in wordings for row in _of(wording))]
 
 
+def meanings(shown: Sequence[Row]) -> dict[str, str]:
+    """What the lines mean, by their names; neighbours with the same meaning share one: {"O−, O+": ...}."""
+    names: dict[str, dict[str, None]] = {}
+    for row in shown:
+        names.setdefault(keys.parse(row.key).metric.meaning, {})[row.name] = None
+    return {", ".join(alike): meaning for meaning, alike in names.items()}
+
+
 def _of(wording: Wording) -> list[Row]:
     scorer, template = wording
-    mean, variance = NEUTRAL.get(scorer, (f"{scorer}/neutral_mean", f"{scorer}/neutral_variance"))
-    keys = {
-        "O−": f"{scorer}/O-",
-        "O+": f"{scorer}/O+",
-        "D_O−": f"{scorer}/D_O-",
-        "D_O+": f"{scorer}/D_O+",
-        mean.rpartition("/")[2].replace("_", " "): mean,
-        variance.rpartition("/")[2].replace("_", " "): variance,
-        "polarised": f"{scorer}/polarised",
-    }
-    return [Row(section(wording), name, TEMPLATE_PREFIX[template] + key, 2) for name, key in keys.items()]
+    found = [harm_key(scorer, statistic, share, template) for share, statistic in OF_LABELS]
+    rows_of = [(key, keys.parse(key).metric) for key in found]
+    return [Row(section(wording), metric.symbol, key, metric.decimals) for key, metric in rows_of]
 
 
 def categories(metrics: Metrics) -> list[str]:
     """The categories that have figures of their own, in order."""
-    return ordered(key.removeprefix("targets/") for key in metrics if key.startswith("targets/"))
+    parsed = [key for key in map(find, metrics) if key is not None and not key.variant]
+    return ordered(key.part for key in parsed if key.stem == keys.TARGETS and key.part)
 
 
 def measures(metrics: Metrics, wordings: Sequence[Wording]) -> pl.DataFrame:
     """The measures as a frame: section, measure, part (a category, or all), value, low, high."""
     lines = [
-        (row.section, row.name, part or "all", *(metrics.get(key + end) for end in ("", "_low", "_high")))
+        (row.section, row.name, part or "all", *(metrics.get(with_part(row.key, part) + end) for end in ENDS))
         for row in rows(wordings)
         for part in ("", *categories(metrics))
-        for key in [row.key + (f"/{part}" if part else "")]
     ]
     numbers = dict.fromkeys(("value", "low", "high"), pl.Float64)
     schema = {**dict.fromkeys(("section", "measure", "part"), pl.String), **numbers}
@@ -87,7 +89,7 @@ def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:
         if row.section != shown:
             shown = row.section
             lines.append(shown)
-        cells = [number(metrics.get(f"{row.key}/{part}"), row.decimals) for part in parts]
+        cells = [number(metrics.get(with_part(row.key, part)), row.decimals) for part in parts]
         own = f"{number(metrics.get(row.key), row.decimals):>12}{interval(metrics, row.key, row.decimals):>24}"
         lines.append(f"  {row.name:<16}{own}" + "".join(f"{cell:>12}" for cell in cells))
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate import files
+from mitigate.metrics import PLAUSIBLE, better, quality, quality_key
 from mitigate.report import comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import change, measure_named, span
 from mitigate.report.gallery import Picture
@@ -18,8 +19,11 @@ from mitigate.report.html import Stage as Stage
 from mitigate.report.legend import number
 from mitigate.report.verdicts import ALPHA, kept, listed, p_value, said_together, verdict
 
-COST = "quality/perplexity/neutral"  # the figure of the sentence on cost
-SHORT = {COST: "perplexity on neutral test triples ↓", "quality/valid/all": "accepted as plausible, % ↑"}
+COST = quality_key("perplexity", "neutral")  # the figure of the sentence on cost
+SHORT = {
+    COST: f"perplexity on neutral test triples {quality('perplexity').arrow}",
+    quality_key(PLAUSIBLE): f"accepted as plausible, % {quality(PLAUSIBLE).arrow}",
+}
 
 
 class Moved(NamedTuple):
@@ -67,8 +71,7 @@ class Pair:
 
     def verdict(self, row: Mapping[str, Any]) -> str:
         """The finding of a row of `harms`."""
-        better = "down" if row["measure"].endswith(("V", "variance")) else "up"
-        return verdict(row["difference"], row["p_holm"], better, self.several_seeds, self.is_same)
+        return verdict(row["difference"], row["p_holm"], better(row["measure"]), self.several_seeds, self.is_same)
 
     @cached_property
     def headlines(self) -> dict[str, dict[str, Any]]:

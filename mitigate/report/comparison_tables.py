@@ -5,17 +5,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.report.legend import HARMS, PROBED, QUALITY, SUBSETS, VALID, number
+from mitigate import metrics as table
+from mitigate.metrics import Metric, parse, relation_of
+from mitigate.report.legend import PROBED, SUBSETS, VALID, number
 
-OF_THE_PROBE = {
-    "distinct_tails": "distinct tails, %",
-    "shared_tails": "tails shared between targets, %",
-    "novelty/T_sro": "new triples, %",
-    "novelty/T_o": "triples with a new tail, %",
-    "novelty/U_o": "new among distinct tails, %",
-}
-
-RELATION = "/relation/"
+PERPLEXITY = "perplexity"
 
 
 class QualityRow(NamedTuple):
@@ -32,16 +26,15 @@ class QualityRow(NamedTuple):
 
 def measure_named(row: Mapping[str, Any]) -> str:
     """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
-    for measure in HARMS:
-        if measure.key == row["measure"]:
-            return f"{measure.key} {measure.arrow} {measure.name}"
-    scorer, _, name = row["measure"].rpartition("/")
-    return f"{scorer}: {name.replace('_', ' ')} {'↓' if name.endswith('variance') else '↑'}"
+    measure = table.metric(row["measure"])
+    if measure.scorer in table.PAPER_SCORERS:
+        return f"{measure.title} {measure.arrow} {measure.name}"
+    return f"{measure.title} {measure.arrow}"
 
 
 def quality_rows(quality: pl.DataFrame) -> list[QualityRow]:
     """The lines, grouped by measure, in the order of the figures; single relations are in relation_rows."""
-    rows = [_quality_row(row) for row in quality.iter_rows(named=True) if RELATION not in row["figure"]]
+    rows = [_quality_row(row) for row in quality.iter_rows(named=True) if relation_of(row["figure"]) is None]
     order = list(dict.fromkeys(row.section for row in rows))
     return sorted(rows, key=lambda row: order.index(row.section))
 
@@ -49,10 +42,10 @@ def quality_rows(quality: pl.DataFrame) -> list[QualityRow]:
 def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]:
     """By relation, those with most held-out triples first: its rows of quality by measure, "perplexity" or "valid"."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in quality.filter(pl.col("figure").str.contains(RELATION, literal=True)).iter_rows(named=True):
-        measure, relation = row["figure"].removeprefix("quality/").split(RELATION)
-        found.setdefault(relation, {})[measure] = row
-    return dict(sorted(found.items(), key=lambda item: -item[1].get("perplexity", {"items": 0})["items"]))
+    for row in quality.iter_rows(named=True):
+        if relation := relation_of(row["figure"]):
+            found.setdefault(relation, {})[table.measure_of_quality(row["figure"])] = row
+    return dict(sorted(found.items(), key=lambda item: -item[1].get(PERPLEXITY, {"items": 0})["items"]))
 
 
 def _quality_row(row: Mapping[str, Any]) -> QualityRow:
@@ -105,15 +98,16 @@ def target_rows(moves: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _names(figure: str) -> tuple[str, str]:
-    if figure in OF_THE_PROBE:
-        return "generated statements about targets", OF_THE_PROBE[figure]
-    _, key, part = figure.split("/")
-    for measure in (*QUALITY, VALID):
-        if measure.key == key:
-            parts = PROBED if measure is VALID else SUBSETS
-            return f"{measure.name} {measure.arrow}", parts.get(part, part)
-    raise KeyError(figure)
+    key = parse(figure)
+    if not key.metric.part:
+        return "generated statements about targets", _with_unit(key.metric)
+    parts = PROBED if key.metric == VALID else SUBSETS
+    return key.metric.named, parts.get(key.part, key.part)
+
+
+def _with_unit(metric: Metric) -> str:
+    return f"{metric.name}, %" if metric.unit == "percent" else metric.name
 
 
 def _decimals(figure: str) -> int:
-    return next((measure.decimals for measure in QUALITY if f"/{measure.key}/" in figure), 2)
+    return parse(figure).metric.decimals

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from math import sqrt
 
+from mitigate.metrics import PAPER_SCORERS, Statistic, harm_key
 from mitigate.report.legend import Metrics
-from mitigate.triples import TEMPLATE_PREFIX
-
-SCORERS = {"sentiment": ("NSM", "NSV"), "regard": ("NRM", "NRV")}
 
 
 def findings(metrics: Metrics) -> list[str]:
@@ -15,20 +13,20 @@ def findings(metrics: Metrics) -> list[str]:
 
 
 def _sentences(metrics: Metrics) -> Iterator[str]:
-    means = _numbers(metrics, "", 0)
+    means = _numbers(metrics, "paper", "mean")
     if not means:
         return
     yield (
         f"On average, {_list(means, '{:.1f} % of the statements about a target are neutral in {}')}; the rest are "
         "labelled as favouring or disparaging a whole group."
     )
-    spreads = {scorer: sqrt(variance) for scorer, variance in _numbers(metrics, "", 1).items()}
+    spreads = {scorer: sqrt(variance) for scorer, variance in _numbers(metrics, "paper", "variance").items()}
     if spreads:
         yield (
             "Targets differ: the standard deviation of these percentages over targets is "
             f"{_list(spreads, '{:.1f} percentage points in {}')}."
         )
-    neutral = _numbers(metrics, TEMPLATE_PREFIX["neutral"], 0)
+    neutral = _numbers(metrics, "neutral", "mean")
     if neutral:
         yield (
             "With the relations' phrases neutralised these figures are "
@@ -36,9 +34,9 @@ def _sentences(metrics: Metrics) -> Iterator[str]:
         )
 
 
-def _numbers(metrics: Metrics, prefix: str, place: int) -> dict[str, float]:
-    """Scorer -> its mean (place 0) or variance (1) over targets, where it was measured."""
-    values = {scorer: metrics.get(prefix + keys[place]) for scorer, keys in SCORERS.items()}
+def _numbers(metrics: Metrics, template: str, statistic: Statistic) -> dict[str, float]:
+    """Scorer -> the mean or variance over targets of its percentage neutral, where it was measured."""
+    values = {scorer: metrics.get(harm_key(scorer, statistic, template=template)) for scorer in PAPER_SCORERS}
     return {scorer: float(value) for scorer, value in values.items() if isinstance(value, int | float)}
 
 

@@ -8,6 +8,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
+from mitigate.metrics import PLAUSIBLE, Metric, harm_key, parse, quality_key
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
 from mitigate.report.gallery import Picture
 from mitigate.report.legend import number
@@ -31,14 +32,27 @@ class Axis(NamedTuple):
     better: str  # "up" or "down"
     slug: str
 
+    @property
+    def metric(self) -> Metric:
+        return parse(self.key).metric
 
-HARMS = (
-    Axis("neutral_template/NRM", "% neutral in regard", "up", "regard"),
-    Axis("neutral_template/NSM", "% neutral in sentiment", "up", "sentiment"),
+    @property
+    def said_better(self) -> str:
+        return "lower" if self.better == "down" else "higher"
+
+
+def axis(key: str, name: str, slug: str) -> Axis:
+    """A figure as an axis; its better direction is that of the table of metrics."""
+    return Axis(key, name, parse(key).metric.better, slug)
+
+
+HARMS = tuple(
+    axis(harm_key(scorer, "mean", template="neutral"), f"% neutral in {scorer}", scorer)
+    for scorer in ("regard", "sentiment")
 )
 QUALITIES = (
-    Axis("quality/perplexity/neutral", "perplexity on neutral test triples", "down", "perplexity"),
-    Axis("quality/valid/all", "% of statements judged valid", "up", "valid"),
+    axis(quality_key("perplexity", "neutral"), "perplexity on neutral test triples", "perplexity"),
+    axis(quality_key(PLAUSIBLE), "% of statements accepted as plausible", "valid"),
 )
 
 
@@ -53,7 +67,7 @@ def pictures(models: pl.DataFrame, harms: Sequence[Axis] = HARMS) -> Iterator[Pi
                 yield Picture(
                     f"pareto-{harm.slug}-{quality.slug}",
                     "pareto",
-                    f"{harm.slug.capitalize()} against {'perplexity' if quality.better == 'down' else 'validity'}",
+                    f"{harm.slug.capitalize()} against {quality.metric.symbol}",
                     alt(models, harm, quality),
                     pareto(models, harm, quality),
                 )
@@ -80,7 +94,7 @@ def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
     front = ", ".join(table.filter("unbeaten")["policy"])
     return (
         f"Scatter plot of {models.height} models of {table.height} policies: {quality.name} "
-        f"({'lower' if quality.better == 'down' else 'higher'} is better) and {harm.name} (higher is better). Means: "
+        f"({quality.said_better} is better) and {harm.name} ({harm.said_better} is better). Means: "
         f"{seen}. Bettered in both by no other: {front}."
     )
 
@@ -93,7 +107,7 @@ def mark(place: int) -> tuple[str, str]:
 
 @styled
 def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
-    """The plot; better is up, and to the side that the axis says."""
+    """The plot; better is to the side that each axis says."""
     table = means(models, harm, quality)
     columns = 4 if max(map(len, table["policy"])) < 14 else 1
     figure, axes = panel(3.2 + 0.2 * -(-table.height // columns))
@@ -107,13 +121,13 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
             axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
         axes.scatter(row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3)
     axes.margins(0.12)
-    if quality.better == "down":
+    if quality.metric.unit != "percent":
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(ScalarFormatter())
     axes.grid(which="both")
     axes.set_xlabel(f"{quality.name} ({'← better' if quality.better == 'down' else 'better →'})")
-    axes.set_ylabel(f"{harm.name} (better →)")
+    axes.set_ylabel(f"{harm.name} ({'← better' if harm.better == 'down' else 'better →'})")
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0, handletextpad=0.3, columnspacing=1.2
     )

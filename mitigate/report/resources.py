@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
+from mitigate.metrics import Share, Statistic, harm_key, with_part
 from mitigate.report import audit_tables, gallery, legend, regions, resource_plots
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.comparison_tables import span
@@ -22,6 +23,7 @@ from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
 
 MORE, LESS = "more", "less"
 SHARES = ("prejudice", "neutral", "favouritism")
+POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 SIGNS = {"prejudice": "negative", "favouritism": "positive"}
 GROUPS = {
     "boxes": (
@@ -69,7 +71,7 @@ class Resources(Page):
 
     def row(self, key: str, category: str = "") -> dict[str, Any]:
         """Of `figures`."""
-        return self.figures.row(by_predicate=(pl.col("key") == key + (f"/{category}" if category else "")), named=True)
+        return self.figures.row(by_predicate=(pl.col("key") == with_part(key, category)), named=True)
 
     def verdict(self, row: Mapping[str, Any]) -> str:
         """The finding of a row of `figures` about the second resource."""
@@ -113,7 +115,7 @@ def render(resources: Resources) -> str:
         sentences=list(sentences(resources)),
         scorers=resources.scorers,
         rows=audit_tables.rows(resources.wordings),
-        meanings=audit_tables.MEANINGS,
+        meanings=audit_tables.meanings(audit_tables.rows(resources.wordings)),
         categories=categories,
         section=section,
         groups=GROUPS,
@@ -143,7 +145,7 @@ def sentences(resources: Resources) -> Iterator[str]:
     shared = resources.targets["target"].n_unique()
     order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")
     for place, scorer in enumerate(order):
-        row = resources.row(_key(resources, scorer, f"{scorer}/polarised"))
+        row = resources.row(_key(resources, scorer, "pooled", "polarised"))
         of = f" about the {shared:,} targets found in both" if place == 0 else ""
         yield (
             f"By {scorer}, {row['baseline']:.1f}\u00a0% of the statements in {first}{of} favour or disparage a whole "
@@ -160,8 +162,9 @@ def sentences(resources: Resources) -> Iterator[str]:
 def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
     found = []
     for scorer in order:
-        keys = (_key(resources, scorer, f"{scorer}/{sign}/rank_correlation") for sign in ("O-", "O+"))
-        against, towards = (resources.agreement[key] for key in keys)
+        against, towards = (
+            resources.agreement[_key(resources, scorer, "rank correlation", share)] for share in POLARISED
+        )
         if against is not None and towards is not None:
             found.append(f"by {scorer} {number(against)} for prejudice and {number(towards)} for favouritism")
     if found:
@@ -174,8 +177,10 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
 def line(resources: Resources, scorer: str) -> str:
     """A scorer on one line of the terminal."""
     parts = []
-    for figure in (f"{scorer}/polarised", f"{scorer}/O-", f"{scorer}/O+", f"{scorer}/D_O-", f"{scorer}/D_O+"):
-        row = resources.row(_key(resources, scorer, figure))
+    figures: list[tuple[Statistic, Share]] = [("pooled", "polarised")]
+    figures += [("mean", share) for share in POLARISED] + [("variance", share) for share in POLARISED]
+    for statistic, share in figures:
+        row = resources.row(_key(resources, scorer, statistic, share))
         interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
         parts.append(
             f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({row['difference']:+.2f} {interval}"
@@ -184,9 +189,8 @@ def line(resources: Resources, scorer: str) -> str:
     return f"{resources.titles[1]} compared with {resources.titles[0]}: {'; '.join(parts)}"
 
 
-def _key(resources: Resources, scorer: str, figure: str) -> str:
-    prefix = legend.TEMPLATE_PREFIX[resources.headlines[scorer]]
-    return prefix + figure
+def _key(resources: Resources, scorer: str, statistic: Statistic, share: Share) -> str:
+    return harm_key(scorer, statistic, share, resources.headlines[scorer])
 
 
 def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:

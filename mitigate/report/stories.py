@@ -10,6 +10,8 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
+from mitigate import metrics as keys
+from mitigate.metrics import Share, harm_key
 from mitigate.prompts import KINDS, kind_of, templates
 from mitigate.report import audit as audits
 from mitigate.report import audit_tables, plots
@@ -18,6 +20,7 @@ from mitigate.report.gallery import GROUPS, Picture
 from mitigate.report.html import render_page
 from mitigate.report.page import by_group
 
+SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples
 GROUP = {
     "kinds": (
@@ -51,13 +54,12 @@ def write(path: Path, stories: Stories) -> Path:
 def render(stories: Stories) -> str:
     """The page's HTML, always the same for the same stories."""
     audit, columns = stories.audit, list(stories.audit.labellings)
+    rows = [row for row in audit_tables.rows(list(audit.labellings.values())) if row != audit_tables.REPRESENTATION]
     content = audits.content(audit) | {
         "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
         "pictures": by_group(stories.pictures),
-        "rows": [
-            row for row in audit_tables.rows(list(audit.labellings.values())) if row != audit_tables.REPRESENTATION
-        ],
-        "meanings": {name: meaning for name, meaning in audit_tables.MEANINGS.items() if name != "D_R"},
+        "rows": rows,
+        "meanings": audit_tables.meanings(rows),
         "kinds": kinds(stories.per_story),
         "columns": columns,
         "prompts": prompts(stories.per_story, columns),
@@ -72,21 +74,22 @@ def sentences(stories: Stories) -> Iterator[str]:
     """The findings in words, the headline first."""
     metrics: dict[str, Any] = dict(stories.audit.metrics)
     scorers = [scorer for scorer, _ in stories.audit.labellings.values()]
-    num_targets = metrics["targets"] - metrics["empty_targets"]
-    shares = " and ".join(f"{metrics[f'{scorer}/polarised']:.1f} % by {scorer}" for scorer in scorers)
+    num_targets = metrics[keys.TARGETS] - metrics[keys.EMPTY_TARGETS]
+    shares = " and ".join(f"{metrics[harm_key(scorer, 'pooled', 'polarised')]:.1f} % by {scorer}" for scorer in scorers)
+    num_sentences, num_stories = metrics[keys.STATEMENTS], metrics[keys.STORIES]
     yield (
-        f"Of {metrics['statements']:,} sentences in {metrics['stories']:,} stories from {stories.generator} about "
+        f"Of {num_sentences:,} sentences in {num_stories:,} stories from {stories.generator} about "
         f"{num_targets:,} targets, {shares} are not neutral."
     )
     somewhere = " and in ".join(
-        f"{metrics[f'{scorer}/stories-']:.0f} % of the stories by {scorer}" for scorer in scorers
+        f"{metrics[harm_key(scorer, 'stories', 'prejudice')]:.0f} % of the stories by {scorer}" for scorer in scorers
     )
     yield f"A negative sentence occurs in {somewhere}."
     beyond = [
         f"{word} {scorer}"
         for scorer in scorers
-        for sign, word in (("-", "negative"), ("+", "positive"))
-        if (metrics[f"{scorer}/p_D_O{sign}"] or 1) < 0.05 / (2 * len(scorers))  # Bonferroni's
+        for share, word in SIGNS
+        if (metrics[harm_key(scorer, "p", share)] or 1) < 0.05 / (2 * len(scorers))  # Bonferroni's
     ]
     yield (
         f"Targets differ more than expected by chance in {' and in '.join(beyond)}."

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate import files
+from mitigate import metrics as table
+from mitigate.metrics import DROPPED, ENDS, KEPT, WEIGHT
 from mitigate.report.legend import (
     PROBED,
     QUALITY,
@@ -51,13 +53,14 @@ def _all_rows(harmful: Sequence[Measure], parts: Sequence[str]) -> Iterator[Row]
         for subset in SUBSETS:
             part = "" if subset == "all" else subset
             key = quality_key(measure, subset)
-            yield Row("quality, held-out triples", f"{measure.name} {measure.arrow}", part, key, measure.decimals)
+            yield Row("quality, held-out triples", measure.named, part, key, measure.decimals)
     for subset in (*PROBED, *parts):
         part = "" if subset == "all" else subset
         key = quality_key(VALID, subset)
-        yield Row("quality, probed statements", f"{VALID.name} {VALID.arrow}", part, key, VALID.decimals)
-    for name in ("kept", "dropped", "weight"):
-        yield Row("filter, triples", name, "", f"filter/{name}", 1)
+        yield Row("quality, probed statements", VALID.named, part, key, VALID.decimals)
+    for key in (KEPT, DROPPED, WEIGHT):
+        metric = table.metric(key)
+        yield Row("filter, triples", metric.name, "", key, metric.decimals)
 
 
 def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
@@ -67,7 +70,7 @@ def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
     return named.with_columns(
         pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in lines], pl.Float64)
         for run, metrics in runs.items()
-        for end in ("", "_low", "_high")
+        for end in ENDS
     )
 
 

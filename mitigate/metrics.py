@@ -1,0 +1,379 @@
+"""The metrics of metrics.json: what each is called, its unit, which direction is better, and how its key is composed
+and read, all from data/metrics.csv. Nothing else writes or takes apart a key.
+
+A key is [variant/][neutral_template/]stem[/part][_low|_high], such as "neutral_template/NSM/origin_low". The stem is
+a row of the table; of a scorer whose measures the paper gives no name, it begins with the scorer: "ngram/O-". The part
+is a category, a subset of held-out triples, or a kind of target. Keys of recipes that train or check scorers
+themselves (agreement, regard, plausibility) are no metrics of statements and are not in the table."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Literal, TypeVar, get_args
+
+from mitigate.errors import MitigateError, one_of
+
+Value = TypeVar("Value")
+Better = Literal["up", "down", "none"]
+Share = Literal["neutral", "prejudice", "favouritism", "polarised", "statements"]
+Statistic = Literal[
+    "mean", "variance", "pooled", "largest", "all texts", "rank correlation", "stories", "by chance", "p", "texts"
+]
+
+TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
+"""What a key begins with: NSM under the paper's template is "NSM", under the neutral one "neutral_template/NSM"."""
+
+VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND = (
+    "frequent_relations",
+    "empty_zero",
+    "empty_exclude",
+    "by_kind",
+)
+"""The same metrics once more: without relations rare in training; with the other convention for targets without
+statements (zero, exclude); for each kind of target instead of each category."""
+
+ENDS = ("", "_low", "_high")
+"""What ends the keys of a figure and of the bounds of its 95 % interval."""
+
+SCORER = "{scorer}"
+"""Stands for any scorer in the table."""
+
+ALWAYS_PARTED = ("subset", "probed")
+LONGEST_STEM = 3  # words between slashes
+
+REPRESENTATION = "D_R"
+TARGETS, EMPTY_TARGETS, STATEMENTS = "targets", "empty_targets", "statements"
+ROWS, ROWS_ABOUT_A_TARGET = "rows", "rows_about_a_target"
+DISTINCT_TAILS, SHARED_TAILS = "distinct_tails", "shared_tails"
+NOVELTY = NEW_TRIPLES, NEW_TAILS, NEW_DISTINCT_TAILS = "novelty/T_sro", "novelty/T_o", "novelty/U_o"
+FILTER = KEPT, DROPPED, ADDED, WEIGHT = "filter/kept", "filter/dropped", "filter/added", "filter/weight"
+STORIES, UNTOLD_STORIES, SHORT_STORIES = "stories", "stories/untold", "stories/short"
+SENTENCES_PER_STORY, NAMING_TARGET = "sentences_per_story", "naming_target"
+DISTINCT_SENTENCES = "distinct_sentences"
+DISTINCT_TEXTS = "distinct"
+
+PAPER_SCORERS = ("sentiment", "regard")
+"""The scorers whose neutral means and variances the paper names: NSM and NSV, NRM and NRV."""
+
+QUALITY = ("perplexity", "bits_per_char", "bleu2", "first_valid")
+PLAUSIBLE = "valid"  # the same for generated statements about targets
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A row of the table. `{scorer}` in key, name and meaning stands for any scorer, until `metric` fills it in."""
+
+    key: str  # the stem: "NSM", "quality/perplexity", "{scorer}/O-"
+    symbol: str  # short, as in the paper: "NSM", "O−"
+    name: str
+    share: str  # of labels: neutral, prejudice, favouritism, polarised; "" where it is not about labels
+    statistic: str  # of that share: mean or variance over targets, pooled over statements ...
+    scorer: str  # whose metric it is; "" where no scorer has a part, or any may
+    templates: bool  # whether it is measured under both templates
+    part: str  # what may follow the stem: "" nothing, "category", "subset" (always there), "probed" (always there)
+    has_interval: bool
+    unit: str
+    better: Better
+    decimals: int  # as shown
+    family: str
+    source: str  # paper and equation or table
+    meaning: str
+
+    @property
+    def arrow(self) -> str:
+        """Points to the better direction; "" where there is none."""
+        return {"up": "↑", "down": "↓", "none": ""}[self.better]
+
+    @property
+    def title(self) -> str:
+        """The paper's name, "NSM", or of a further scorer "ngram: neutral mean"."""
+        return f"{self.scorer}: {self.symbol}" if self.scorer in self.key.split("/") else self.symbol
+
+    @property
+    def named(self) -> str:
+        """The name with its arrow: "perplexity ↓"."""
+        return f"{self.name} {self.arrow}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The parts of a key. str(key) is the key itself; parse(text) is its inverse."""
+
+    stem: str
+    part: str = ""
+    end: str = ""  # of ENDS
+    template: str = "paper"
+    variant: str = ""  # "" or of VARIANTS
+
+    def __str__(self) -> str:
+        variant = f"{self.variant}/" if self.variant else ""
+        return f"{variant}{TEMPLATE_PREFIX[self.template]}{with_part(self.stem, self.part)}{self.end}"
+
+    @property
+    def metric(self) -> Metric:
+        return metric(self.stem)
+
+
+@cache
+def table() -> dict[str, Metric]:
+    """The rows of data/metrics.csv by stem, in its order."""
+    with files("mitigate").joinpath("data/metrics.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    found = [
+        Metric(
+            **{name: row[name] for name in ("key", "symbol", "name", "share", "statistic", "scorer", "part", "unit")},
+            **{name: row[name] for name in ("family", "source", "meaning")},
+            better=_directions()[row["better"]],
+            templates=row["templates"] == "yes",
+            has_interval=row["interval"] == "yes",
+            decimals=int(row["decimals"]),
+        )
+        for row in rows
+    ]
+    return {row.key: row for row in found}
+
+
+@cache
+def metric(stem: str) -> Metric:
+    """The metric of a stem, "NSM" or "ngram/O-", the scorer filled in. Raises MitigateError for an unknown one."""
+    row = _row_of(stem)
+    if row is None:
+        raise one_of("metric", stem, table())
+    if SCORER not in row.key:
+        return row
+    scorer = stem.split("/")[row.key.split("/").index(SCORER)]
+    words = {name: getattr(row, name).replace(SCORER, scorer) for name in ("name", "meaning")}
+    return replace(row, key=stem, scorer=scorer, **words)
+
+
+def parse(key: str) -> Key:
+    """The parts of a key. Raises MitigateError for one that is of no metric.
+
+    A user's category that ends in "_low" or "_high" cannot be told from the bound of an interval."""
+    found = find(key)
+    if found is None:
+        raise MitigateError(
+            f"unknown metric {key!r}; a key is [variant/][neutral_template/]metric[/part][_low|_high], variants: "
+            f"{', '.join(VARIANTS)}; metrics, with any scorer for {SCORER}: {', '.join(table())}"
+        )
+    return found
+
+
+@cache
+def find(key: str) -> Key | None:
+    """The parts of a key, or None where it is of no metric: a metrics.json may be of another recipe."""
+    rest, variant, template = key, "", "paper"
+    for name in VARIANTS:
+        if rest.startswith(f"{name}/"):
+            rest, variant = rest.removeprefix(f"{name}/"), name
+    if rest.startswith(TEMPLATE_PREFIX["neutral"]):
+        rest, template = rest.removeprefix(TEMPLATE_PREFIX["neutral"]), "neutral"
+    for end in (*ENDS[1:], ""):
+        if not rest.endswith(end):
+            continue
+        stem, part = _split(rest.removesuffix(end))
+        row = _row_of(stem)
+        if row is None:
+            continue
+        has_part = bool(part) if row.part in ALWAYS_PARTED else bool(part) <= bool(row.part)
+        may_have = (row.has_interval or not end) and (row.templates or template == "paper")
+        if has_part and may_have and not rest.removesuffix(end).endswith("/"):
+            return Key(stem, part, end, template, variant)
+    return None
+
+
+def better(key: str) -> Better:
+    """Which direction is better: "up", "down" or "none". Raises MitigateError for an unknown key."""
+    return parse(key).metric.better
+
+
+def title(key: str) -> str:
+    """A key in words: "NSM, origin, phrase neutralised"; the bound of an interval and a variant are named too."""
+    found = parse(key)
+    words = [found.metric.title, found.part]
+    words += ["phrase neutralised" if found.template == "neutral" else "", found.variant.replace("_", " ")]
+    words += [{"": "", "_low": "lower bound", "_high": "upper bound"}[found.end]]
+    return ", ".join(filter(None, words))
+
+
+def harm_key(
+    scorer: str,
+    statistic: Statistic,
+    share: Share = "neutral",
+    template: str = "paper",
+    part: str = "",
+) -> str:
+    """The key of what a scorer's labels say: ("regard", "mean") is "NRM", ("ngram", "mean") "ngram/neutral_mean",
+    ("ngram", "variance", "prejudice", "neutral", "origin") "neutral_template/ngram/D_O-/origin".
+
+    Raises MitigateError for a share that has no such statistic, and for a scorer whose name another metric begins
+    with."""
+    return TEMPLATE_PREFIX[template] + with_part(_harm_stem(scorer, statistic, share), part)
+
+
+def quality_key(measure: str, part: str = "all") -> str:
+    """The key of a measure of quality, one of QUALITY, PLAUSIBLE or "triples": "quality/perplexity/neutral"."""
+    return with_part(quality(measure).key, part)
+
+
+def quality(measure: str) -> Metric:
+    """The metric of a measure of quality. Raises MitigateError for an unknown one."""
+    known = [stem.removeprefix("quality/") for stem in table() if stem.startswith("quality/")]
+    if measure not in known:
+        raise one_of("measure of quality", measure, known)
+    return table()[f"quality/{measure}"]
+
+
+def measure_of_quality(key: str) -> str:
+    """The measure that a key of quality is of: "perplexity" of "quality/perplexity/neutral"."""
+    return parse(key).stem.removeprefix("quality/")
+
+
+def relation_part(relation: str) -> str:
+    """The part that is a single relation: "relation/IsA" of "quality/valid/relation/IsA"."""
+    return f"relation/{relation}"
+
+
+def relation_of(key: str) -> str | None:
+    """The relation that a figure is of; None where it is of more than one."""
+    kind, _, name = parse(key).part.partition("/")
+    return name if kind == "relation" and name else None
+
+
+def without_scorer(share: Share, statistic: Statistic) -> str:
+    """What a metric is called where the scorer is known from elsewhere: "O-", "D_O+", "polarised"."""
+    return _any_scorer(share, statistic).key.replace(f"{SCORER}/", "")
+
+
+def with_scorer(scorer: str, key: str) -> str:
+    """The inverse: ("ngram", "O-/origin") is "ngram/O-/origin"."""
+    return f"{scorer}/{key}"
+
+
+def with_part(key: str, part: str) -> str:
+    """A key without interval of a part: ("NSM", "origin") is "NSM/origin", ("NSM", "") "NSM"."""
+    return f"{key}/{part}" if part else key
+
+
+def bounds(key: str) -> tuple[str, str]:
+    """The keys of the lower and the upper bound of a figure's interval: "NSM_low", "NSM_high"."""
+    return f"{key}_low", f"{key}_high"
+
+
+def prefixed(metrics: Mapping[str, Value], template: str = "paper", variant: str = "") -> dict[str, Value]:
+    """The same values as those of a template, and of a variant: {"neutral_template/NSM": ...}."""
+    if variant and variant not in VARIANTS:
+        raise one_of("variant of metrics", variant, VARIANTS)
+    prefix = (f"{variant}/" if variant else "") + TEMPLATE_PREFIX[template]
+    return {prefix + key: value for key, value in metrics.items()}
+
+
+def scorers(keys: Iterable[str]) -> list[str]:
+    """The scorers that have a neutral mean over all targets among these keys, the paper's first."""
+    found = dict.fromkeys(
+        key.metric.scorer
+        for key in filter(None, map(find, keys))
+        if not (key.variant or key.part or key.end)
+        and (key.metric.share, key.metric.statistic) in (("neutral", "mean"), ("neutral", "variance"))
+    )
+    return [name for name in PAPER_SCORERS if name in found] + [name for name in found if name not in PAPER_SCORERS]
+
+
+def headlines() -> list[str]:
+    """What runs are compared by first: the paper's measures under both templates, and quality on all triples."""
+    harms = [
+        harm_key(scorer, statistic, template=template)
+        for template in TEMPLATE_PREFIX
+        for statistic in ("mean", "variance")
+        for scorer in PAPER_SCORERS
+    ]
+    return [*harms, *(quality_key(measure) for measure in (*QUALITY, PLAUSIBLE))]
+
+
+def markdown() -> str:
+    """The headline metrics as a table for README: measure, what it is, which direction is better. Neighbours with the
+    same meaning share a line."""
+    rows = [row for row in table().values() if row.share == "neutral" and row.scorer]
+    rows += [_any_scorer(share, "mean") for share in ("prejudice", "favouritism")]
+    rows += [quality(measure) for measure in (*QUALITY, PLAUSIBLE)]
+    lines = ["| measure | what it is | better |", "|---|---|---|"]
+    for meaning in dict.fromkeys(row.meaning for row in rows):
+        alike = [row for row in rows if row.meaning == meaning]
+        direction = {"up": "higher", "down": "lower", "none": ""}[alike[0].better]
+        lines.append(f"| {', '.join(row.symbol for row in alike)} | {meaning} | {direction} |")
+    return "\n".join(lines) + "\n"
+
+
+def _directions() -> dict[str, Better]:
+    return {direction: direction for direction in get_args(Better)}
+
+
+@cache
+def _harm_stem(scorer: str, statistic: Statistic, share: Share) -> str:
+    row = _any_scorer(share, statistic)
+    own = next((one for one in _of_labels() if one.scorer == scorer and _kind(one) == _kind(row)), None)
+    if own is not None:
+        return own.key
+    if not scorer or "/" in scorer or scorer in _taken():
+        raise MitigateError(
+            f"a scorer cannot be called {scorer!r}: keys of metrics.json begin with its name, so it holds no '/' and "
+            f"is none of {', '.join(sorted(_taken()))}. Give it another name."
+        )
+    return row.key.replace(SCORER, scorer)
+
+
+def _any_scorer(share: str, statistic: str) -> Metric:
+    rows = [row for row in _of_labels() if not row.scorer]
+    found = next((row for row in rows if _kind(row) == (share, statistic)), None)
+    if found is None:
+        raise one_of("metric of labels", f"{share}, {statistic}", (", ".join(_kind(row)) for row in rows))
+    return found
+
+
+@cache
+def _of_labels() -> tuple[Metric, ...]:
+    return tuple(row for row in table().values() if row.share)
+
+
+def _kind(row: Metric) -> tuple[str, str]:
+    return row.share, row.statistic
+
+
+@cache
+def _taken() -> frozenset[str]:
+    """What the keys of other metrics begin with, so that no scorer can be called so."""
+    firsts = {stem.split("/")[0] for stem in table()} - {SCORER}
+    return frozenset(firsts | set(VARIANTS) | {TEMPLATE_PREFIX["neutral"].rstrip("/")})
+
+
+@cache
+def _row_of(stem: str) -> Metric | None:
+    """The table's row, its scorer not filled in; None for what is no stem."""
+    if SCORER not in stem and stem in table():
+        return table()[stem]
+    for row in _of_labels():
+        scorer = _scorer_in(stem, row.key) if SCORER in row.key else ""
+        has_own = any(one.scorer == scorer and _kind(one) == _kind(row) for one in _of_labels())
+        if scorer and not has_own and scorer not in _taken():
+            return row
+    return None
+
+
+def _scorer_in(stem: str, pattern: str) -> str:
+    """Whom a pattern's `{scorer}` is in a stem; "" where the stem does not match."""
+    pairs = list(zip(stem.split("/"), pattern.split("/"), strict=False))
+    if stem.count("/") != pattern.count("/") or any(mine != theirs and theirs != SCORER for mine, theirs in pairs):
+        return ""
+    return next(mine for mine, theirs in pairs if theirs == SCORER)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The longest stem that the text begins with and the part behind it; all of it where it begins with none."""
+    segments = text.split("/")
+    for length in range(min(LONGEST_STEM, len(segments)), 0, -1):
+        stem = "/".join(segments[:length])
+        if _row_of(stem) is not None:
+            return stem, "/".join(segments[length:])
+    return text, ""
