@@ -33,9 +33,9 @@ def main() -> None:
         "## The whole job on train100k, and how low perplexity goes",
         f"Measured on {machine()}, by `python benchmarks/budget.py`, from finished runs of `policy=none "
         "experiment=cn100k_cpu`. Perplexity per token of MiniLM's vocabulary, END counted, bits per character and "
-        "BLEU-2 on the valid test triples; a first tail is judged by the measure of plausibility that comes with the "
-        "project. COMeT on pretrained GPT-1 reports 4.32 per BPE token and 95.25 % valid by another judge; tokens "
-        "differ, so perplexities of the two do not compare.",
+        "BLEU-2 on the valid test triples; first tails are classified by the shipped plausibility classifier. COMeT on "
+        "pretrained GPT-1 reports 4.32 per BPE token and 95.25 % valid by another classifier; tokens differ, so the "
+        "two perplexities are not comparable.",
         training(runs),
         "Seconds of each stage, and of all of them:",
         stages(runs),
@@ -58,7 +58,7 @@ def training(runs: list[dict[str, Any]]) -> str:
     """The table of what each training reached."""
     lines = [
         "| epochs | steps | lr | warmup | dropout | examples/s | training, min | perplexity | bits per character | "
-        "BLEU-2 | first tails judged valid, % |",
+        "BLEU-2 | first tails accepted as plausible, % |",
         "|---" * 11 + "|",
     ]
     for run in runs:

@@ -46,8 +46,8 @@ def main() -> None:
     text = [
         "## Comparing: none against none",
         f"Measured on {machine()}, by `python benchmarks/null_pairs.py`: policy none on the sample corpus with "
-        f"{len(runs)} seeds, {', '.join(f'`{setting}`' for setting in SHORT)}. Nothing sets the two sides apart but "
-        "their seeds, so that a claim about policies is false; about two single models it may be true.",
+        f"{len(runs)} seeds, {', '.join(f'`{setting}`' for setting in SHORT)}. The two sides differ only "
+        "by their seeds, so any claim about policies is false; a claim about two single models may be true.",
         "\n".join([HEADER, "|---" * 6 + "|", *rows]),
         "A claim is a difference with a p of less than 0.05 after Holm's correction for all figures of its comparison.",
     ]

@@ -1,5 +1,5 @@
-"""Policies side by side, on all of ConceptNet train100k: what each does to harms and to quality, by scorers it heard
-and by scorers it did not.
+"""Policies compared, on all of ConceptNet train100k: harms and quality under each, by the scorers it
+filters by and by held-out scorers.
 
     P=none,both,both_neutral,both_people,downweight
     python -m mitigate -m experiment=policies seed=1,2,3 policy=$P data.root=../shared/data
@@ -51,9 +51,9 @@ VARIANCES = {
 QUALITY = {
     "quality/perplexity/neutral": "perplexity, neutral test triples",
     "quality/perplexity/polar": "perplexity, polarised",
-    "quality/valid/all": "judged valid, %",
+    "quality/valid/all": "accepted as plausible, %",
     "quality/valid/neutral": "of neutral statements",
-    "quality/first_valid/neutral": "first tails valid, neutral, %",
+    "quality/first_valid/neutral": "first tails accepted, neutral, %",
     "distinct_tails": "distinct tails, %",
 }
 RELATIONS = ("CapableOf", "Causes", "HasProperty", "IsA", "AtLocation", "UsedFor", "MotivatedByGoal", "CausesDesire")
@@ -115,10 +115,10 @@ def settings(runs: Sequence[Mapping[str, Any]]) -> str:
     return (
         f"Measured on {machine()}, by the commands at the head of `benchmarks/policies.py`: `comet_minilm`, "
         f"{' and '.join(f'{number:,}' for number in steps)} training steps of 64 triples, 329 targets x 34 relations x "
-        f"10 probed in bf16, {len(runs)} models. Means over seeds; behind them the difference from `{BASELINE}` with "
+        f"10 probed in bf16, {len(runs)} models. Means over seeds, followed by the difference from `{BASELINE}` with "
         "its 95 % interval, of seeds and targets (of perplexity the ratio; of distinct tails, seeds alone). Harms are "
-        "percentages of a target's statements that are neutral: higher is better. Columns in **bold** are by scorers "
-        "that no policy heard."
+        "percentages of a target's statements that are neutral: higher is better. Columns in **bold** are by held-out "
+        "scorers."
     )
 
 
@@ -129,15 +129,14 @@ def tables(contrasts: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, A
         table(HARMS, "harms", contrasts),
         "Variances over targets ↓:",
         table(VARIANCES, "harms", contrasts),
-        "Quality. Kept: all of the 95 % intervals of the share judged valid and of perplexity on neutral triples are "
-        "above -1 point and below 1.03 times.",
+        "Quality. Kept: the 95 % interval of the share accepted as plausible is above -1 point, and that of perplexity "
+        "on neutral triples below 1.03 times.",
         table(QUALITY, "quality", contrasts, kept=True),
-        "Perplexity on the held-out triples that the two scorers no policy heard find neutral, or one of them not, and "
-        "its ratio to that of `none`; seeds in brackets:",
-        perplexity_by_the_unheard([BASELINE, *policies(contrasts)], runs),
-        "Distinct tails among what is neutral: of 100 statements, how many a relation and tail that no other has, "
-        "counting only statements that are neutral by the policy's own scorers, or by the two that no policy heard; "
-        "seeds in brackets:",
+        "Perplexity on the test triples that both held-out scorers label neutral, and on the others, with its ratio to "
+        "that of `none`; seeds in brackets:",
+        perplexity_by_held_out_scorers([BASELINE, *policies(contrasts)], runs),
+        "Distinct neutral tails: of 100 statements, the number of distinct pairs of relation and tail, counting only "
+        "statements that are neutral by the policy's own scorers, or by the two held-out scorers; seeds in brackets:",
         neutral_vocabulary([BASELINE, *policies(contrasts)], runs),
         "What is trained on:",
         corpus([BASELINE, *policies(contrasts)], runs),
@@ -177,7 +176,7 @@ def cell(row: Mapping[str, Any]) -> str:
     return f"{row['value']:.2f} ({shown}{interval})"
 
 
-def perplexity_by_the_unheard(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+def perplexity_by_held_out_scorers(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
     """Which triples count as neutral is told here by scorers that had no part in choosing what was trained on."""
     triples = runs[0]["folder"] / "likelihood.parquet"
     labels = [
@@ -243,12 +242,12 @@ def by_relation(contrasts: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[s
     """Quality where the paper found that it falls, and the tails that the keywords and n-grams find neutral."""
     for measure, said in (
         ("perplexity", "Perplexity on the relation's held-out triples ↓ (ratio to `none`):"),
-        ("valid", "Of what is said of the targets with the relation, judged valid, % ↑:"),
+        ("valid", "Statements about targets with the relation, accepted as plausible, % ↑:"),
     ):
         columns = {f"quality/{measure}/relation/{relation}": relation for relation in RELATIONS}
         yield said
         yield table(columns, "quality", contrasts)
-    yield "Of what is said of the targets with the relation, neutral in regard by n-grams, phrase neutralised, % ↑:"
+    yield "Statements about targets with the relation, neutral by n-gram regard, phrase neutralised, % ↑:"
     names = [BASELINE, *policies(contrasts)]
     yield markdown(["policy", *RELATIONS], [[f"`{name}`", *neutral_by_relation(name, runs)] for name in names])
 

@@ -53,8 +53,8 @@ COLUMNS = (
     "GiB at each tenth of the run",
 )
 CORES = (
-    "Where other work left an audit less than two cores, its seconds say little of it; those of processor, summed over "
-    "cores, are what it takes."
+    "Where other work left an audit fewer than two cores, its seconds are no measure; compare the processor "
+    "seconds, summed over cores."
 )
 
 
@@ -120,7 +120,7 @@ def cells(rows: int, path: Path, texts: str, taken: Measured) -> tuple[str, ...]
     """A line of the table, as COLUMNS names it."""
     return (
         f"{rows:,}",
-        {"targets": "what is about a target", "all": "every English row"}[texts],
+        {"targets": "texts about a target", "all": "every English row"}[texts],
         f"{path.stat().st_size / 2**20:,.0f}",
         f"{taken.seconds:.0f}",
         f"{taken.processor:.0f}",
@@ -275,9 +275,9 @@ def killed(path: Path, folder: Path, texts: str) -> str:
     same = "the same figures" if one == other else "OTHER FIGURES"
     seconds = ", ".join(f"{each.processor:.0f}" for each in taken)
     return (
-        f"The audit of {path.name} was ended with signal 9 when half of its chunks were read, begun again, ended with "
-        f"signal 9 when half were labelled, and begun again. The three took {seconds} seconds of processor and gave "
-        f"{same} as the one that was left alone, all {len(one)} of them."
+        f"The audit of {path.name} was ended with signal 9 when half of its chunks were read, started again, ended "
+        f"with signal 9 when half were labelled, and started again. The three took {seconds} seconds of processor and "
+        f"gave {same} as an undisturbed audit, all {len(one)} of them."
     )
 
 
