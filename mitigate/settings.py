@@ -17,6 +17,17 @@ from mitigate.errors import MitigateError, one_of
 
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
+SURROUNDINGS: dict[str, tuple[str, ...]] = {
+    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment", "call", "code"),
+    "recipe": ("run", "shown", "reads"),
+    "data": ("root", "path", "runs", "output", "load", "missing"),
+    "compare": ("runs", "baseline"),
+    "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
+    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
+    "probe": ("processes", "device"),
+    "score": ("engine", "workers", "address", "networks"),
+}
+"""By group, settings that say where and by what a run is done, not what it finds."""
 BOUNDS = {
     ">=": (operator.ge, "at least"),
     ">": (operator.gt, "above"),
@@ -78,6 +89,24 @@ def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
         raise MitigateError(faults[0])
     if faults:
         raise MitigateError("\n  ".join([f"{len(faults)} settings are wrong:", *faults]))
+
+
+def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of nested plain settings those that decide what a run finds: the groups that its recipe reads (`recipe.reads`; of
+    a recipe that does not say, all), without SURROUNDINGS."""
+    recipe = given.get("recipe")
+    reads = recipe.get("reads") if isinstance(recipe, Mapping) else None
+    kept = {
+        name: part
+        for name, part in given.items()
+        if name not in SURROUNDINGS[""] and (reads is None or name in (*reads, "recipe"))
+    }
+    return {
+        name: {key: value for key, value in part.items() if key not in SURROUNDINGS.get(name, ())}
+        if isinstance(part, Mapping)
+        else part
+        for name, part in kept.items()
+    }
 
 
 def _read(row: Mapping[str, str]) -> Setting:

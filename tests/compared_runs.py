@@ -58,8 +58,16 @@ def make_run(
         "seed": seed,
     }
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
-    files = {file.name: digest_of(file.read_bytes()) for file in folder.iterdir()}
-    (folder / "manifest.json").write_text(json.dumps({"mitigate": "0.1.0", "torch": "2", "files": files}))
+    (folder / "manifest.json").write_text(json.dumps({"mitigate": "0.1.0", "torch": "2"}))
+    return seal(folder)
+
+
+def seal(folder: Path) -> Path:
+    """The folder, its manifest naming the files as they are now."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "manifest.json"]
+    hashes = {str(file.relative_to(folder)): digest_of(file.read_bytes()) for file in files}
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "files": hashes}))
     return folder
 
 

@@ -19,21 +19,11 @@ from mitigate.files import write
 from mitigate.progress import listening
 from mitigate.recipes import notes
 from mitigate.recipes.showing import Showing, say
+from mitigate.settings import deciding
 from mitigate.status import Status
 from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, wait_for
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
-# Settings that say where and by what a run is done, not what it finds: they name no folder and no stage.
-SURROUNDINGS = {
-    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment", "call", "code"),
-    "recipe": ("run", "shown", "reads"),
-    "data": ("root", "path", "runs", "output", "load", "missing"),
-    "compare": ("runs", "baseline"),
-    "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
-    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
-    "probe": ("processes", "device"),
-    "score": ("engine", "workers", "address", "networks"),
-}
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 
 
@@ -203,17 +193,8 @@ def build(node: DictConfig, **more: Any) -> Any:
 
 
 def science(config: DictConfig) -> dict[str, Any]:
-    """The settings that decide what a run finds, as a plain dict: of the groups that the recipe reads (`recipe.reads`;
-    of a recipe that does not say, all), without what says where or by what it is done."""
-    settings: dict[str, Any] = plain(config)
-    reads = settings["recipe"].get("reads")
-    if reads is not None:
-        settings = {name: part for name, part in settings.items() if name in (*reads, "recipe")}
-    for group, keys in SURROUNDINGS.items():
-        part = settings.get(group) or {} if group else settings
-        for key in keys:
-            part.pop(key, None)
-    return settings
+    """The settings that decide what a run finds (settings.deciding), as a plain dict."""
+    return deciding(plain(config))
 
 
 def call(config: DictConfig) -> dict[str, Any]:

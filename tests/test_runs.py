@@ -1,0 +1,137 @@
+"""Run folders read as data: what is checked, and that nothing of a foreign folder is resolved or believed."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from compared_runs import make_run, seal
+
+from mitigate.errors import MitigateError
+from mitigate.tasks.runs import open_run, read_runs, recipe_of, short_names
+
+USED = ("statements.parquet", "likelihood.parquet")
+
+
+def test_a_finished_run_is_plain_data(tmp_path: Path) -> None:
+    run = open_run(make_run(tmp_path, "both", 3, lr=0.1), "mitigate", USED)
+    assert (run.recipe, run.policy, run.seed, run.setting("data.name")) == ("mitigate", "both", 3, "made_up")
+    assert (run.setting("data.name.of"), run.setting("nothing", 5)) == (None, 5)
+    assert run.settings["trainer.lr"] == 0.1
+    assert run.table("statements.parquet", ["target"]).height == 2000
+    assert recipe_of(run.folder) == "mitigate"
+    with pytest.raises(MitigateError, match=r"statements.parquet has no column weight; the command that made it"):
+        run.table("statements.parquet", ["target", "weight"])
+
+
+def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "hunter2")
+    folder = make_run(tmp_path)
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace("name: made_up", "name: ${oc.env:SECRET}"))
+    seal(folder)
+    assert open_run(folder).setting("data.name") == "${oc.env:SECRET}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("config.yaml", b"recipe: \xff", "its config.yaml cannot be read (it is not UTF-8); the command that made"),
+        ("config.yaml", b"a: [", "its config.yaml cannot be read (it holds no settings)"),
+        ("config.yaml", b"- a", "its config.yaml cannot be read (it holds no settings)"),
+        ("config.yaml", b"a: &a [*a]", "its config.yaml cannot be read (it holds no settings)"),
+        ("config.yaml", b"a: !!python/object/apply:os.getcwd []", "its config.yaml cannot be read"),
+        ("config.yaml", b"a: !!int x", "its config.yaml cannot be read"),
+        ("config.yaml", b"a: " + b"[" * 5000, "its config.yaml cannot be read"),
+        ("config.yaml", b"name: another program's", "its config.yaml names no recipe"),
+        ("config.yaml", b"recipe: {name: mitigate}", "config.yaml has no value of seed and policy.name and data.name"),
+        ("config.yaml", b"recipe: {name: audit}", "is a run of recipe=audit"),
+        ("manifest.json", b"{", "manifest.json is damaged: it is no JSON"),
+        ("manifest.json", b"[]", "manifest.json is damaged: it holds no object"),
+        ("manifest.json", b"{}", "manifest.json is damaged: it does not list the run's files"),
+        ("manifest.json", b'{"files": {"metrics.json": 1}}', "manifest.json is damaged: it does not list"),
+        ("manifest.json", None, "is not finished (it has no manifest.json): the command that began it goes on"),
+        ("metrics.json", b"[1]", "metrics.json is damaged: it holds no object"),
+        ("metrics.json", b"\xff", "metrics.json is damaged: it is no JSON"),
+        ("metrics.json", b"[" * 100_000, "metrics.json is damaged: it is no JSON"),
+        ("metrics.json", b"{}", "metrics.json has no fingerprint"),
+        ("metrics.json", b'{"fingerprint": "a", "NRM": "5", "x/y": []}', "metrics.json has no number as NRM and x/y"),
+        ("metrics.json", None, "is not finished (it has no metrics.json)"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_one_sentence(
+    name: str, content: bytes | None, fault: str, tmp_path: Path
+) -> None:
+    """Also where the manifest fits the damaged file."""
+    folder = make_run(tmp_path)
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    if name != "manifest.json":
+        seal(folder)
+    with pytest.raises(MitigateError) as caught:
+        read_runs([folder], "mitigate", "compare.runs", USED)
+    assert str(caught.value).startswith(f"compare.runs: {folder}")
+    assert fault in str(caught.value)
+    assert str(caught.value).endswith(". Name folders that finished runs of recipe=mitigate left.")
+
+
+@pytest.mark.parametrize("where", ["header", "middle", "cut", "gone"])
+@pytest.mark.parametrize("name", [*USED, "metrics.json", "config.yaml"])
+def test_a_file_that_is_not_the_one_of_the_manifest_is_named(name: str, where: str, tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, policy) for policy in ("none", "both")]
+    path = runs[1] / name
+    content = path.read_bytes()
+    middle = len(content) // 2
+    if where == "gone":
+        path.unlink()
+    else:
+        start = 0 if where == "header" else middle
+        flipped = bytes(byte ^ 0x55 for byte in content[start : start + 4])
+        path.write_bytes(content[:middle] if where == "cut" else content[:start] + flipped + content[start + 4 :])
+    with pytest.raises(MitigateError, match=r"^compare\.runs: ") as caught:
+        read_runs(runs, "mitigate", "compare.runs", USED)
+    assert name in str(caught.value)
+    assert str(runs[1]) in str(caught.value)
+    assert str(runs[0]) not in str(caught.value)
+
+
+def test_a_table_that_is_none_is_told_although_the_manifest_fits(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    (folder / "statements.parquet").write_text("PAR1")
+    seal(folder)
+    with pytest.raises(MitigateError, match=r"statements.parquet is no Parquet file that can be read; the command"):
+        open_run(folder, needs=USED).table("statements.parquet")
+
+
+def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    (folder / "statements").mkdir()
+    pl.DataFrame({"a": [1]}).write_parquet(folder / "statements" / "000000.parquet")
+    with pytest.raises(MitigateError, match="lacks statements/: the command"):
+        open_run(folder, needs=["statements/"])
+    seal(folder)
+    run = open_run(folder, needs=["statements/"])
+    assert run.below("statements") == ["statements/000000.parquet"]
+    (folder / "statements" / "000000.parquet").write_text("other")
+    with pytest.raises(MitigateError, match=r"000000.parquet is damaged: it is not the file that manifest.json names"):
+        open_run(folder, needs=["statements/"])
+
+
+def test_the_digest_is_of_what_was_found(tmp_path: Path) -> None:
+    first = open_run(make_run(tmp_path))
+    config = first.folder / "config.yaml"
+    config.write_text(config.read_text() + "paths: {outputs: elsewhere}\n")
+    seal(first.folder)
+    assert open_run(first.folder).digest == first.digest
+    metrics = json.loads((first.folder / "metrics.json").read_text())
+    (first.folder / "metrics.json").write_text(json.dumps(metrics | {"NRM": 1.0}))
+    seal(first.folder)
+    assert open_run(first.folder).digest != first.digest
+
+
+def test_short_names() -> None:
+    runs = {"a-11111111": {"policy": "none", "seed": 1}, "a-22222222": {"policy": "none", "seed": 2}}
+    assert list(short_names(runs)) == ["none, seed 1", "none, seed 2"]
+    assert list(short_names({"one": {"policy": "none"}, "two": {}})) == ["none", "two"]
