@@ -16,50 +16,50 @@ from tqdm import tqdm
 
 from mitigate.errors import MitigateError
 
-Say = Callable[[Any], None]
+Send = Callable[[Any], None]
 
 
 class _Failure:
-    """The last thing a process says that came to grief."""
+    """The last message of a process that failed."""
 
     def __init__(self, error: Exception) -> None:
-        told = isinstance(error, MitigateError)  # which needs no traceback
-        self.error = error if told else RuntimeError(f"in another process:\n{traceback.format_exc()}")
+        is_known = isinstance(error, MitigateError)  # which needs no traceback
+        self.error = error if is_known else RuntimeError(f"in another process:\n{traceback.format_exc()}")
 
 
 def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-    """Runs work(*share, say) in a process of its own for each share, and yields what they say, as it comes.
+    """Runs work(*share, send) in a process of its own for each share, and yields the messages they send, as they come.
 
     The first failure ends all of them and is raised here: a MitigateError as it is, any other error with its
     traceback, and a process that was killed as a MitigateError. They also end with Ctrl-C, with the generator, and
     with this process however it ends. Processes are spawned: forked ones could use neither CUDA nor torch's threads."""
     context = multiprocessing.get_context("spawn")
-    resource_tracker.ensure_running()  # which, started with the first process, would undo what _deaf_to_ctrl_c does
+    resource_tracker.ensure_running()  # else started with the first process, it would undo what _ignoring_ctrl_c does
     started: dict[Connection, BaseProcess] = {}
     try:
         for share in shares:
             here, there = context.Pipe(duplex=False)
             process: BaseProcess = context.Process(target=_run, args=(work, share, there), daemon=True)
-            with _deaf_to_ctrl_c():
+            with _ignoring_ctrl_c():
                 process.start()
             there.close()
             started[here] = process
-        yield from _listen(dict(started))
+        yield from _messages(dict(started))
     finally:
         for process in started.values():
             process.kill()
             process.join()
 
 
-def _listen(talking: dict[Connection, BaseProcess]) -> Iterator[Any]:
-    """What is said until all have fallen silent."""
-    while talking:
-        for connection in wait(list(talking)):
+def _messages(running: dict[Connection, BaseProcess]) -> Iterator[Any]:
+    """What is sent until all have ended."""
+    while running:
+        for connection in wait(list(running)):
             assert isinstance(connection, Connection)
             try:
                 message = connection.recv()
             except EOFError:
-                _check_end(talking.pop(connection))
+                _check_end(running.pop(connection))
                 continue
             if isinstance(message, _Failure):
                 raise message.error
@@ -71,7 +71,7 @@ def _check_end(process: BaseProcess) -> None:
     if code := process.exitcode:
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         raise MitigateError(
-            f"one of the processes was {how}, perhaps for want of memory: give it fewer processes or smaller batches. "
+            f"one of the processes was {how}, perhaps because memory ran out: use fewer processes or smaller batches. "
             "What is finished is kept, and the same command goes on from there."
         )
 
@@ -93,8 +93,8 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """A process started here never hears Ctrl-C, which a terminal sends to all: the one that started it ends it."""
+def _ignoring_ctrl_c() -> Iterator[None]:
+    """A process started here ignores Ctrl-C, which a terminal sends to all: the one that started it ends it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -5,6 +5,7 @@ import pickle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import torch
 from tokenizers import Tokenizer
@@ -17,6 +18,7 @@ from models.encoding import TOKENIZER, Encoding
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor tells
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
+WANTED = "give the path of the original COMeT's conceptnet_pretrained_model.pickle (model.init=FILE)"
 PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at
 
 _BLOCK = {
@@ -35,10 +37,8 @@ def locate(checkpoint: Path | str, name: str) -> Path:
 
     Raises FileNotFoundError when it, or the checkpoint that needs it, is not there."""
     if not Path(checkpoint).is_file():
-        raise FileNotFoundError(
-            f"there is no checkpoint {checkpoint}; give the path of the original COMeT's "
-            "conceptnet_pretrained_model.pickle (model.init=FILE)"
-        )
+        why = "it is a folder" if Path(checkpoint).is_dir() else "there is no such file"
+        raise FileNotFoundError(f"{checkpoint} is no checkpoint: {why}; {WANTED}")
     return hub.locate(name)
 
 
@@ -52,7 +52,21 @@ def load(
     Raises ValueError when the two do not have the same words, or the file is no such checkpoint."""
     found = _unpickle(Path(checkpoint))
     if not isinstance(found, dict) or not {"state_dict", "vocab"} <= found.keys():
-        raise ValueError(f"{checkpoint} is not a checkpoint of the original COMeT: it lacks state_dict or vocab")
+        keys = f", but {', '.join(map(str, found))[:200] or 'nothing'}" if isinstance(found, dict) else ""
+        raise ValueError(f"{checkpoint} is not of the original COMeT: it has no state_dict and vocab{keys}; {WANTED}")
+    try:
+        decoder = _decoder(Path(checkpoint), found, dropout)
+        end = found["vocab"]["<END>"]
+    except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ZeroDivisionError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+        raise ValueError(
+            f"{checkpoint} is not of the original COMeT: its tensors or words are others ({reason}); {WANTED}"
+        ) from error
+    return Comet(decoder, _encoding(found["vocab"], end, folder), layout, relation).eval()
+
+
+def _decoder(checkpoint: Path, found: dict[str, Any], dropout: float) -> Decoder:
+    """The network of a checkpoint's state_dict."""
     stored = {name.removeprefix("module."): tensor for name, tensor in found["state_dict"].items()}
     table = stored["transformer.embed.weight"]
     if len(table) - len(found["vocab"]) != POSITIONS:
@@ -67,7 +81,7 @@ def load(
         if name.startswith("blocks."):
             tensors[name] = _of_block(stored, name)
     decoder.load_state_dict(tensors)
-    return Comet(decoder, _encoding(found["vocab"], folder), layout, relation).eval()
+    return decoder
 
 
 def _config(stored: dict[str, Tensor], dropout: float) -> DecoderConfig:
@@ -92,10 +106,10 @@ def _of_block(stored: dict[str, Tensor], name: str) -> Tensor:
     return tensor[0].T if tensor.ndim == 3 else tensor
 
 
-def _encoding(vocab: dict[str, int], folder: Path) -> Encoding:
+def _encoding(vocab: dict[str, int], end: int, folder: Path) -> Encoding:
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
     special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
-    encoding = Encoding(tokenizer, start=None, end=vocab["<END>"], pad=PAD)
+    encoding = Encoding(tokenizer, start=None, end=end, pad=PAD)
     encoding.add(special)
     differing = [token for token, number in vocab.items() if tokenizer.token_to_id(token) != number]
     if differing or encoding.vocab_size != len(vocab):
@@ -134,6 +148,16 @@ _ALLOWED = {
 
 
 def _unpickle(path: Path) -> Any:
+    """What the file holds. Raises ValueError when torch cannot read it."""
+    if is_zipfile(path) and any(name.endswith("/constants.pkl") for name in ZipFile(path).namelist()):
+        raise ValueError(f"{path} is a TorchScript program, which is not run here; {WANTED}")
     # weights_only=True refuses the whole file for the classes of its options.
     reader = SimpleNamespace(Unpickler=_Unpickler, load=lambda file, **_: _Unpickler(file).load(), __name__="reader")
-    return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
+    except PermissionError as error:
+        raise ValueError(f"{path} may not be read (permission denied); have its owner allow it: chmod +r") from error
+    except Exception as error:  # of any kind: what is read may be anything
+        raise ValueError(
+            f"{path} is not a file that torch has written, or it is damaged ({type(error).__name__}); {WANTED}"
+        ) from error

@@ -20,6 +20,7 @@ FLOOR = {
     "progress",
     "settings",
     "fingerprints",
+    "texts",
 }
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 RECORDS = {"store", "label_cache", "tracking", "dashboards", "status"}

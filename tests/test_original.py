@@ -1,4 +1,5 @@
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,8 @@ def test_other_slots_are_refused(folder: Path) -> None:
 def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
     assert locate(write(folder), str(folder)) == folder
     with pytest.raises(
-        FileNotFoundError, match=r"there is no checkpoint nowhere.pickle; give the path of the original"
+        FileNotFoundError,
+        match=r"nowhere.pickle is no checkpoint: there is no such file; give the path of the original",
     ):
         locate("nowhere.pickle", str(folder))
 
@@ -155,7 +157,49 @@ def test_another_tokenizer_is_refused(folder: Path) -> None:
         load(path, folder)
 
 
-def test_another_file_is_refused(folder: Path) -> None:
-    torch.save({"weights": torch.ones(1)}, folder / "other.pickle")
-    with pytest.raises(ValueError, match="is not a checkpoint of the original COMeT"):
+def test_a_folder_is_no_checkpoint(folder: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="is no checkpoint: it is a folder; give the path of the original"):
+        locate(folder, str(folder))
+
+
+@pytest.mark.parametrize("content", [b"", b"no torch file", b"PK\x03\x04 and so on", b"\x80\x02cposix\nmkdir\n"])
+def test_a_file_that_torch_has_not_written(folder: Path, content: bytes) -> None:
+    (folder / "other.pickle").write_bytes(content)
+    with pytest.raises(ValueError, match=r"other.pickle is not a file that torch has written, or it is damaged \("):
         load(folder / "other.pickle", folder)
+
+
+def test_a_checkpoint_that_was_cut_short(folder: Path) -> None:
+    path = write(folder)
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"model.pickle is not a file that torch has written, or it is damaged \("):
+        load(path, folder)
+
+
+def test_a_torch_file_with_other_contents(folder: Path) -> None:
+    torch.save({"weights": torch.ones(1)}, folder / "other.pickle")
+    with pytest.raises(ValueError, match=r"it has no state_dict and vocab, but weights; give the path of the original"):
+        load(folder / "other.pickle", folder)
+    torch.save([1, 2], folder / "other.pickle")
+    with pytest.raises(ValueError, match=r"it has no state_dict and vocab; give the path of the original"):
+        load(folder / "other.pickle", folder)
+
+
+def test_a_torch_file_with_other_tensors(folder: Path) -> None:
+    state = state_dict()
+    del state["transformer.h.1.mlp.c_fc.w"]
+    with pytest.raises(ValueError, match=r"or words are others \(no 'transformer.h.1.mlp.c_fc.w'\); give the path"):
+        load(write(folder, state_dict=state), folder)
+    state["transformer.h.1.mlp.c_fc.w"] = torch.ones(3)
+    with pytest.raises(ValueError, match=r"or words are others \(Error\(s\) in loading state_dict for Decoder:"):
+        load(write(folder, state_dict=state), folder)
+    for wrong in ({"state_dict": 3}, {"vocab": 3}, {"state_dict": {}}, {"vocab": {f"{n}": n for n in range(11)}}):
+        with pytest.raises(ValueError, match="its tensors or words are others"):
+            load(write(folder, **wrong), folder)
+
+
+def test_a_program_is_not_run(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "program.pt", "w") as program:  # what TorchScript is known by
+        program.writestr("program/constants.pkl", b"")
+    with pytest.raises(ValueError, match=r"program.pt is a TorchScript program, which is not run here"):
+        load(folder / "program.pt", folder)

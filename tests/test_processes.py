@@ -1,4 +1,4 @@
-"""Shares in processes of their own: what they say, how they fail, and that none is left over."""
+"""Shares in processes of their own: what they send, how they fail, and that none is left over."""
 
 import os
 import re
@@ -11,28 +11,28 @@ from pathlib import Path
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.processes import Say, share_out
+from mitigate.processes import Send, share_out
 
 ROOT = Path(__file__).parents[1]
 
 
-def double(number: int, say: Say) -> None:
-    say(("pid", os.getpid()))
-    say(("twice", 2 * number))
+def double(number: int, send: Send) -> None:
+    send(("pid", os.getpid()))
+    send(("twice", 2 * number))
 
 
-def fail(number: int, say: Say) -> None:
+def fail(number: int, send: Send) -> None:
     if number == 1:
         raise MitigateError("one is one too many")
-    say("sleeping")
+    send("sleeping")
     time.sleep(60)
 
 
-def stumble(say: Say) -> None:
+def stumble(send: Send) -> None:
     raise ZeroDivisionError("by hand")
 
 
-def die(say: Say) -> None:
+def die(send: Send) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -57,7 +57,7 @@ def test_other_errors_come_with_their_traceback() -> None:
 
 
 def test_a_killed_process_is_noticed() -> None:
-    with pytest.raises(MitigateError, match="killed by SIGKILL, perhaps for want of memory"):
+    with pytest.raises(MitigateError, match="killed by SIGKILL, perhaps because memory ran out"):
         list(share_out(die, [()]))
 
 
@@ -72,9 +72,9 @@ for pid in share_out(report_and_wait, [()]):
 """
 
 
-def report_and_wait(say: Say) -> None:
+def report_and_wait(send: Send) -> None:
     assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # deaf, even the first that is started
-    say(os.getpid())
+    send(os.getpid())
     time.sleep(60)
 
 

@@ -20,10 +20,8 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
     empty file."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except FileNotFoundError as error:
-        raise MitigateError(f"there is no file {path}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise MitigateError(f"{path} cannot be read: {error}") from error
+        raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
     if not content.strip():
         raise MitigateError(f"{path} is empty; expected lines '{expected}'")
     notices = []
@@ -34,6 +32,20 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
     if windows := sum(line.endswith(b"\r") for line in lines):
         notices.append(f"{path}: {windows:,} lines with Windows line ends (CRLF), accepted")
     return [line.removesuffix(b"\r") for line in lines], notices
+
+
+def not_opened(path: Path, error: Exception) -> MitigateError | None:
+    """The error for a file that is not there, is a folder, or may not be read; None where the fault is in what the file
+    holds."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return MitigateError(f"there is no file {path}")
+    if isinstance(error, IsADirectoryError):
+        return MitigateError(f"{path} is a folder; give a file")
+    if isinstance(error, PermissionError):
+        return MitigateError(
+            f"{path} is there and may not be read (permission denied); have its owner allow it: chmod +r {path}"
+        )
+    return None
 
 
 def check(on_bad_line: str) -> None:

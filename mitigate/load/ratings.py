@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, first, tell
+from mitigate.load.lines import OnBadLine, check, first, not_opened, tell
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 RATINGS = {
@@ -86,10 +86,8 @@ def _table(path: Path) -> list[tuple[int, dict]]:
     """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise MitigateError(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise MitigateError(f"{path} cannot be read as UTF-8 text: {error}") from error
+        raise not_opened(path, error) or MitigateError(f"{path} cannot be read as UTF-8 text: {error}") from error
     head = text.partition("\n")[0]
     reader = csv.DictReader(StringIO(text), delimiter=max(",;\t", key=head.count))
     names = {name.strip().lower(): name for name in reader.fieldnames or ()}

@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import SHOWN, OnBadLine, tell
+from mitigate.load.lines import SHOWN, OnBadLine, not_opened, tell
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that tell whether a file is what it is taken for
@@ -142,10 +142,8 @@ def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
                     content += file.readline()
                 yield Block(first, _without_mark(path, content) if first == 1 else content, raw.tell() / size)
                 first += content.count(b"\n")
-    except FileNotFoundError as error:
-        raise MitigateError(f"there is no file {path}") from error
     except (EOFError, zlib.error, OSError) as error:
-        raise MitigateError(
+        raise not_opened(path, error) or MitigateError(
             f"{path} is damaged or was cut short after line {first - 1:,} ({error}); fetch it again (`gzip -t` tells "
             "whether a packed file is whole)"
         ) from error

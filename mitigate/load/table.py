@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.lines import not_opened
 from mitigate.load.stream import Block, Met, bad, split, text_blocks
 
 SLICE = 200_000  # rows of a Parquet file that one chunk is made of
@@ -179,10 +180,9 @@ def _parquet(path: Path, columns: Columns) -> Table:
         scan = pl.scan_parquet(path)
         present = scan.collect_schema().names()
         height = scan.select(pl.len()).collect().item()
-    except FileNotFoundError as error:
-        raise MitigateError(f"there is no file {path}") from error
-    except pl.exceptions.PolarsError as error:
-        raise MitigateError(f"{path} is no Parquet file that can be read: {error}") from error
+    except (OSError, pl.exceptions.PolarsError) as error:
+        damaged = MitigateError(f"{path} is no Parquet file that can be read: {error}")
+        raise not_opened(path, error) or damaged from error
     if absent := [str(given) for given in columns.values() if given not in present]:
         raise MitigateError(f"{path} has no column {', '.join(absent)}, but {', '.join(present)}; see data.columns")
 

@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe.generator import Generator
 from mitigate.probe.grid import Grid, answer
-from mitigate.processes import Say, share_out
+from mitigate.processes import Send, share_out
 from mitigate.triples import Parts
 
 Precision = Literal["fp32", "bf16"]
@@ -92,9 +92,9 @@ def _answer_in_processes(
         )
 
 
-def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, say: Say) -> None:
+def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, send: Send) -> None:
     """What one process does."""
     torch.set_num_threads(threads)
     generator = torch.load(weights, mmap=True, weights_only=False)  # a file of our own
     for part in answer(generator, grid, share, parts, device):
-        say(part)
+        send(part)

@@ -1,6 +1,7 @@
 """The palette and style of all figures, and their conversion to a file or to a part of a page."""
 
 import re
+import warnings
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 
 from mitigate import files
+from mitigate.texts import readable
 
 # Okabe and Ito's palette, which is safe for colour blindness.
 PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
@@ -83,11 +85,11 @@ def svg(figure: Figure, name: str = "figure", alt: str = "") -> str:
 
     `name` is put before every id, so that several figures can share a page; `alt` says what one would see.
     Width and height are left to the page; greys follow its text colour."""
-    text = _bytes(figure, format="svg", metadata=NO_METADATA).decode()
+    text = _svg(figure)
     inner = text[text.index(">", text.index("<svg")) + 1 :]
     inner = re.sub(r'\bid="|(?<=href=")#|(?<=url\()#', lambda found: f"{found.group()}{name}-", inner)
     width, height = 72 * figure.get_size_inches()
-    head = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(alt)}" {NAMESPACES}>'
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(readable(alt))}" {NAMESPACES}>'
     return head + inner.replace(INK.lower(), "currentColor").strip()
 
 
@@ -96,14 +98,21 @@ def save(figure: Figure, path: Path) -> list[Path]:
     """Write the figure as path.png and path.svg; their folder is made."""
     return [
         files.write(path.with_name(f"{path.name}.png"), _bytes(figure, format="png", dpi=200)),
-        files.write(path.with_name(f"{path.name}.svg"), _bytes(figure, format="svg", metadata=NO_METADATA)),
+        files.write(path.with_name(f"{path.name}.svg"), _svg(figure)),
     ]
 
 
+def _svg(figure: Figure) -> str:
+    """The figure's file; what texts from outside hold and XML forbids is left out."""
+    return readable(_bytes(figure, format="svg", metadata=NO_METADATA).decode())
+
+
 def _bytes(figure: Figure, **options: Any) -> bytes:
-    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # settled: each further drawing would move the axes a little
     buffer = BytesIO()
-    figure.savefig(buffer, **options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it; pages have more fonts
+        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")  # settled: each further drawing would move the axes a little
+        figure.savefig(buffer, **options)
     return buffer.getvalue()

@@ -1,11 +1,12 @@
 """How a template becomes an HTML page that loads nothing, and what every page has: the fields that base.html.jinja
 shows."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -13,6 +14,7 @@ from markupsafe import Markup
 from mitigate.report import drawing, legend
 from mitigate.report.gallery import Picture
 from mitigate.report.proxies import proxies, reliability
+from mitigate.texts import readable
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -66,14 +68,17 @@ def render_page(
 
 
 def environment() -> Environment:
-    """This folder's templates. All texts are escaped, since tails and statements come from outside the project."""
+    """This folder's templates. All texts are escaped and their control characters left out, since tails and statements
+    come from outside the project."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
+        finalize=_readable,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.policies["json.dumps_function"] = _json
     made.filters |= {"number": legend.number, "duration": _duration, "unbroken": _unbroken, "svg": _svg}
     return made
 
@@ -84,6 +89,21 @@ def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     for name, value in facts.items():
         found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
     return found
+
+
+def _readable(value: object) -> object:
+    """A text without control characters, markup as markup; lists and dicts with such texts; anything else as it is."""
+    if isinstance(value, str):
+        return type(value)(readable(value))
+    if isinstance(value, Mapping):
+        return {_readable(key): _readable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(part) for part in value]
+    return value
+
+
+def _json(content: object, **options: Any) -> str:
+    return json.dumps(_readable(content), **options)
 
 
 def _duration(seconds: float) -> str:

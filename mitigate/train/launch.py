@@ -14,7 +14,7 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.processes import Say, share_out
+from mitigate.processes import Send, share_out
 from mitigate.train import comet as training
 from mitigate.train.comet import Examples, Fitted, Log, Settings, quiet
 from mitigate.train.sharding import FullySharded
@@ -90,7 +90,7 @@ def count_devices(accelerator: str, devices: Any) -> int:
 
 
 def _rank(
-    rank: int, where: dict[str, str], threads: int, start: Path, trained: Path, what: tuple[Any, ...], say: Say
+    rank: int, where: dict[str, str], threads: int, start: Path, trained: Path, what: tuple[Any, ...], send: Send
 ) -> None:
     """One process's part. The first one tells what it logs and what came of it, and leaves the weights."""
     os.environ |= where | {"LOCAL_RANK": str(rank)}  # by which Lightning knows that it has not to start any
@@ -99,8 +99,8 @@ def _rank(
     examples, settings, folder, more = what
     if more.get("strategy") == "fsdp":
         more["strategy"] = FullySharded(int(where["WORLD_SIZE"]))
-    log = None if rank else lambda values, step: say((values, step))
+    log = None if rank else lambda values, step: send((values, step))
     fitted = training.fit(comet, examples, settings, folder, log=log, **more)
     if rank == 0:
         torch.save(comet.state_dict(), trained)
-        say(fitted)
+        send(fitted)
