@@ -1,0 +1,210 @@
+"""Kills at every file operation: what lies on the disk before each of them is what a kill there would leave.
+
+A run is done once with the operating system's functions replaced by ones that first copy the output folder. Then the
+same command is given again in each of the copies, and has to come to the figures of the undisturbed run.
+
+    python tests/killing.py [NAME ...]      all operations of these commands (default: all), as a table"""
+
+import importlib
+import json
+import os
+import pkgutil
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
+FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
+SMALL = [
+    *("trainer.max_steps=4", "trainer.batch_size=16", "trainer.checkpoint_every=0.01", "probe.targets=[lawyer,nurse]"),
+    *("probe.relations=[IsA,CapableOf]", "probe.max_length=4", "measure.resamples=100", "tracking=none"),
+]
+STATEMENTS = "lawyer\tthe lawyer is kind\nnurse\tthe nurse is bad\nlawyer\tthe lawyer is a person\n" * 40
+STORIES = "the lawyer was|||the lawyer was kind. She won.\nthe nurse was|||The nurse was bad. He lost.\n"
+
+
+class Operation(NamedTuple):
+    """A file operation, and the copy of what was on the disk before it."""
+
+    name: str
+    path: str
+    copy: Path
+
+
+class Killed(NamedTuple):
+    """What became of a kill."""
+
+    operation: Operation
+    survived: bool
+    told: str  # what was wrong
+
+
+def commands(place: Path) -> dict[str, list[str]]:
+    """The commands by name; `place` holds their input files."""
+    (place / "statements.tsv").write_text(STATEMENTS)
+    (place / "stories.txt").write_text(STORIES)
+    (place / "sentences.txt").write_text("".join(f"the {who} is kind\n" * 3 for who in ("lawyer", "nurse", "man")))
+    (place / "labels.txt").write_text("1\n2\n2\n" * 3)
+    runs = [place / "compared" / f"{name}" for name in ("none", "both")]
+    return {
+        "mitigate": ["policy=both", *SMALL],
+        "audit": ["recipe=audit", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
+        "stories": ["recipe=stories", "data=stories", f"data.path={place}/stories.txt", *SMALL],
+        "stories_trained": ["recipe=stories", "policy=none", "recipe.max_tokens=8", *SMALL],
+        "humans": [
+            *("recipe=humans", f"humans.sentences={place}/sentences.txt", f"humans.bias_labels={place}/labels.txt"),
+            *SMALL,
+        ],
+        "compare": ["recipe=compare", f"compare.runs=[{runs[0]},{runs[1]}]", *SMALL],
+        "labels": ["recipe=labels", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
+    }
+
+
+def call(arguments: Sequence[str]) -> int:
+    """`python -m mitigate` in this process; its exit status."""
+    from mitigate.__main__ import cli
+
+    sys.argv = ["mitigate", *arguments]
+    os.chdir(ROOT)
+    try:
+        cli()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def forked(work: Callable[[], int], said: Path) -> int:
+    """The exit status of work done in a process that shares what is imported here."""
+    process = os.fork()
+    if process == 0:
+        with said.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+            status = 1
+            try:
+                status = work()
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+@contextmanager
+def copying(outputs: Path, copies: Path) -> Iterator[None]:
+    """Inside, each operation on a file below `outputs` first leaves a copy of the whole folder in copies/{number}."""
+    originals = {name: getattr(os, name) for name in OPERATIONS}
+    state = {"number": 0, "copying": False}
+    prefix = str(outputs)
+
+    def standing_in(name: str) -> Callable[..., Any]:
+        def operation(path: Any, *rest: Any, **named: Any) -> Any:
+            own = isinstance(path, str | os.PathLike) and os.fspath(path).startswith(prefix)  # type: ignore[arg-type]
+            idle = name == "mkdir" and own and Path(path).is_dir()
+            if own and not idle and "status.json" not in os.fspath(path) and not state["copying"]:
+                state["copying"] = True
+                copy = copies / f"{state['number']:05}"
+                state["number"] += 1
+                shutil.copytree(outputs, copy / "out") if outputs.is_dir() else originals["mkdir"](copy)
+                (copy / "operation.json").write_text(json.dumps([name, os.fspath(path)[len(prefix) + 1 :]]))
+                state["copying"] = False
+            return originals[name](path, *rest, **named)
+
+        return operation
+
+    for name in OPERATIONS:
+        setattr(os, name, standing_in(name))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(os, name, original)
+
+
+def figures(outputs: Path) -> dict[str, Any] | None:
+    """The figures of the only run folder, once it is finished."""
+    folders = [path for path in outputs.iterdir() if path.is_dir()] if outputs.is_dir() else []
+    if len(folders) != 1 or not (folders[0] / "manifest.json").is_file():
+        return None
+    return next(json.loads((folders[0] / name).read_text()) for name in FIGURES if (folders[0] / name).is_file())
+
+
+def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
+    """The command killed before every operation, or every `every`-th and each that is the first of its kind."""
+    place.mkdir(parents=True, exist_ok=True)
+    arguments = [*commands(place)[name], f"paths.cache={place / 'cache'}"]
+    if name == "compare":
+        for policy in ("none", "both"):
+            made = place / f"made-{policy}"
+            asked = [f"policy={policy}", *SMALL, f"paths.cache={place / 'cache'}", f"paths.outputs={made}"]
+            assert forked(lambda asked=asked: call(asked), place / "said") == 0, (place / "said").read_text()
+            (place / "compared").mkdir(exist_ok=True)
+            shutil.copytree(next(made.iterdir()), place / "compared" / policy)
+    outputs, copies = place / "out", place / "copies"
+    copies.mkdir()
+
+    def whole() -> int:
+        with copying(outputs, copies):
+            return call([*arguments, f"paths.outputs={outputs}"])
+
+    assert forked(whole, place / "said") == 0, (place / "said").read_text()
+    expected = figures(outputs)
+    assert expected, f"{name} left no figures"
+    found, seen = [], set()
+    left = sorted(str(path.relative_to(outputs)) for path in outputs.rglob("*") if path.is_file())
+    for number, copy in enumerate(sorted(copies.iterdir())):
+        operation = Operation(*json.loads((copy / "operation.json").read_text()), copy)
+        kind = (operation.name, "/".join(Path(operation.path).parts[1:2]))
+        if number % every and kind in seen:
+            continue
+        seen.add(kind)
+        here = copy / "out"
+        status = forked(lambda here=here: call([*arguments, f"paths.outputs={here}"]), copy / "said")
+        told = "" if status == 0 else (copy / "said").read_text()[-600:]
+        if not told and figures(here) != expected:
+            told = "other figures"
+        there = sorted(str(path.relative_to(here)) for path in here.rglob("*") if path.is_file())
+        if not told and there != left:
+            told = f"files: missing {sorted(set(left) - set(there))}, left over {sorted(set(there) - set(left))}"
+        found.append(Killed(operation, not told, told))
+        shutil.rmtree(copy)
+    return found
+
+
+def share_imports() -> None:
+    """Import here what every forked process would; nothing is computed, since threads do not survive a fork."""
+    import mitigate
+
+    for module in pkgutil.walk_packages(mitigate.__path__, "mitigate."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    importlib.import_module("transformers.models.bert_generation.modeling_bert_generation")
+
+
+def main() -> None:
+    """The table: operations, survived, lost."""
+    os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline"}
+    sys.path.insert(0, str(ROOT))
+    share_imports()
+    with tempfile.TemporaryDirectory() as place:
+        for name in sys.argv[1:] or list(commands(Path(place))):
+            started = time.monotonic()
+            found = kills(name, Path(place, name))
+            lost = [killed for killed in found if not killed.survived]
+            print(f"{name:<18}{len(found):>5} kills {len(found) - len(lost):>5} survived {len(lost):>4} lost", end="")
+            print(f"   {time.monotonic() - started:.0f} s", flush=True)
+            for killed in lost:
+                print(f"    before {killed.operation.name} {killed.operation.path}: {killed.told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

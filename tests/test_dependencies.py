@@ -1,0 +1,211 @@
+"""Every stage of every recipe is computed anew after an edit of what its result depends on, and of nothing else.
+
+What a stage runs and reads is observed while it is computed: the sources whose functions are called, and the files
+below the package that are opened. All of that must be in its fingerprint, which is derived from the sources without
+running them. Then each source and data file that is reached counts as edited in turn."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import pytest
+from command import here
+from killing import SMALL, commands
+
+from mitigate import fingerprints
+from mitigate.fingerprints import PACKAGE, digest_of_code, reached
+from mitigate.store import Run
+
+PROJECT = PACKAGE.parent
+AROUND = {"errors", "progress", "settings", "fingerprints", "store", "status", "label_cache", "tracking", "dashboards"}
+
+
+class Observed(NamedTuple):
+    """A stage that was computed: its function, and the files of the project that it ran and read."""
+
+    stage: str
+    function: Callable[..., Any]
+    ran: set[Path]
+    read: set[Path]
+
+
+class Watch:
+    """Notes which of the project's sources run, and which of its files are opened, while it is on."""
+
+    def __init__(self) -> None:
+        self.ran: set[str] = set()
+        self.read: set[str] = set()
+        self.on = False
+        sys.addaudithook(self._opened)
+
+    def _opened(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.on and event == "open" and isinstance(arguments[0], str):
+            self.read.add(arguments[0])
+
+    def _called(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            self.ran.add(frame.f_code.co_filename)
+
+    def during(self, work: Callable[[], Any]) -> tuple[Any, set[Path], set[Path]]:
+        self.ran, self.read, self.on = set(), set(), True
+        before = sys.getprofile()
+        threading.setprofile(self._called)
+        sys.setprofile(self._called)
+        try:
+            found = work()
+        finally:
+            sys.setprofile(before)
+            threading.setprofile(None)
+            self.on = False
+        return found, own(self.ran), own(self.read)
+
+
+def own(names: set[str]) -> set[Path]:
+    """Those that are the project's and can change a result."""
+    paths = {Path(name) for name in names if name.startswith((str(PACKAGE), str(PROJECT / "models")))}
+    return {path for path in paths if not is_around(path)}
+
+
+def is_around(path: Path) -> bool:
+    parts = path.relative_to(PROJECT).with_suffix("").parts
+    around = parts[0] == "mitigate" and (parts[1] in AROUND or parts[1] == "recipes")
+    return around or path.suffix not in {".py", ".csv", ".jinja", ".safetensors", ".json", ".txt"}
+
+
+@pytest.fixture(scope="module")
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def observed(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
+    """The stages that are computed, as they come."""
+    found: list[Observed] = []
+    whole = Run.stage
+
+    def stage(self: Run, name: str, function: Callable[..., Any], *values: Any, **more: Any) -> Any:
+        @functools.wraps(function)
+        def watched(*given: Any, **named: Any) -> Any:
+            result, ran, read = watch.during(lambda: function(*given, **named))
+            found.append(Observed(name, function, ran, read))
+            return result
+
+        return whole(self, name, watched, *values, **more)
+
+    monkeypatch.setattr(Run, "stage", stage)
+    return found
+
+
+@pytest.mark.parametrize("name", ["mitigate", "audit", "stories", "stories_trained", "humans", "labels", "compare"])
+def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
+    name: str, observed: list[Observed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [*commands(tmp_path)[name], f"paths.outputs={tmp_path / 'out'}"]
+    if name == "compare":
+        for policy in ("none", "both"):
+            assert here(monkeypatch, f"policy={policy}", *SMALL, f"paths.outputs={tmp_path / policy}") == 0
+            (tmp_path / "compared").mkdir(exist_ok=True)
+            shutil.copytree(next((tmp_path / policy).iterdir()), tmp_path / "compared" / policy)
+        observed.clear()
+    assert here(monkeypatch, *arguments) == 0
+    assert observed
+    for stage in observed:
+        found = reached(stage.function)
+        assert stage.ran - set(found.sources) == set(), f"{stage.stage} runs code that its fingerprint does not know"
+        assert stage.read - set(found.data) - set(found.sources) == set(), f"{stage.stage} reads files unknown to it"
+    monkeypatch.undo()
+    each_edit_is_noticed(tmp_path / "out", observed, monkeypatch)
+
+
+def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file that a stage reaches makes its record one of other code, and a file that it does not reach does not."""
+    (folder,) = [path for path in outputs.iterdir() if path.is_dir()]
+    records = {path.stem: json.loads(path.read_text()) for path in (folder / "stages").glob("*.json")}
+    everything = {file for stage in stages for part in reached(stage.function) for file in part}
+    assert everything
+    for file in everything:
+        with monkeypatch.context() as edited:
+            edit(file, edited)
+            for stage in stages:
+                is_new = digest_of_code(stage.function) != records[stage.stage]["code"]
+                depends = any(file in part for part in reached(stage.function))
+                assert is_new is depends, f"{stage.stage} after an edit of {file.name}"
+    fingerprints.forget()
+
+
+def edit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file counts as edited, and every source is read again."""
+    fingerprints.forget()
+    tree, digest = fingerprints._tree, fingerprints._digest_of_file
+    if file.suffix == ".py":
+        import ast
+
+        other = ast.parse(file.read_text(encoding="utf-8") + "\nEDITED = True\n")
+        monkeypatch.setattr(fingerprints, "_tree", lambda path: other if path == file else tree(path))
+    else:
+        monkeypatch.setattr(fingerprints, "_digest_of_file", lambda path: "edited" if path == file else digest(path))
+
+
+EDITS = [  # (file, text, what stands in its place, the first stage of the main job that is to be run, or None)
+    ("mitigate/data/relations.csv", "is capable of", "is able to do", "score"),
+    (
+        "mitigate/data/targets.csv",
+        "lawyer,profession",
+        "lawyer,origin",
+        None,
+    ),  # another folder: the targets are another
+    ("mitigate/data/people.csv", None, "somebody new\n", "ledger"),
+    ("mitigate/data/swaps.csv", None, "\n", "ledger"),
+    ("mitigate/data/clusters.csv", None, "nurse,lawyer\n", "score"),
+    ("mitigate/score/vader.py", "THRESHOLD = 0.05", "THRESHOLD = 0.06", "score"),
+    ("mitigate/score/regard.py", "probabilities.argmax(1)", "probabilities.argmax(1).copy()", "score"),
+    ("mitigate/probe/likelihood.py", "BATCH = 128", "BATCH = 64", "likelihood"),
+    ("models/beam.py", None, "EDITED = True\n", "train"),
+    ("mitigate/report/page.html.jinja", "<main", "<main id='edited'", "report"),
+    ("mitigate/verbalise.py", '"""A triple becomes', '"""Here a triple becomes', None),
+]
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, with a finished run of the main job."""
+    place = tmp_path_factory.mktemp("copied")
+    for name in ("mitigate", "models", "conf"):
+        shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    assert rehearse(place, dry_run=False) == []
+    assert rehearse(place) == []
+    return place
+
+
+def rehearse(place: Path, dry_run: bool = True) -> list[str]:
+    """The stages that a rehearsal in the copy finds to be run."""
+    where = [f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", f"dry_run={str(dry_run).lower()}"]
+    command = [sys.executable, "-m", "mitigate", "policy=both", *SMALL, *where]
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    found = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    return [line.split()[0] for line in found.stdout.splitlines() if line.endswith("to be run")]
+
+
+@pytest.mark.parametrize(("file", "text", "instead", "first"), EDITS, ids=[edit[0] for edit in EDITS])
+def test_an_edit_makes_a_rehearsal_say_what_is_to_be_run(
+    copied: Path, file: str, text: str | None, instead: str, first: str | None
+) -> None:
+    path = copied / file
+    before = path.read_text(encoding="utf-8")
+    after = before + instead if text is None else before.replace(text, instead)
+    assert after != before
+    path.write_text(after, encoding="utf-8")
+    try:
+        stages = rehearse(copied)
+        assert (stages[0] if stages else None) == first
+    finally:
+        path.write_text(before, encoding="utf-8")
