@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -131,6 +132,8 @@ class Run:
         result is recorded. may_be_kept: whether `code=keep` applies, as to a long training.
 
         Raises NotComputedError in a dry run."""
+        if isinstance(function, partial):
+            function, values, named = function.func, (*function.args, *values), {**function.keywords, **named}
         inputs = digest_of_values(stage, values, named, [result.digest for result in after])
         code = digest_of_code(function)
         result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
