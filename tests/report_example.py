@@ -9,7 +9,7 @@ from mitigate.report.page import Report
 from mitigate.targets import targets
 
 SCORERS = ("sentiment", "regard")
-TAILS = ("go to work", "help people", "win a case", "be tired", "make a mistake", "live in house", "laugh", "lie")
+TAILS = ("go to work", "help people", "win a case", "be tired", "make a mistake", "live in city", "laugh", "lie")
 UNTRUSTED = '<script>alert("a & b")</script>'  # would break a page that trusts its texts
 
 

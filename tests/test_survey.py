@@ -67,7 +67,7 @@ def test_the_page_of_results(results: ratings.Results) -> None:
         "People rate the statement as neutral in 33.3 % of the ratings of “<none>” and 100.0 % of the ratings of "
         "“both”." in text
     )
-    assert "both against <none>, 3 targets: HNM +66.7 percentage points" in text
+    assert "both against <none>, 3 targets: human neutral mean (HNM) +66.7 percentage points" in text
     assert "DEMONSTRATION" in text
     assert "a <notice>" in text
     assert "<none>" not in html

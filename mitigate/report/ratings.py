@@ -55,6 +55,7 @@ PRINTED: tuple[Column, ...] = (
     ("sentiment_accuracy", "sentiment agrees, %", 1),
     ("regard_accuracy", "regard agrees, %", 1),
 )
+FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
 DIFFERENCES: tuple[Column, ...] = (
     ("difference", "percentage points", 2),
     ("low", "low", 2),
@@ -112,7 +113,8 @@ def findings(results: Results) -> Iterator[str]:
             f"{row['prejudice']:.1f} % are prejudice and {row['favouritism']:.1f} % favouritism.{agree}"
         )
     for row in results.differences.rows(named=True):
-        change = f"{row['figure']} {row['difference']:+.1f} percentage points".replace("-", "−")
+        name = FIGURE_NAMES.get(row["figure"], row["figure"])
+        change = f"{name} {row['difference']:+.1f} percentage points".replace("-", "−")
         bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
         chance = "" if row["p"] is None else f", p = {row['p']:.3f}"
         yield f"{row['source']} against {row['baseline']}, {row['targets']} targets: {change}{bounds}{chance}."

@@ -104,10 +104,10 @@ def _width(column: Sequence[str]) -> int:
     return len(column[0])
 
 
-def _blocks(columns: Sequence[list[str]], room: int) -> Iterator[list[list[str]]]:
+def _blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
     block: list[list[str]] = []
     for column in columns:
-        if block and sum(map(_width, block)) + _width(column) > room:
+        if block and sum(map(_width, block)) + _width(column) > width:
             yield block
             block = []
         block.append(column)
