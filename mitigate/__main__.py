@@ -79,7 +79,8 @@ def cli() -> None:
         cause = f"\n{error.__cause__}" if isinstance(error, HydraException) and error.__cause__ else ""
         sys.exit(_say(f"{error}{cause}", 2))
     except OSError as error:
-        if not (reason := disk_fault(error)):
+        reason = error.strerror if isinstance(error, PermissionError) else disk_fault(error)
+        if not reason:
             raise
         where = f"{error.filename}: {reason}" if error.filename else reason
         sys.exit(_say(f"{where}; make room, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from mitigate.errors import MitigateError
 
 PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
-OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM}
+OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never meets them
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
@@ -40,7 +40,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
-    may not be written to, in whatever words the library that writes says so."""
+    read-only, in whatever words the library that writes says so."""
     try:
         yield
     except MitigateError:
@@ -52,7 +52,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def disk_fault(error: BaseException) -> str | None:
-    """What the system says of a full disk, or of one that may not be written to, where that is behind the error; None
+    """What the system says of a full disk, or of a read-only one, where that is behind the error; None
     for any other error."""
     seen: BaseException | None = error
     while seen is not None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mitigate.texts import escaped
+
 
 @dataclass
 class Step:
@@ -93,4 +95,4 @@ def notice(message: str) -> None:
     if show:
         show(message)
     else:
-        sys.stderr.write(f"{message}\n")
+        sys.stderr.write(f"{escaped(message)}\n")

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import write
+from mitigate.files import write, writing
 from mitigate.fingerprints import as_parquet, digest_of, digest_of_code, digest_of_values
 
 __all__ = ["as_parquet", "digest_of"]
@@ -172,7 +172,8 @@ class Run:
     ) -> Result:
         self.reopen()
         started = time.perf_counter()
-        found = compute()
+        with writing(self.folder):
+            found = compute()
         is_table = isinstance(found, pl.DataFrame)
         path = self.folder / f"{stage}.{'parquet' if is_table else 'json'}"
         write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))

@@ -1,14 +1,20 @@
 """What is shown on terminals and pipes of every kind, and what a full disk and texts from outside do to it."""
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 from command import ROOT, here
+from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
+from mitigate.progress import notice
+from mitigate.recipes.showing import say
+from mitigate.store import Run
 
 LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
 
@@ -82,3 +88,30 @@ def test_control_characters_in_an_error_are_spelt_out(
     monkeypatch.setattr("mitigate.__main__._recipe", lambda _: refuse)
     assert here(monkeypatch) == 2
     assert capsys.readouterr().err.endswith("mitigate: found '\\x1b[31mred\\u202e'\n  in line 2\n")
+
+
+def test_control_characters_in_what_is_shown_are_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
+    say("a\x1b[31mb")
+    notice("c\u202ed")
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("a\\x1b[31mb\n", "c\\u202ed\n")
+
+
+def too_large(folder: Path) -> dict[str, int]:
+    """A stage's function that writes a model."""
+    save_file({"weights": torch.zeros(100_000)}, folder / "model.safetensors")
+    return {"steps": 1}
+
+
+def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # no file may be larger, as on a full disk
+    try:
+        with pytest.raises(
+            MitigateError, match=r"cannot write .*/run \(File too large\); make room, or"
+        ):
+            run.stage("train", too_large, using={"folder": run.folder})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        run.close()

@@ -118,7 +118,7 @@ def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(
 def test_a_sweep_needs_no_cache_that_can_be_written_to(sweep, files, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")  # a file, so that nothing can be written below it
     files[0].write_text("nurse\tthe nurse is there now\n")
-    status, _, faults = sweep(files)
+    status, said, _ = sweep(files)
     assert status == 0
     assert len(finished(tmp_path)) == 2
-    assert faults.count(f"labels cannot be kept in {tmp_path}/cache/labels (Not a directory)") == 1
+    assert said.count(f"labels cannot be kept in {tmp_path}/cache/labels (Not a directory)") == 1

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.recipes import notes
+from mitigate.texts import escaped
 
 
 class Failures(Callback):
@@ -46,4 +47,4 @@ class Failures(Callback):
 
 
 def _tell(message: str) -> None:
-    print(f"mitigate: {message}", file=sys.stderr, flush=True)
+    print(f"mitigate: {escaped(message)}", file=sys.stderr, flush=True)

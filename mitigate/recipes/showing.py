@@ -8,13 +8,14 @@ from tqdm.auto import tqdm
 
 from mitigate.progress import Step
 from mitigate.status import Status
+from mitigate.texts import escaped
 
 EVERY = 20.0  # seconds between two lines
 
 
 def say(message: str) -> None:
-    """A line for the user, on standard output at once."""
-    print(message, flush=True)
+    """A line for the user, on standard output at once; control characters in it are spelt out."""
+    print(escaped(message), flush=True)
 
 
 class Showing:
