@@ -32,7 +32,7 @@ SURROUNDINGS = {  # SQLite's codes for faults of the place, not of the file
 }
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter for bytes that SQLite quotes in a message
 
-_told: set[Path] = set()  # folders that this process has said it cannot write to
+_announced: set[Path] = set()  # folders that this process has said it cannot write to
 
 
 class Row(NamedTuple):
@@ -93,7 +93,7 @@ class LabelStore:
                 self._set_aside(fingerprint, error)
                 self._write(fingerprint, rows)
         except (OSError, sqlite3.Error, _DamagedError) as error:
-            self._tell(error)
+            self._announce(error)
             self._unwritten.setdefault(fingerprint, {}).update((row.text, row) for row in rows)
 
     def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
@@ -109,7 +109,7 @@ class LabelStore:
                 self._set_aside(fingerprint, error)
                 return []
         except (OSError, sqlite3.Error) as error:
-            self._tell(error)
+            self._announce(error)
         for option in ("mode=ro", "immutable=1"):  # where SQLite can lock nothing, only the second opens the file
             try:
                 with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{option}", uri=True)) as database:
@@ -174,9 +174,9 @@ class LabelStore:
             fcntl.flock(lock, how)
             yield
 
-    def _tell(self, error: Exception) -> None:
-        if self.folder not in _told:
-            _told.add(self.folder)
+    def _announce(self, error: Exception) -> None:
+        if self.folder not in _announced:
+            _announced.add(self.folder)
             reason = error.strerror if isinstance(error, OSError) else error
             notice(
                 f"labels cannot be kept in {self.folder} ({reason}): those that are there are used, new ones are lost "

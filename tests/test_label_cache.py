@@ -22,8 +22,8 @@ LABELS = Labels(np.arange(300).astype(np.int8) % 3 - 1, (np.arange(300) / 300).a
 
 
 @pytest.fixture(autouse=True)
-def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_cache, "_told", set())
+def _nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_cache, "_announced", set())
 
 
 @pytest.fixture
