@@ -166,7 +166,7 @@ def test_any_column_of_labels_is_compared(two_models: Compared) -> None:
     regard, own = (contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
     assert own["difference"] == regard["difference"]
     assert "By keyword: the model of “both” differs, for the better" in two_models.words
-    assert "goes by sentiment and regard; other scorers had no part in it" in two_models.words
+    assert "filters by sentiment and regard. It does not use the other scorers" in two_models.words
 
 
 def test_the_page_is_whole_trusts_no_text_and_warns(two_models: Compared) -> None:
@@ -175,7 +175,7 @@ def test_the_page_is_whole_trusts_no_text_and_warns(two_models: Compared) -> Non
     assert "src=" not in page
     assert 'http-equiv="Content-Security-Policy"' in page
     assert page.index("content warning") < page.index("&lt;b&gt;")
-    assert "Only “none” says of “t" in page
+    assert "only by “none”" in page
     assert 'aria-label="Scatter plot of 2 models of 2 policies' in page
 
 
