@@ -9,8 +9,8 @@ from mitigate.measure import bootstrap, harms, resource, tally, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes.audit.plan import AuditPlan
-from mitigate.recipes.caveats import few_targets
 from mitigate.targets import clusters
+from mitigate.tasks.caveats import few_targets
 from mitigate.triples import TEMPLATE_PREFIX
 
 CODE = (bootstrap, harms, resource, tally, uncertainty)

@@ -15,13 +15,13 @@ from mitigate.errors import MitigateError
 from mitigate.measure.between_resources import side_by_side
 from mitigate.measure.tally import per_target
 from mitigate.recipes.audit.plan import title_of
-from mitigate.recipes.caveats import few_targets
 from mitigate.recipes.compare.notices import other_versions
 from mitigate.recipes.compare.plan import MOST_OF_A_TAG
 from mitigate.recipes.finished import folders, lacking, read_finished, recipe_of
 from mitigate.recipes.job import plain
 from mitigate.report.audit_tables import Wording
 from mitigate.store import as_json, digest_of
+from mitigate.tasks.caveats import few_targets
 from mitigate.triples import TEMPLATE_PREFIX, TEMPLATES, label_columns
 
 MUST_AGREE = ("measure.masking", "measure.empty_targets", "score.sentiment", "score.regard")

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.measure import harms
-from mitigate.recipes.caveats import few_targets
 from mitigate.recipes.compare.runs import Contrast, FinishedRun, differing
-from mitigate.recipes.mitigate.measures import MANY_SHARED_TAILS
+from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.quality import MANY_SHARED_TAILS
 
 VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
 MOST_NAMED = 8

@@ -17,8 +17,8 @@ from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.recipes.compare.figures import intervals
 from mitigate.recipes.compare.plan import ComparePlan
 from mitigate.recipes.compare.runs import Contrast, FinishedRun
-from mitigate.recipes.mitigate import measures
 from mitigate.targets import clusters
+from mitigate.tasks import quality as measures
 
 CODE = (bootstrap, measures, paired, quality, seeds)
 TRIPLE = ["row", "head", "relation", "tail"]

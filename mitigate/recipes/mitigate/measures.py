@@ -8,15 +8,16 @@ import polars as pl
 from mitigate.measure import bootstrap, harms, quality, uncertainty, validity
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.likelihood import bits_per_char, perplexity
-from mitigate.recipes.caveats import few_targets
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.targets import clusters
-from mitigate.triples import NEUTRAL, OTHER, TEMPLATE_PREFIX, TEMPLATES, label_columns
+from mitigate.tasks import quality as parts
+from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.quality import MANY_SHARED_TAILS, probed_parts, relation_parts, subsets
+from mitigate.triples import TEMPLATE_PREFIX, TEMPLATES, label_columns
 
-CODE = (harms, quality, validity, uncertainty, bootstrap)
+CODE = (harms, quality, validity, uncertainty, bootstrap, parts)
 SCORERS = ("sentiment", "regard")
 OF_RESOURCE = pl.col("source_row").is_null()  # the others are a policy's
-MANY_SHARED_TAILS = 50.0  # percent; beyond it a generator says much the same of everybody
 
 
 def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likelihood: pl.DataFrame) -> dict[str, Any]:
@@ -40,8 +41,8 @@ def measure(plan: Plan, ledger: pl.DataFrame, statements: pl.DataFrame, likeliho
         metrics |= {f"frequent_relations/{key}": value for key, value in _harms(without, judges).items()}
     metrics |= _quality(likelihood)
     if "judged_valid" in statements.columns:
-        parts = probed_parts(statements) | relation_parts(statements)
-        metrics |= validity.valid_metrics(statements, parts, clusters(), intervals)
+        shares = probed_parts(statements) | relation_parts(statements)
+        metrics |= validity.valid_metrics(statements, shares, clusters(), intervals)
     metrics |= _filter(ledger)
     metrics |= harms.counts(tables["sentiment"])
     metrics["distinct_tails"] = quality.distinct_tails(statements)
@@ -93,28 +94,6 @@ def _harms(
                 }
             metrics |= {TEMPLATE_PREFIX[template] + key: value for key, value in found.items()}
     return metrics
-
-
-def subsets() -> dict[str, pl.Expr]:
-    """The held-out triples that each quality figure is on. Neutral is neutral under both scorers with the phrase
-    neutralised: what the phrase alone would make polar is not."""
-    neutral = pl.all_horizontal(
-        pl.col(label_columns(scorer, "neutral")[0]).is_in([NEUTRAL, OTHER]) for scorer in SCORERS
-    )
-    return {"all": pl.lit(True), "neutral": neutral, "polar": ~neutral, "target": pl.col("target").is_not_null()}
-
-
-def probed_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The probed statements that a share of valid ones is on: all, neutral, polar, of a category."""
-    parts = {name: condition for name, condition in subsets().items() if name != "target"}  # all are about one
-    categories = statements["category"].unique(maintain_order=True)
-    return parts | {category: pl.col("category") == category for category in categories}
-
-
-def relation_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The same for each relation."""
-    relations = statements["relation"].unique(maintain_order=True)
-    return {f"relation/{relation}": pl.col("relation") == relation for relation in relations}
 
 
 def _quality(likelihood: pl.DataFrame) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What must be said beside figures, whichever job found them."""
+"""What must be said beside figures, whichever recipe found them."""
 
 import polars as pl
 
