@@ -75,7 +75,7 @@ def label_columns(scorer: str, template: str) -> tuple[str, str]:
 class Scorer(Protocol):
     """Labels texts. It is given each distinct text once and may take them in any order."""
 
-    name: str  # "sentiment" or "regard": what its labels are called in tables and metrics
+    name: str  # what its labels are called in tables and metrics: its role, or the name it is configured under
     fingerprint: str  # changes whenever the same text could get another label
 
     def __call__(self, texts: Sequence[str]) -> Labels: ...

@@ -242,7 +242,6 @@ def test_balance_makes_no_statement_count_more_than_most() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"scorers": ["feeling"]}, "unknown scorer in policy.scorers 'feeling'; allowed: sentiment, regard"),
         ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
         ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, targets"),
         ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),

@@ -1,14 +1,18 @@
 """Regard as a scorer: labels, strengths and fingerprints."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from small_models import save_classifier
 
+from mitigate import fingerprints
 from mitigate.errors import MitigateError
 from mitigate.relations import comet_relations
-from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, fingerprint, labels
+from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
+from mitigate.score.weights import digest_of_folder
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
-from models.regard import batching, ngram
+from models.regard import ngram
 
 
 def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negative():
@@ -63,17 +67,28 @@ def test_what_comes_with_the_project_is_small_and_has_a_card(name, megabytes):
     assert "python -m mitigate recipe=regard" in card
 
 
-def test_a_fingerprint_is_of_the_weights_the_facts_and_the_code_and_not_of_the_card(tmp_path):
-    def now(facts: tuple[str, ...] = ("float32",), code: tuple = (ngram,)) -> str:
-        return fingerprint(tmp_path, facts, code)
-
+def test_a_digest_is_of_the_weights_and_not_of_the_card(tmp_path):
     (tmp_path / "weights").write_text("1")
-    first = now()
-    assert len({first, now(facts=("bfloat16",)), now(code=(ngram, batching))}) == 3
+    first = digest_of_folder(tmp_path)
     (tmp_path / "README.md").write_text("a card")
-    assert now() == first
+    assert digest_of_folder(tmp_path) == first
     (tmp_path / "weights").write_text("2")
-    assert now() != first
+    assert digest_of_folder(tmp_path) != first
+
+
+def test_a_fingerprint_is_of_the_weights_and_the_code(tmp_path, monkeypatch):
+    for file in (SHIPPED / "ngram").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    first = NgramRegard(tmp_path).fingerprint
+    assert first == NgramRegard().fingerprint
+    edited = tmp_path / "ngram.py"
+    edited.write_text(Path(ngram.__file__).read_text() + "\nEDITED = True\n")
+    monkeypatch.setattr(ngram, "__file__", str(edited))
+    fingerprints.forget()
+    assert NgramRegard().fingerprint != first
+    monkeypatch.undo()
+    fingerprints.forget()
+    assert NgramRegard(tmp_path).fingerprint != first  # ngram.py lies among the weights
 
 
 def test_a_classifier_of_the_hub_is_a_scorer(tmp_path):

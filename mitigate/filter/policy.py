@@ -1,13 +1,12 @@
-"""What a policy can be told, checked as a whole."""
+"""What a policy can be, checked as a whole."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.relations import relations
 from mitigate.triples import TEMPLATES
 
-SCORERS = ("sentiment", "regard")
 SCOPES = ("all", "people", "targets")
 ACTIONS = ("drop", "downweight", "swap", "keep", "rerank")
 SPLITS = ("train", "all")
@@ -17,6 +16,7 @@ SPLITS = ("train", "all")
 class Policy:
     """What is done to the triples that any of the scorers finds polarised; no scorers, nothing.
 
+    scorers: names of label columns: "sentiment", "regard", or any scorer that the triples are labelled by.
     template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
     scope: whose statements: "all", "people" (with a person or a target in head or tail) or "targets".
     action: "drop" them, as the paper does (Section 4.3); "downweight" them by the strength of what was found; "swap"
@@ -56,7 +56,6 @@ class Policy:
 
     def _unknown(self) -> list[MitigateError]:
         settings: list[tuple[str, str, Sequence[str]]] = [
-            *(("scorer in policy.scorers", scorer, SCORERS) for scorer in self.scorers),
             ("policy.template", self.template, TEMPLATES),
             ("policy.scope", self.scope, SCOPES),
             ("policy.action", self.action, ACTIONS),
@@ -89,3 +88,10 @@ class Policy:
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
         ]
+
+
+def check_scorers(policy: Policy, known: Collection[str]) -> None:
+    """Raises MitigateError for a policy's scorer that is not among those of these names."""
+    for scorer in policy.scorers:
+        if scorer not in known:
+            raise one_of("scorer in policy.scorers", scorer, known)

@@ -1,10 +1,15 @@
-"""The scorers that the configuration names."""
+"""The scorers that the configuration names, each called in tables by its role or by the name it is configured under."""
 
+from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.filter import Policy, check_scorers
+from mitigate.fingerprints import digest_of, fingerprint
 from mitigate.recipes.job import build, plain
 from mitigate.score.workers import OnWorkers
 from mitigate.triples import ROLES, Scorer
@@ -15,8 +20,7 @@ ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 def build_scorers(score: DictConfig) -> list[Scorer]:
     """Sentiment, regard, and those of score.extra; a role that is null is left out. Raises MitigateError when nothing
     is left."""
-    roles = [build_scorer(score, role) for role in ROLES if score[role] is not None]
-    scorers = roles + build_extras(score)
+    scorers = [build_scorer(score, role) for role in _roles(score)] + build_extras(score)
     if not scorers:
         raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
     return scorers
@@ -24,26 +28,72 @@ def build_scorers(score: DictConfig) -> list[Scorer]:
 
 def build_extras(score: DictConfig) -> list[Scorer]:
     """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own."""
-    extras = []
-    for name in dict.fromkeys(score.extra):
-        scorer = _named(score, "score.extra", name)
-        scorer.name = name
-        extras.append(scorer)
-    return extras
+    return _named(score, "score.extra", score.extra)
 
 
 def build_scorer(score: DictConfig, role: str) -> Scorer:
     """The scorer that score.sentiment or score.regard names. Raises MitigateError for one that is not in the list."""
-    return _named(score, f"score.{role}", score[role])
+    return _build(score, f"score.{role}", score[role], role)
 
 
-def _named(score: DictConfig, setting: str, name: str) -> Scorer:
-    if name not in score.scorers:
-        raise one_of(setting, name, score.scorers)
+def build_policy(config: DictConfig) -> Policy:
+    """The policy, the names of its scorers checked before any is loaded. Raises MitigateError for one that is neither a
+    role nor configured."""
+    policy: Policy = build(config.policy)
+    check_scorers(policy, [*_roles(config.score), *config.score.scorers])
+    return policy
+
+
+def build_policy_scorers(score: DictConfig, policy: Policy) -> list[Scorer]:
+    """The scorers that a policy reads besides the roles. The triples that it filters must be labelled by them too."""
+    return _named(score, "scorer in policy.scorers", [name for name in policy.scorers if name not in ROLES])
+
+
+def missing_scorers(score: DictConfig, names: Iterable[str] = ()) -> list[str]:
+    """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
+    named = dict.fromkeys([*(score[role] for role in ROLES), *score.extra, *names])
+    nodes = [score.scorers[name] for name in named if name in score.scorers]
+    return [address for node in nodes if "missing" in node for address in build(node.missing)]
+
+
+def _roles(score: DictConfig) -> list[str]:
+    """The roles that are not null."""
+    return [role for role in ROLES if score[role] is not None]
+
+
+def _named(score: DictConfig, setting: str, names: Iterable[str]) -> list[Scorer]:
+    return [_build(score, setting, name, name) for name in dict.fromkeys(names)]
+
+
+def _build(score: DictConfig, setting: str, configured: str, name: str) -> Scorer:
+    """The scorer configured under that name, called `name` in tables."""
+    if configured not in score.scorers:
+        raise one_of(setting, configured, score.scorers)
     if score.engine not in ENGINES:
         raise one_of("score.engine", score.engine, ENGINES)
-    here = build(score.scorers[name])
-    if score.engine == "local" or name not in score.networks:
+    arguments = plain(score.scorers[configured])
+    here = _load(arguments, name)
+    if score.engine == "local" or configured not in score.networks:
         return here
-    load = partial(build, OmegaConf.create(plain(score.scorers[name])))
-    return OnWorkers(here, load, score.workers, score.address)
+    return OnWorkers(here, partial(_load, arguments, name), score.workers, score.address)
+
+
+def _load(arguments: Mapping[str, Any], name: str) -> Scorer:
+    """The scorer of a class and its arguments. One without a fingerprint has that of its code and its arguments."""
+    scorer: Scorer = build(OmegaConf.create(dict(arguments)))
+    _set(scorer, "name", name)
+    if not hasattr(scorer, "fingerprint"):
+        given = {key: _content(value) for key, value in arguments.items() if key != "missing"}
+        _set(scorer, "fingerprint", fingerprint(scorer, given))
+    return scorer
+
+
+def _set(scorer: Scorer, attribute: str, value: str) -> None:
+    object.__setattr__(scorer, attribute, value)  # setattr refuses a frozen dataclass
+
+
+def _content(value: Any) -> Any:
+    """An argument; of one that names a file, what the file holds."""
+    if isinstance(value, str) and Path(value).is_file():
+        return {"file": digest_of(Path(value).read_bytes())}
+    return value

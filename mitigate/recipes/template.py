@@ -12,7 +12,7 @@ from mitigate import relations as relation_room
 from mitigate import targets
 from mitigate import verbalise as verbalising
 from mitigate.files import write
-from mitigate.filter import SCORERS, Policy
+from mitigate.filter import Policy
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, build, perform, say
 from mitigate.recipes.scorers import build_scorer
@@ -20,7 +20,7 @@ from mitigate.relations import comet_relations
 from mitigate.score import labels as labelling
 from mitigate.score.labels import with_labels
 from mitigate.store import as_parquet, digest_of
-from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, LabelCache, Scorer, label_columns
+from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK, verbalise
 
 STAGES = ("phrases", "labels", "drops", "metrics")
@@ -30,7 +30,7 @@ CODE = (relation_room, targets, verbalising, labelling)
 
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
-    scorers = [build_scorer(config.score, role) for role in SCORERS]
+    scorers = [build_scorer(config.score, role) for role in ROLES]
     cache = LabelStore(Path(config.paths.cache) / "labels")
     verbalising.check(config.measure.masking)
     loaded = build(config.data.load)
@@ -118,8 +118,8 @@ def printed(table: pl.DataFrame) -> str:
     pair = "   paper neutral"
     policies = "".join(f"{'drops by ' + policy:>20}" for policy in POLICIES)
     lines = [
-        f"{'':<48}" + "".join(f"{name:>16}" for name in SCORERS) + f"{'triples':>9}" + policies,
-        f"{'':<48}" + pair * len(SCORERS) + " " * 9 + f"{pair:>20}" * len(POLICIES),
+        f"{'':<48}" + "".join(f"{name:>16}" for name in ROLES) + f"{'triples':>9}" + policies,
+        f"{'':<48}" + pair * len(ROLES) + " " * 9 + f"{pair:>20}" * len(POLICIES),
     ]
     for row in table.rows(named=True):
         lines.append(
@@ -129,7 +129,7 @@ def printed(table: pl.DataFrame) -> str:
 
 
 def _strengths(row: dict[str, Any]) -> str:
-    columns = [label_columns(scorer, template) for scorer in SCORERS for template in TEMPLATES]
+    columns = [label_columns(scorer, template) for scorer in ROLES for template in TEMPLATES]
     polar = {PREJUDICE: "*", FAVOURITISM: "*"}
     return "".join(f"{row[strength]:+.2f}{polar.get(row[label], ' ')}".rjust(8) for label, strength in columns)
 

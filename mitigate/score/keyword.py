@@ -3,13 +3,13 @@ favouritism, one that has more words of blame prejudice, and one with as many of
 
 Knows no grammar: "not a thief" has a word of blame."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from mitigate.fingerprints import fingerprint
 from mitigate.score.lexicon import Lexicon, read_dic, read_empath
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 
@@ -30,8 +30,7 @@ class Keyword:
         lexicon = {re.sub("[_-]", " ", entry): label for entry, label in lexicon.items()}
         self._whole = {entry: label for entry, label in lexicon.items() if not entry.endswith("*")}
         self._beginnings = {entry[:-1]: label for entry, label in lexicon.items() if entry.endswith("*")}
-        said = f"keyword {WORD.pattern} {LONGEST} {sorted(lexicon.items())}"
-        self.fingerprint = hashlib.sha256(said.encode()).hexdigest()
+        self.fingerprint = fingerprint(self, sorted(lexicon.items()))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         found = [[label for _, label in self.words(text)] for text in texts]

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from mitigate.fingerprints import fingerprint
 from mitigate.score.labels import label_column
-from mitigate.score.regard import fingerprint, native_dtype
+from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
-from models.plausibility import average, bilinear, low_rank, phrases, pieces
 from models.plausibility.average import load_judge
-from models.regard import batching
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/average")))
 SEPARATOR = "\t"  # between the parts of a triple that is kept in the cache as a text
@@ -33,8 +32,7 @@ class Plausibility:
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         dtype = native_dtype()
         self._judge = load_judge(folder, encoder_folder, dtype)
-        code = (average, bilinear, low_rank, phrases, pieces, batching)
-        self.fingerprint = fingerprint(folder, [str(dtype)], code)  # its config.json names the encoder's hash
+        self.fingerprint = fingerprint(self, digest_of_folder(folder), str(dtype))  # config.json has the encoder's hash
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         """Of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being valid."""

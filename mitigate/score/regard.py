@@ -3,20 +3,19 @@
 Their columns are told apart by name; here negative, neutral, positive and other become the labels that all
 stages share."""
 
-import hashlib
-import inspect
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
 
 from mitigate.errors import one_of
+from mitigate.fingerprints import fingerprint
+from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.minilm import locate
-from models.regard import LABELS, batching, int8, minilm, ngram, sequence
+from models.regard import LABELS
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
 from models.regard.sequence import SequenceClassifier
@@ -39,8 +38,7 @@ class MiniLMRegard:
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         dtype = native_dtype()
         self._classifier = MiniLMClassifier.load(folder, encoder_folder, dtype)
-        facts = [str(dtype), self._classifier.encoder_sha256]
-        self.fingerprint = fingerprint(folder, facts, code=(minilm, batching))
+        self.fingerprint = fingerprint(self, digest_of_folder(folder), self._classifier.encoder_sha256, str(dtype))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -54,7 +52,7 @@ class NgramRegard:
     def __init__(self, folder: str | Path | None = None) -> None:
         folder = SHIPPED / "ngram" if folder is None else Path(folder)
         self._classifier = NgramClassifier.load(folder)
-        self.fingerprint = fingerprint(folder, [], code=(ngram,))
+        self.fingerprint = fingerprint(self, digest_of_folder(folder))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -72,7 +70,7 @@ class BertRegard:
             raise one_of("score.bert.precision", precision, PRECISIONS)
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
         self._classifier = SequenceClassifier.load(str(model), dtype, int8=precision == "int8")
-        self.fingerprint = digest_of([str(dtype), self._classifier.sha256()], code=(sequence, batching, int8))
+        self.fingerprint = fingerprint(self, self._classifier.sha256(), str(dtype))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -84,21 +82,3 @@ def labels(probabilities: np.ndarray) -> Labels:
     positive, negative = LABELS.index("positive"), LABELS.index("negative")
     strength = probabilities[:, positive] - probabilities[:, negative]
     return Labels(meaning[probabilities.argmax(1)], strength.astype(np.float32))
-
-
-def native_dtype() -> torch.dtype:
-    """bfloat16 where the processor computes in it, else float32."""
-    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if native else torch.float32
-
-
-def fingerprint(folder: Path, facts: Sequence[str], code: Sequence[ModuleType]) -> str:
-    """digest_of the classifier's files, but for its card, the facts and the code."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".md"]
-    return digest_of([*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths), *facts], code)
-
-
-def digest_of(facts: Sequence[str], code: Sequence[ModuleType]) -> str:
-    """SHA-256 over all that decides a label: facts of the classifier and how it is run, and the source that runs it."""
-    sources = [inspect.getsource(module) for module in code]
-    return hashlib.sha256("\0".join([*facts, *sources]).encode()).hexdigest()

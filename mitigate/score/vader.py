@@ -4,7 +4,6 @@ Appendix D).
 VADER is sensitive to case and punctuation; texts are lower-cased first, so that a label does not depend on
 how a resource happens to write its words."""
 
-import hashlib
 import string
 from collections.abc import Sequence
 from functools import cache
@@ -12,6 +11,7 @@ from functools import cache
 import numpy as np
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
+from mitigate.fingerprints import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 
 THRESHOLD = 0.05
@@ -24,9 +24,7 @@ class Vader:
 
     @property
     def fingerprint(self) -> str:
-        lexicon = analyser().lexicon
-        said = f"vader lower {THRESHOLD} {sorted(lexicon.items())}"
-        return hashlib.sha256(said.encode()).hexdigest()
+        return fingerprint(self, sorted(analyser().lexicon.items()))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         strength = compound_scores(texts)

@@ -16,14 +16,14 @@ from mitigate.label_cache import LabelStore
 from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.scorers import ROLES, build_extras, build_scorer
+from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_scorer, missing_scorers
 from mitigate.recipes.start import Start, find_start
 from mitigate.relations import Relation, comet_relations
 from mitigate.store import as_parquet, digest_of
 from mitigate.targets import choose_targets
 from mitigate.train import launch
 from mitigate.train.comet import Settings
-from mitigate.triples import Scorer
+from mitigate.triples import ROLES, Scorer
 from mitigate.verbalise import verbalise
 
 
@@ -37,6 +37,7 @@ class Plan:
     targets: pl.DataFrame  # (target, category)
     relations: list[Relation]
     scorers: list[Scorer]  # sentiment and regard, which label the corpus and what is probed
+    policy_scorers: list[Scorer]  # the others that the policy reads: they label what it filters or ranks
     extras: list[Scorer]  # which label what is probed alone: judges whom no policy heard
     plausibility: Scorer | None  # judges what is probed; None: nobody does
     cache: LabelStore
@@ -51,7 +52,7 @@ class Plan:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    policy = build(config.policy)
+    policy = build_policy(config)
     relations = comet_relations(plain(config.probe.relations))
     verbalising.check(config.measure.masking)
     settings, where = training_settings(config)
@@ -67,10 +68,12 @@ def make_plan(config: DictConfig) -> Plan:
     targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy)
     scorers, extras = [build_scorer(config.score, role) for role in ROLES], build_extras(config.score)
+    policy_scorers = build_policy_scorers(config.score, policy)
     plausibility = build(config.score.plausibility) if config.score.plausibility else None
     source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
     cache = LabelStore(Path(config.paths.cache) / "labels")
-    return Plan(config, policy, corpus, targets, relations, scorers, extras, plausibility, cache, start, source)
+    who = (scorers, policy_scorers, extras, plausibility)
+    return Plan(config, policy, corpus, targets, relations, *who, cache, start, source)
 
 
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
@@ -82,15 +85,14 @@ def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
 
 def downloads(config: DictConfig) -> list[str]:
     """What is not at hand: data, the model to start from, and the classifier that labels."""
-    score = config.score
-    nodes = (config.data, config.model, *(score.scorers.get(name, {}) for name in (score.regard, *score.extra)))
-    return [address for node in nodes if "missing" in node for address in build(node.missing)]
+    found = [address for node in (config.data, config.model) if "missing" in node for address in build(node.missing)]
+    return found + missing_scorers(config.score, config.policy.scorers)
 
 
 def say_labels(plan: Plan) -> None:
     """How many of the corpus's texts each scorer has labelled before."""
     statements = verbalise(plan.corpus.triples, plan.config.measure.masking, plan.own_targets)
     texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
-    for scorer in plan.scorers:
+    for scorer in (*plan.scorers, *plan.policy_scorers):
         known, _ = plan.cache.get(scorer.fingerprint, texts)
         say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")

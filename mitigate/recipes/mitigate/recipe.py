@@ -90,7 +90,7 @@ def stages_of(plan: Plan) -> list[str]:
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
-    labelled = score(job, plan, "score", plan.source, plan.corpus.triples)
+    labelled = score(job, plan, "score", plan.source, plan.corpus.triples, also=plan.policy_scorers)
     ledger = job.old_stage(
         "ledger",
         lambda _: filtering.apply(plan.policy, labelled.table()),
@@ -210,7 +210,8 @@ def rerank(job: Job, plan: Plan, probed: Result) -> Result:
     """What was probed, its neutral tails first, if the policy asks for that; else as it is."""
     if not plan.policy.reranks:
         return probed
-    candidates = score(job, plan, "candidates", probed.digest, probed.table().with_columns(head="target"))
+    asked = probed.table().with_columns(head="target")
+    candidates = score(job, plan, "candidates", probed.digest, asked, also=plan.policy_scorers)
     top, polarised = plan.config.probe.top, filtering.polarised(plan.policy)
     return job.old_stage(
         "rerank",

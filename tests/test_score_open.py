@@ -1,0 +1,154 @@
+"""A scorer of a user's own is one class and one line of YAML, for policies too; what it labels is never stale."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import SMALL, here
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from mitigate import fingerprints
+from mitigate.__main__ import CONF
+from mitigate.errors import MitigateError
+from mitigate.filter import apply
+from mitigate.label_cache import LabelStore
+from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_scorer, build_scorers
+from mitigate.score import vader
+from mitigate.score.labels import label_column
+from mitigate.tasks.label import label_statements
+
+TOY = """'Prejudice is any of a list of words.'
+import numpy as np
+from mitigate.triples import Labels
+
+class Toy:
+    def __init__(self, words=("cruel",), file=None):
+        self.words_of = list(words)
+
+    def __call__(self, texts):
+        found = np.array([any(word in text.split() for word in self.words_of) for text in texts])
+        return Labels(-found.astype(np.int8), -found.astype(np.float32))
+"""
+LINE = "+score.scorers.toy._target_=own_toy.Toy"
+
+
+@pytest.fixture(autouse=True)
+def _read_anew() -> Iterator[None]:
+    """Sources are edited here."""
+    yield
+    fingerprints.forget()
+
+
+@pytest.fixture
+def write_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Writes the module `own_toy`, as a new process would find it."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(source: str) -> None:
+        (tmp_path / "own_toy.py").write_text(source)
+        monkeypatch.delitem(sys.modules, "own_toy", raising=False)
+        fingerprints.forget()
+
+    write(TOY)
+    return write
+
+
+def configured(*overrides: str) -> DictConfig:
+    with initialize_config_dir(str(CONF), version_base=None):
+        return compose("config", list(overrides))
+
+
+def fingerprint_of_toy(*overrides: str) -> str:
+    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]", *overrides).score)
+    return scorer.fingerprint
+
+
+def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], None]) -> None:
+    config = configured(LINE, "policy.scorers=[sentiment,toy,keyword]")
+    policy, score = build_policy(config), config.score
+    scorers = [build_scorer(score, "sentiment"), *build_policy_scorers(score, policy)]
+    assert [scorer.name for scorer in scorers] == ["sentiment", "toy", "keyword"]
+    tails = ["table", "cruel", "kind", "thief"]
+    triples = pl.DataFrame({"head": ["nurse"] * 4, "relation": ["HasProperty"] * 4, "tail": tails})
+    ledger = apply(policy, label_statements(triples.with_columns(split=pl.lit("train")), scorers))
+    reasons = ["kept", "sentiment -1, toy -1, keyword -1", "sentiment +1, keyword +1", "sentiment -1"]
+    assert ledger["reason"].to_list() == reasons
+    assert ledger["weight"].to_list() == [1, 0, 0, 0]
+
+
+def test_the_main_job_filters_by_a_scorer_of_ones_own(
+    write_toy: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = [LINE, "+score.scorers.toy.words=[office]", "policy=none", "policy.name=toy", "policy.scorers=[toy]"]
+    assert here(monkeypatch, *own, f"paths.outputs={tmp_path / 'out'}", "tracking=none", *SMALL) == 0
+    (run,) = (tmp_path / "out").glob("mitigate-toy-*")
+    train = pl.read_parquet(run / "ledger.parquet").filter(split="train")
+    office = train["masked"].str.split(" ").list.contains("office")
+    assert 0 < office.sum() < train.height
+    assert train.filter(office)["reason"].unique().to_list() == ["toy -1"]
+    assert train.filter(~office)["reason"].unique().to_list() == ["kept"]
+    assert (train["weight"] == 0).to_list() == office.to_list()
+
+
+def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
+    config = configured("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
+    known = "sentiment, regard, vader, minilm, ngram, bert, keyword, toy"
+    with pytest.raises(MitigateError) as error:
+        build_policy(config)  # own_toy is not there: loading it would fail
+    assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
+    with pytest.raises(MitigateError, match="'regard'; allowed: sentiment, vader"):
+        build_policy(configured("policy=both", "score.regard=null"))
+
+
+def test_a_role_names_the_columns_whoever_has_it(write_toy: Callable[[str], None]) -> None:
+    score = configured(LINE, "score.sentiment=keyword", "score.regard=toy", "score.extra=[vader]").score
+    assert [scorer.name for scorer in build_scorers(score)] == ["sentiment", "regard", "vader"]
+
+
+def test_a_scorer_that_is_a_frozen_dataclass_with_a_fingerprint_keeps_it(write_toy: Callable[[str], None]) -> None:
+    write_toy(
+        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Toy:\n    fingerprint: str = 'a' * 64\n"
+    )
+    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
+    assert (scorer.name, scorer.fingerprint) == ("toy", "a" * 64)
+
+
+def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(
+    write_toy: Callable[[str], None], tmp_path: Path
+) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("cruel")
+    first, of_words = fingerprint_of_toy(), fingerprint_of_toy("+score.scorers.toy.words=[vile]")
+    of_file = fingerprint_of_toy(f"+score.scorers.toy.file={words}")
+    words.write_text("vile")
+    of_other_file = fingerprint_of_toy(f"+score.scorers.toy.file={words}")
+    write_toy(TOY.replace("'Prejudice is any", "'A comment: prejudice is any"))
+    assert fingerprint_of_toy() == first
+    write_toy(TOY.replace("any(", "all("))
+    assert len({first, of_words, of_file, of_other_file, fingerprint_of_toy()}) == 5
+
+
+def test_cached_labels_are_of_the_code_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counting(vader.Vader):
+        asked = 0
+
+        def __call__(self, texts):
+            self.asked += len(texts)
+            return super().__call__(texts)
+
+    def asked_of_scorer(source: str) -> int:
+        path = tmp_path / "vader.py"
+        path.write_text(source)
+        monkeypatch.setattr(vader, "__file__", str(path))
+        fingerprints.forget()
+        scorer = Counting()
+        label_column(pl.Series(["a happy day", "a table"]), scorer, LabelStore(tmp_path / "cache"))
+        return scorer.asked
+
+    monkeypatch.setattr(Counting, "__module__", vader.__name__)
+    source = Path(str(vader.__file__)).read_text()
+    edits = [source, source, source.replace("Sentiment by VADER", "VADER's sentiment"), source.replace("0.05", "0.06")]
+    assert [asked_of_scorer(edit) for edit in edits] == [2, 0, 0, 2]
