@@ -108,9 +108,7 @@ def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # no file may be larger, as on a full disk
     try:
-        with pytest.raises(
-            MitigateError, match=r"cannot write .*/run \(File too large\); make room, or"
-        ):
+        with pytest.raises(MitigateError, match=r"cannot write .*/run \(File too large\); make room, or"):
             run.stage("train", too_large, using={"folder": run.folder})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
