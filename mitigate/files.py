@@ -61,14 +61,14 @@ def disk_fault(error: BaseException) -> str | None:
         if (quoted := RUST.search(str(seen))) and int(quoted[1]) in OF_THE_DISK:
             return os.strerror(int(quoted[1]))
         if isinstance(seen, RuntimeError) and TORCH.search(str(seen)) and not seen.__context__:
-            return "torch could not write it, which is most often for want of room"
+            return "torch could not write it, which is most often because space ran out"
         seen = seen.__cause__ or seen.__context__
     return None
 
 
 def _cannot_write(path: Path, reason: str | None) -> MitigateError:
     return MitigateError(
-        f"cannot write {path} ({reason}); make room, or choose another place with paths.outputs=DIR and "
+        f"cannot write {path} ({reason}); free some space, or choose another place with paths.outputs=DIR and "
         "paths.cache=DIR. What is finished is kept, and the same command goes on from there."
     )
 

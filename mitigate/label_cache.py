@@ -65,7 +65,7 @@ class LabelStore:
     cost some 2 microseconds for each label that is used. A damaged file is set aside under another name and a new one
     started; a file without checksums, of an earlier version, as well.
 
-    Where the folder cannot be written to, or has no room, the labels that are there are read, and new ones are kept
+    Where the folder cannot be written to, or is full, the labels that are there are read, and new ones are kept
     in memory, for this object only."""
 
     def __init__(self, folder: Path) -> None:
@@ -180,7 +180,7 @@ class LabelStore:
             reason = error.strerror if isinstance(error, OSError) else error
             notice(
                 f"labels cannot be kept in {self.folder} ({reason}): those that are there are used, new ones are lost "
-                "when this ends; make room, or choose another place with paths.cache=DIR"
+                "when this ends; free some space, or choose another place with paths.cache=DIR"
             )
 
 

@@ -55,7 +55,9 @@ def test_the_message_is_of_the_write_and_not_of_the_tidying_behind_it(
 
     monkeypatch.setattr("os.fsync", full)
     monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(MitigateError, match=r"metrics.json \(No space left on device\); make room, or choose another"):
+    with pytest.raises(
+        MitigateError, match=r"metrics.json \(No space left on device\); free some space, or choose another"
+    ):
         write(tmp_path / "metrics.json", b"new")
 
 
@@ -90,7 +92,7 @@ def as_parquet(path: Path) -> None:
 def test_a_full_disk_is_called_so_whatever_library_writes(save: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "model"
     with (
-        pytest.raises(MitigateError, match=r"cannot write .*/model \(.*\); make room, or choose another"),
+        pytest.raises(MitigateError, match=r"cannot write .*/model \(.*\); free some space, or choose another"),
         writing(path),
     ):
         save(path)

@@ -74,7 +74,7 @@ def test_a_full_disk_where_nobody_expects_it_is_one_sentence(
     monkeypatch.setattr("mitigate.__main__._recipe", lambda _: fill)
     assert here(monkeypatch) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "mitigate: outputs/page.html: No space left on device; make room, or choose other places with "
+        "mitigate: outputs/page.html: No space left on device; free some space, or choose other places with "
         "paths.outputs=DIR and paths.cache=DIR"
     )
 
@@ -108,7 +108,7 @@ def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # no file may be larger, as on a full disk
     try:
-        with pytest.raises(MitigateError, match=r"cannot write .*/run \(File too large\); make room, or"):
+        with pytest.raises(MitigateError, match=r"cannot write .*/run \(File too large\); free some space, or"):
             run.stage("train", too_large, using={"folder": run.folder})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -73,7 +73,7 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
         f"{path}:3: label '4'; allowed: -1, 0, 1, or negative, neutral, positive",
         f"{path}:4: quality 'maybe'; allowed: 1, 0, or yes, no",
         f"{path}:5: no label",
-        f"{path}:7: rater fox judged item a1 before, at {path}:6",
+        f"{path}:7: rater fox rated item a1 before, at {path}:6",
     ):
         assert told in str(error.value)
     loaded = read(path, on_bad_line="skip")
@@ -83,7 +83,7 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
 
 def test_a_rater_may_not_judge_an_item_again_in_another_file(tmp_path: Path) -> None:
     paths = [saved(tmp_path, "rater,item,label\nfox,a1,0\n", f"{name}.csv") for name in ("one", "two")]
-    with pytest.raises(MitigateError, match="two.csv:2: rater fox judged item a1 before, at .*one.csv:2"):
+    with pytest.raises(MitigateError, match="two.csv:2: rater fox rated item a1 before, at .*one.csv:2"):
         read_answers(paths, ITEMS, 1)
 
 

@@ -1,4 +1,4 @@
-"""Judgements as the harms paper's release has them: one label a line, beside a file with a sentence a line.
+"""Ratings as the harms paper's release has them: one label a line, beside a file with a sentence a line.
 
 A sentence's raters are not always on lines that follow each other, so ratings belong to sentences by their text."""
 
@@ -20,7 +20,7 @@ Pair = tuple[Path, Path]
 
 
 def read_crowd(folder: Path) -> pl.DataFrame:
-    """The sentences that people judged for the harms paper, with all judgements of each: resource, sentence,
+    """The sentences that people rated for the harms paper, with all ratings of each: resource, sentence,
     votes (-1, 0, 1)."""
     resources = [
         read_beside(*places)

@@ -16,7 +16,7 @@ from mitigate.load.lines import OnBadLine, check, first, not_opened, tell
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 RATINGS = {
-    "item": pl.String,  # what was judged
+    "item": pl.String,  # what was rated
     "rater": pl.String,  # null where a source does not tell
     "label": pl.Int8,  # -1, 0 or 1: how it speaks of the group
     "quality": pl.Boolean,  # does it make sense? null where nobody asked
@@ -54,7 +54,7 @@ def read_answers(
     items: those that were asked about. raters: how many each should have; that some have fewer is noted, and
     whether a column of quality is missing. Work a platform marks as rejected is left out and noted. Raises
     MitigateError for a file that is missing, without the columns or without ratings, and, unless on_bad_line
-    is "skip", for an unknown item, a label out of range, a blank, or a rater who judged an item twice."""
+    is "skip", for an unknown item, a label out of range, a blank, or a rater who rated an item twice."""
     check(on_bad_line)
     rows: list[tuple[str, str, int, bool | None]] = []
     faults: list[str] = []
@@ -117,7 +117,7 @@ def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | Non
         return f"label {answer['label']!r}; allowed: -1, 0, 1, or negative, neutral, positive"
     if answer["quality"] and answer["quality"].lower() not in SENSE:
         return f"quality {answer['quality']!r}; allowed: 1, 0, or yes, no"
-    return f"rater {answer['rater']} judged item {answer['item']} before, at {earlier}" if earlier else None
+    return f"rater {answer['rater']} rated item {answer['item']} before, at {earlier}" if earlier else None
 
 
 def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[str]:
