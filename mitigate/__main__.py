@@ -83,9 +83,7 @@ def cli() -> None:
         if not reason:
             raise
         where = f"{error.filename}: {reason}" if error.filename else reason
-        sys.exit(
-            _say(f"{where}; free some space, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2)
-        )
+        sys.exit(_say(f"{where}; free space, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))
     except KeyboardInterrupt:
         sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
 

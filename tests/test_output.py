@@ -74,7 +74,7 @@ def test_a_full_disk_where_nobody_expects_it_is_one_sentence(
     monkeypatch.setattr("mitigate.__main__._recipe", lambda _: fill)
     assert here(monkeypatch) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "mitigate: outputs/page.html: No space left on device; free some space, or choose other places with "
+        "mitigate: outputs/page.html: No space left on device; free space, or choose other places with "
         "paths.outputs=DIR and paths.cache=DIR"
     )
 
