@@ -60,6 +60,24 @@ def digest_of_code(of: object) -> str:
     return _digest_of_reached(reached(of))
 
 
+def digest_of_stage(function: object, values: object) -> str:
+    """One hash of the code that a function reaches, and of that which objects among its values name as theirs by an
+    attribute `code`: a model's start names what loads it."""
+    each = [reached(code) for code in (function, *_code_among(values))]
+    sources, data = (sorted({path for found in each for path in found[part]}) for part in (0, 1))
+    return _digest_of_reached(Reached(tuple(sources), tuple(data)))
+
+
+def _code_among(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _code_among(part)
+    elif callable(code := getattr(value, "code", None)):
+        yield code
+
+
 def fingerprint(made: object, *facts: object) -> str:
     """The fingerprint of an object such as a scorer: the code its class reaches, and facts such as hashes of weights
     and settings."""

@@ -20,8 +20,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import write, writing
-from mitigate.fingerprints import as_parquet, digest_of, digest_of_code, digest_of_values
+from mitigate.files import remove_parts, write, writing
+from mitigate.fingerprints import as_parquet, digest_of, digest_of_code, digest_of_stage, digest_of_values
 
 __all__ = ["as_parquet", "digest_of"]
 
@@ -109,6 +109,7 @@ class Run:
             raise BusyError(
                 f"another process is working on {folder}; wait for it, or stop it and start this again"
             ) from error
+        remove_parts(folder)
 
     def stage(
         self,
@@ -135,7 +136,7 @@ class Run:
         if isinstance(function, partial):
             function, values, named = function.func, (*function.args, *values), {**function.keywords, **named}
         inputs = digest_of_values(stage, values, named, [result.digest for result in after])
-        code = digest_of_code(function)
+        code = digest_of_stage(function, [values, named])
         result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
         if result is None:
             if self.dry:

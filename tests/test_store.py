@@ -141,7 +141,7 @@ def test_a_result_stays_though_its_code_changed_where_the_user_says_so(
     run = Run(tmp_path / "run")
     first = run.stage("train", one_row, may_be_kept=True)
     run.close()
-    monkeypatch.setattr("mitigate.store.digest_of_code", lambda _: "edited")
+    monkeypatch.setattr("mitigate.store.digest_of_stage", lambda *_: "edited")
     rehearsal = Run(tmp_path / "run", dry=True)
     with pytest.raises(NotComputedError, match="train"):
         rehearsal.stage("train", one_row, may_be_kept=True)

@@ -1,10 +1,5 @@
-"""The model that a run starts from: trained further, or probed as it is; and how it is asked about a relation."""
+"""The model and the training that the configuration names: shared by the recipes that train or probe a generator."""
 
-import hashlib
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from hydra.utils import get_object
@@ -13,40 +8,9 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.recipes.job import build, plain
-from mitigate.relations import asked_with
-from models.comet import Regimen, regimen
-
-MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
-
-
-@dataclass(frozen=True)
-class Start:
-    """A model that is at hand."""
-
-    settings: DictConfig  # the configuration's group `model`
-    folder: Path
-    weights: str  # the hash of its files
-    regimen: Regimen
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """What it is asked with for each relation, by name: in training, in the probe and on held-out triples."""
-        return asked_with(self.regimen.relation)
-
-    def load(self) -> Any:
-        """The model, with its words and its way to be asked."""
-        return build(self.settings.load, folder=self.folder)
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What decides what it says, wherever its files are."""
-        load = {name: value for name, value in plain(self.settings.load).items() if name != "checkpoint"}
-        return {"load": load, "regimen": self.regimen, "weights": self.weights}
-
-    @property
-    def code(self) -> ModuleType:
-        """The source that loads it."""
-        return sys.modules[get_object(self.settings.load["_target_"]).__module__]
+from mitigate.tasks.start import Start
+from mitigate.tasks.start import find_start as find
+from mitigate.train.comet import Settings
 
 
 def find_start(config: DictConfig, policy: Policy) -> Start:
@@ -66,24 +30,15 @@ def find_start(config: DictConfig, policy: Policy) -> Start:
             "figures would be called the policy's. Say policy=none"
         )
     folder = build(settings.folder)
-    try:
-        how = regimen(folder, settings.layout, settings.relation)
-    except ValueError as error:
-        raise MitigateError(str(error)) from error
-    asked_with(how.relation)
-    if how.relation == "token" and not config.train and regimen(folder).relation != "token":
-        raise MitigateError(
-            "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
-            "will not be (train=false). Say model.relation=phrase or words"
-        )
-    return Start(settings, folder, _content(folder, settings.get("init")), how)
+    options = plain(settings.load)
+    code = get_object(options.pop("_target_"))
+    return find(
+        code, folder, layout=settings.layout, relation=settings.relation, train=bool(config.train), options=options
+    )
 
 
-def _content(folder: Path, checkpoint: str | None) -> str:
-    """The hash of a model's files."""
-    files = [path for path in sorted(folder.iterdir()) if path.suffix in MODEL_FILES]
-    found = hashlib.sha256()
-    for path in [*files, Path(checkpoint)] if checkpoint else files:
-        with path.open("rb") as file:
-            found.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return found.hexdigest()
+def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
+    """How to train, and where."""
+    trainer = plain(config.trainer)
+    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
+    return Settings(**trainer, seed=config.seed), where

@@ -3,7 +3,6 @@ come at once and not after an hour of training."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
@@ -17,12 +16,13 @@ from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_scorer, missing_scorers
-from mitigate.recipes.start import Start, find_start
+from mitigate.recipes.start import find_start
+from mitigate.recipes.start import training_settings as training_settings
 from mitigate.relations import Relation, comet_relations
 from mitigate.store import as_parquet, digest_of
 from mitigate.targets import choose_targets
+from mitigate.tasks.start import Start
 from mitigate.train import launch
-from mitigate.train.comet import Settings
 from mitigate.triples import ROLES, Scorer
 from mitigate.verbalise import verbalise
 
@@ -74,13 +74,6 @@ def make_plan(config: DictConfig) -> Plan:
     cache = LabelStore(Path(config.paths.cache) / "labels")
     who = (scorers, policy_scorers, extras, plausibility)
     return Plan(config, policy, corpus, targets, relations, *who, cache, start, source)
-
-
-def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
-    """How to train, and where."""
-    trainer = plain(config.trainer)
-    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
-    return Settings(**trainer, seed=config.seed), where
 
 
 def downloads(config: DictConfig) -> list[str]:

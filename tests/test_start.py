@@ -1,0 +1,79 @@
+"""The model that a training starts from, and a policy applied, as functions of plain arguments."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import digest_of_code, digest_of_stage
+from mitigate.tasks.policy import Policy, apply_policy
+from mitigate.tasks.start import find_start
+from mitigate.triples import label_columns
+
+
+class Toy:
+    """A model whose file is one word."""
+
+    def __init__(self, folder: Path, times: int = 1, checkpoint: Path | None = None) -> None:
+        self.says = (folder / "word.txt").read_text() * times
+        if times < 1:
+            raise ValueError("times must be at least 1")
+
+
+def saved(folder: Path, word: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "word.txt").write_text(word)
+    (folder / "notes.md").write_text(str(folder))
+    return folder
+
+
+def test_a_start_is_known_by_its_files_and_options_wherever_they_are(tmp_path: Path) -> None:
+    here, there, other = (saved(tmp_path / name, name[:1]) for name in ("a", "ab", "b"))
+    first = find_start(Toy, here, options={"times": 2})
+    assert first.load().says == "aa"
+    assert find_start(Toy, there, options={"times": 2}).fingerprint == first.fingerprint
+    changed = [find_start(Toy, here), find_start(Toy, other, options={"times": 2})]
+    changed.append(find_start(Toy, here, relation="words", options={"times": 2}))
+    changed.append(first.trained(Toy, here, "other weights"))
+    assert len({first.fingerprint, *(start.fingerprint for start in changed)}) == 5
+
+
+def test_a_checkpoint_beside_the_folder_counts_by_its_content(tmp_path: Path) -> None:
+    folder, weights = saved(tmp_path / "a", "a"), tmp_path / "weights"
+    found = []
+    for content in ("one", "two"):
+        weights.write_text(content)
+        found.append(find_start(Toy, folder, options={"checkpoint": weights}).weights)
+    assert found[0] != found[1]
+
+
+def test_the_code_that_loads_a_start_counts_for_its_stages(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "a", "a")
+    toy, known = find_start(Toy, folder), find_start(label_columns, folder)
+    assert digest_of_stage(apply_policy, [known]) == digest_of_code(apply_policy)
+    assert digest_of_stage(apply_policy, [toy]) != digest_of_code(apply_policy)
+    assert digest_of_stage(apply_policy, [{"start": (toy,)}]) == digest_of_stage(apply_policy, [toy])
+
+
+def test_what_the_loader_refuses_is_said(tmp_path: Path) -> None:
+    start = find_start(Toy, saved(tmp_path / "a", "a"), options={"times": 0})
+    with pytest.raises(MitigateError, match="times must be at least 1"):
+        start.load()
+
+
+def test_a_model_that_is_not_trained_learns_no_words(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "a", "a")
+    assert find_start(Toy, folder, relation="token").asked["CapableOf"] == "<CapableOf>"
+    with pytest.raises(MitigateError, match="which this model was not trained with"):
+        find_start(Toy, folder, relation="token", train=False)
+
+
+def test_a_policy_is_applied_to_triples_without_rows_and_splits() -> None:
+    labelled = pl.DataFrame({"head": ["nurse", "nurse"], "relation": "IsA", "tail": ["thief", "person"]})
+    labelled = labelled.with_columns(sentiment=pl.Series([-1, 0]), sentiment_strength=pl.Series([-0.5, 0.0]))
+    ledger = apply_policy(Policy("mine", scorers=["sentiment"]), labelled)
+    assert ledger.select("row", "split", "weight", "reason").rows() == [
+        (1, "train", 0.0, "sentiment -1"),
+        (2, "train", 1.0, "kept"),
+    ]
