@@ -134,7 +134,8 @@ class Run:
 
         Raises NotComputedError in a dry run."""
         if isinstance(function, partial):
-            function, values, named = function.func, (*function.args, *values), {**function.keywords, **named}
+            bound: partial[Any] = function
+            function, values, named = bound.func, (*bound.args, *values), {**bound.keywords, **named}
         inputs = digest_of_values(stage, values, named, [result.digest for result in after])
         code = digest_of_stage(function, [values, named])
         result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
