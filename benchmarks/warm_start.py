@@ -26,6 +26,7 @@ from mitigate.relations import asked_with
 from mitigate.store import PartFolder
 from mitigate.targets import choose_targets
 from mitigate.train import comet as training
+from mitigate.train.harness import native_precision
 from models.comet import Comet
 from models.decoder import Decoder
 from models.minilm import locate
@@ -76,7 +77,7 @@ def main() -> None:
         f"Measured on {machine()}, by `python benchmarks/warm_start.py`: {train.height:,} triples, "
         f"{num_steps:,} steps, "
         + ", ".join(f"{name} {value:g}" for name, value in told.items())
-        + f", seed {settings.seed}, {training.native_precision()}. Perplexity per token and bits per character on the "
+        + f", seed {settings.seed}, {native_precision()}. Perplexity per token and bits per character on the "
         f"{test.height:,} valid test triples; CPU seconds of training "
         "are those of all cores, the looks not counted."
     )

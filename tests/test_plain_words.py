@@ -30,7 +30,6 @@ NOT_YET = (  # paths, or their beginnings, still to be rewritten; delete an entr
     "mitigate/recipes/",
     "mitigate/relations.py",
     "mitigate/score/",
-    "mitigate/train/",
     "mitigate/verbalise.py",
     "models/",
 )

@@ -169,7 +169,7 @@ def test_the_best_weights_can_be_kept(tmp_path: Path) -> None:
     assert perplexity(comet, dev) == pytest.approx(fitted.dev_perplexity)
 
 
-def test_it_is_silent_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_is_silent_where_nobody_listens(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     train(tmp_path)
     assert capfd.readouterr() == ("", "")
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
-from mitigate.train import plausibility
+from mitigate.train import harness
 from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, fit, mean_by
 
 SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true")
@@ -113,7 +113,7 @@ def test_it_trains_on_the_processor_beside_a_gpu_and_within_a_job_of_slurm(tmp_p
     monkeypatch.setenv("SLURM_NTASKS", "2")  # of which Lightning would make a training of two processes
     monkeypatch.setenv("SLURM_JOB_NAME", "array")
     asked: list[str] = []
-    monkeypatch.setattr(plausibility, "native_precision", lambda *place: asked.extend(place) or "32-true")
+    monkeypatch.setattr(harness, "native_precision", lambda *place: asked.extend(place) or "32-true")
     settings = replace(SETTINGS, epochs=1, precision="auto")
     assert fit(Kinds(), known(Kinds.relations), settings, tmp_path, fingerprint="a").steps == 3  # type: ignore
     assert asked == ["cpu"]

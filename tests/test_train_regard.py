@@ -115,7 +115,7 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
     classifier = fitted()
     texts = ["this person is a thief of 99", "this person is a table of 98", "this person is a hero of 97"]
     assert classifier.probabilities(texts).argmax(1).tolist() == [NEGATIVE, NEUTRAL, POSITIVE]
-    assert len(losses) == 1  # 27 steps, told of every twentieth
+    assert len(losses) == 2  # 27 steps: the mean of the first twenty, and of the last
     assert torch.equal(classifier.head.weight, fitted().head.weight)
 
 

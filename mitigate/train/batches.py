@@ -1,8 +1,10 @@
 """The order of a run's examples: each batch is a pure function of (seed, step), so that a run can go on at any
 step without having walked through those before it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice, repeat
+from typing import Any
 
 import numpy as np
 
@@ -39,3 +41,15 @@ class Batches:
 
     def _order(self, epoch: int) -> np.ndarray:  # (n,)
         return np.random.default_rng([self.seed, 0, epoch]).permutation(len(self.lengths))
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """Batches that are drawn an epoch at a time, each time `drawn` is gone through, one epoch after the other."""
+
+    drawn: Iterable[Any]
+    size: float  # examples in a batch, on average
+
+    def start_at(self, step: int, stop: int) -> Iterator[Any]:
+        """The batches of steps step to stop - 1; those before are drawn and dropped."""
+        return islice(chain.from_iterable(repeat(self.drawn)), step, stop)

@@ -1,22 +1,26 @@
-"""Trains on as many devices of one machine as are asked for, a process each.
+"""Trains on the number of devices asked for, all of one machine, a process each.
 
 The processes are ours. Lightning's own way to start them runs the whole command anew in each, which would score,
 record and write as many times; here all but training stays in the one process that the command is."""
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments.lightning import LightningEnvironment, find_free_network_port
+from lightning_fabric.plugins.environments.lightning import find_free_network_port
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.processes import Send, share_out
+from mitigate.progress import Step, listening, progress
 from mitigate.train import comet as training
-from mitigate.train.comet import Examples, Fitted, Log, Settings, quiet
+from mitigate.train.checkpoints import Checkpoints
+from mitigate.train.comet import Examples, Fitted, Settings
+from mitigate.train.harness import Log, quiet, trainer
 from mitigate.train.sharding import FullySharded
 from models.comet import Comet
 
@@ -33,6 +37,8 @@ def fit(
     devices = count_devices(more.get("accelerator", "auto"), more.get("devices", 1))
     if devices == 1:
         return training.fit(comet, examples, settings, folder, log=log, **more | {"strategy": "auto"})
+    # Damaged checkpoints are set aside here, once, so that all processes go on from the same one.
+    Checkpoints(folder, more["fingerprint"]).newest()
     with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
         start, trained = Path(place, "start.pt"), Path(place, "trained.pt")
         torch.save(comet, start)
@@ -44,11 +50,8 @@ def fit(
         }
         threads = max(1, torch.get_num_threads() // devices)
         what = (examples, settings, folder, more)
-        for said in share_out(_rank, [(rank, where, threads, start, trained, what) for rank in range(devices)]):
-            if isinstance(said, Fitted):
-                fitted = said
-            elif log:
-                log(*said)
+        said = share_out(_rank, [(rank, where, threads, start, trained, what) for rank in range(devices)])
+        fitted = _listen(said, log)
         comet.load_state_dict(torch.load(trained, mmap=True))
     return fitted
 
@@ -74,14 +77,7 @@ def count_devices(accelerator: str, devices: Any) -> int:
     one). Raises MitigateError when they are not there."""
     try:
         with quiet():
-            chosen = pl.Trainer(
-                accelerator=accelerator,
-                devices=devices,
-                plugins=[LightningEnvironment()],  # even within a job of SLURM
-                logger=False,
-                enable_checkpointing=False,
-            )
-            return chosen.num_devices
+            return trainer(accelerator=accelerator, devices=devices).num_devices
     except (MisconfigurationException, TypeError, ValueError) as error:
         raise MitigateError(
             f"trainer.accelerator={accelerator} with trainer.devices={devices}: {error} Allowed are the accelerators "
@@ -89,10 +85,37 @@ def count_devices(accelerator: str, devices: Any) -> int:
         ) from error
 
 
+class _Relay:
+    """Passes what the first process reports of its steps on to the process that started it."""
+
+    def __init__(self, send: Send) -> None:
+        self.begin = self.at = self.end = send
+
+
+def _listen(messages: Iterator[Any], log: Log | None) -> Fitted:
+    """Logs and reports what the first process sends, and returns what came of it."""
+    reported = 0
+    with ExitStack() as open_steps:
+        advance = None
+        for message in messages:
+            if isinstance(message, Fitted):
+                fitted = message
+            elif isinstance(message, Step):
+                if advance is None:
+                    step = progress(message.name, message.total, message.unit, done=message.before)
+                    advance = open_steps.enter_context(step)
+                if message.count > reported:
+                    advance(message.count - reported)
+                    reported = message.count
+            elif log:
+                log(*message)
+    return fitted
+
+
 def _rank(
     rank: int, where: dict[str, str], threads: int, start: Path, trained: Path, what: tuple[Any, ...], send: Send
 ) -> None:
-    """One process's part. The first one tells what it logs and what came of it, and leaves the weights."""
+    """One process's part. The first one sends its steps, what it logs and what came of it, and saves the weights."""
     os.environ |= where | {"LOCAL_RANK": str(rank)}  # by which Lightning knows that it has not to start any
     torch.set_num_threads(threads)
     comet: Comet = torch.load(start, weights_only=False)  # a file of our own
@@ -100,7 +123,8 @@ def _rank(
     if more.get("strategy") == "fsdp":
         more["strategy"] = FullySharded(int(where["WORLD_SIZE"]))
     log = None if rank else lambda values, step: send((values, step))
-    fitted = training.fit(comet, examples, settings, folder, log=log, **more)
+    with nullcontext() if rank else listening(_Relay(send)):
+        fitted = training.fit(comet, examples, settings, folder, log=log, **more)
     if rank == 0:
         torch.save(comet.state_dict(), trained)
         send(fitted)

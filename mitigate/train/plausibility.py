@@ -6,29 +6,26 @@ places, and each as often as it occurs in training. Other relations are all of t
 is itself a training triple never counts as wrong."""
 
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-import pytorch_lightning as lightning
 import torch
-from lightning_fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from mitigate.errors import MitigateError
+from mitigate.train import harness
 from mitigate.train.batches import Batches
-from mitigate.train.checkpoints import CheckpointFile, SaveRegularly
-from mitigate.train.comet import ALONE, PRECISIONS, interruptible, native_precision, quiet
-from mitigate.train.memory import keep_freed_memory
+from mitigate.train.checkpoints import Checkpoints
+from mitigate.train.harness import LOG_EVERY, PRECISIONS, Log, seed
+from mitigate.train.module import TrainingModule, adamw, linear
 from models.plausibility.bilinear import Bilinear
 
-Log = Callable[[dict[str, float], int], None]
-LOG_EVERY = 20  # steps
+__all__ = ["Fitted", "Known", "PlausibilityTraining", "Settings", "fit", "mean_by", "seed"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class Fitted(NamedTuple):
     steps: int
     seconds: float  # of training, interruptions not counted
     triples_per_second: float
-    loss: float  # mean of the last steps
+    loss: float  # mean of the steps since the last multiple of LOG_EVERY before the end
 
 
 class Known:
@@ -90,33 +87,19 @@ class Known:
         return (heads * len(self.share) + relations) * len(self.phrases) + tails
 
 
-class PlausibilityTraining(lightning.LightningModule):
+class PlausibilityTraining(TrainingModule):
     """The loss of a batch, and the optimizer."""
 
     def __init__(self, network: Bilinear, known: Known, settings: Settings) -> None:
-        super().__init__()
+        # Of no length: phrases of a batch that are all long, or all short, would be each other's only wrong answers.
+        batches = Batches(np.zeros(len(known.heads)), settings.batch_size, settings.seed)
+        steps = math.ceil(settings.epochs * len(known.heads) / settings.batch_size)
+        learning_rate = linear(settings.learning_rate, settings.warmup, steps)
+        super().__init__(batches, steps, learning_rate, seed=settings.seed)
         self.network = network
         self.known = known
         self.settings = settings
         self.pieces = network.phrases.encode(known.phrases)
-        # Of no length: phrases of a batch that are all long, or all short, would be each other's only wrong answers.
-        self.batches = Batches(np.zeros(len(known.heads)), settings.batch_size, settings.seed)
-        self.steps = math.ceil(settings.epochs * len(known.heads) / settings.batch_size)
-
-    def train_dataloader(self) -> "Steps":
-        return Steps(self)
-
-    def on_train_batch_start(self, batch: np.ndarray, batch_idx: int) -> None:
-        for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = self.learning_rate(self.global_step)
-        # Each step has random numbers of its own, so that going on from a checkpoint repeats none and skips none.
-        torch.manual_seed(int(np.random.SeedSequence([self.settings.seed, self.global_step]).generate_state(1)[0]))
-
-    def learning_rate(self, step: int) -> float:
-        """Up during the warmup, then down to 0 at the end."""
-        warm = max(1, round(self.settings.warmup * self.steps))
-        falling = (self.steps - step) / max(1, self.steps - warm)
-        return self.settings.learning_rate * min((step + 1) / warm, falling, 1.0)
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The mean over the batch of -log p(true) - (sum over head, relation, tail of log(1 - p(other))) / 3."""
@@ -140,64 +123,13 @@ class PlausibilityTraining(lightning.LightningModule):
         return (softplus(-by_tail.diagonal().float()) + wrong / 3).mean()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        groups = [
-            {"params": [p for p in trained if p.ndim > 1], "weight_decay": self.settings.weight_decay},
-            {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
-        ]
-        return torch.optim.AdamW(groups, lr=self.settings.learning_rate, betas=(0.9, 0.98), fused=True)
-
-    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)  # Lightning refuses to, for a fused optimizer
-
-
-def seed(number: int) -> None:
-    """Fixes the chance by which a network starts."""
-    lightning.seed_everything(number, verbose=False)
+        return adamw(self.parameters(), self.settings.learning_rate, self.settings.weight_decay, betas=(0.9, 0.98))
 
 
 def mean_by(values: Tensor, weights: np.ndarray) -> Tensor:
     """The weighted mean of each row, (n,); 0 for a row without weight."""
     scaled = weights / np.maximum(weights.sum(1, keepdims=True), 1e-12)
     return (values * torch.tensor(scaled).to(values)).sum(1)
-
-
-class Steps:
-    """The batches from the step the trainer has come to, wherever it goes on."""
-
-    def __init__(self, module: PlausibilityTraining) -> None:
-        self.module = module
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return self.module.batches.start_at(self.module.global_step, self.module.steps)
-
-
-class Progress(lightning.Callback):
-    """Counts time and tells the loss; what it knows is kept in checkpoints."""
-
-    def __init__(self, log: Log) -> None:
-        self.tell = log
-        self.losses: list[float] = []
-        self.loss = math.nan  # mean of the last LOG_EVERY steps or fewer
-        self.seconds = 0.0
-
-    def on_train_start(self, *_: Any) -> None:
-        self.since = time.monotonic()
-
-    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        now = time.monotonic()
-        self.seconds, self.since = self.seconds + now - self.since, now
-        self.losses.append(float(outputs["loss"]))
-        if len(self.losses) == LOG_EVERY or trainer.global_step == module.steps:
-            self.loss, self.losses = sum(self.losses) / len(self.losses), []
-            self.tell({"loss": self.loss}, trainer.global_step)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"losses": self.losses, "loss": self.loss, "seconds": self.seconds}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.losses, self.loss = list(state_dict["losses"]), state_dict["loss"]
-        self.seconds = state_dict["seconds"]
 
 
 def fit(
@@ -207,29 +139,21 @@ def fit(
     folder: Path,
     *,
     fingerprint: str,
-    log: Log = lambda values, step: None,
+    log: Log | None = None,
 ) -> Fitted:
-    """Trains the network in place, going on from folder/last.ckpt if this same training left one there.
+    """Trains the network in place, going on from the newest whole checkpoint that this same training left in
+    folder.
 
     fingerprint names the training: whatever changes its result must change it. Raises MitigateError when the
     checkpoint is of another one."""
-    last = folder / "last.ckpt"
     module = PlausibilityTraining(network, known, settings)
-    progress = Progress(log)
-    precision: Any = native_precision("cpu") if settings.precision == "auto" else settings.precision
-    keep_freed_memory()
-    network.train()
-    with quiet(), interruptible():
-        lightning.Trainer(
-            max_steps=module.steps,
-            accelerator="cpu",
-            devices=1,
-            precision=precision,
-            plugins=[CheckpointFile(fingerprint), LightningEnvironment()],  # even within a job of SLURM
-            callbacks=[progress, SaveRegularly(last, settings.checkpoint_every)],
-            default_root_dir=folder,
-            **ALONE,
-        ).fit(module, ckpt_path=last if last.is_file() else None)
-    network.eval()
-    done = module.steps * settings.batch_size
-    return Fitted(module.steps, progress.seconds, done / progress.seconds, progress.loss)
+    counts = harness.fit(
+        module,
+        precision=settings.precision,
+        checkpoints=Checkpoints(folder, fingerprint),
+        checkpoint_every=settings.checkpoint_every,
+        log=log,
+        accelerator="cpu",
+    )
+    losses = [float(loss) for loss in counts.losses][-(module.steps % LOG_EVERY or LOG_EVERY) :]
+    return Fitted(module.steps, counts.seconds, counts.rate(module.steps), sum(losses) / len(losses))

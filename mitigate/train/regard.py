@@ -1,29 +1,28 @@
-"""Training the low-rank change of all-MiniLM-L6-v2, in batches that see enough polar texts; and what the n-grams need
-for training, too."""
+"""Training the low-rank change of all-MiniLM-L6-v2, in batches with enough polar texts; and what training the n-grams
+also needs."""
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
-import pytorch_lightning as lightning
 import torch
 from sklearn.metrics import f1_score
 from torch import Tensor
 from torch.nn import functional as F
 
-from mitigate.train.comet import quiet
+from mitigate.train import harness
+from mitigate.train.batches import Epochs
+from mitigate.train.harness import Log
+from mitigate.train.module import TrainingModule
 from models.regard import LABELS
 from models.regard.batching import pad
 from models.regard.minilm import MiniLMClassifier
 
 Batch = tuple[Tensor, Tensor | None, Tensor]
 Precision = Literal["bf16-mixed", "32-true"]
-Log = Callable[[dict[str, float], int], None]
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
-LOG_EVERY = 20  # steps
 WARMUP = 0.06  # share of all steps
 PLAINLY = 0.9  # so probable is neutral in a text that is not missed in an epoch
 POOL = 50  # batches sorted by length together: little padding, and still much chance
@@ -39,39 +38,39 @@ def fit_minilm(
     epochs: int,
     batch_size: int = 64,
     neutral_share: float = 0.5,
-    log: Log = lambda values, step: None,
+    log: Log | None = None,
 ) -> MiniLMClassifier:
     """Train towards the probabilities wanted (n, 4) of each text.
 
     neutral_share of the plainly neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them
     the logits need no offsets: the best by part valid, when it was kept apart, moved macro-F1 by less than .01."""
-    lightning.seed_everything(seed, verbose=False)
+    harness.seed(seed)
     batches = Batches(classifier.encode(texts), wanted, batch_size, neutral_share=neutral_share, seed=seed)
-    fit(MiniLMTraining(classifier, learning_rate, epochs * len(batches)), batches, epochs, log)
+    train(MiniLMTraining(classifier, batches, learning_rate, epochs), log, precision="bf16-mixed")
     return classifier.eval()
 
 
-class MiniLMTraining(lightning.LightningModule):
+class MiniLMTraining(TrainingModule):
     """Cross-entropy; AdamW, whose learning rate rises for WARMUP of the steps and falls to 0."""
 
-    def __init__(self, classifier: MiniLMClassifier, learning_rate: float, steps: int) -> None:
-        super().__init__()
+    def __init__(self, classifier: MiniLMClassifier, batches: "Batches", peak: float, epochs: int) -> None:
+        steps = epochs * len(batches)
+
+        def learning_rate(step: int) -> float:
+            return peak * min((step + 1) / (WARMUP * steps), (steps - step) / ((1 - WARMUP) * steps))
+
+        size = batches.num_drawn / len(batches)
+        super().__init__(Epochs(batches, size), steps, learning_rate, seed=None)
         self.classifier = classifier
-        self.learning_rate = learning_rate
-        self.steps = steps
 
     def training_step(self, batch: Batch, _: int) -> Tensor:
         tokens, mask, wanted = batch  # probabilities
         return F.cross_entropy(self.classifier(tokens, mask).float(), wanted)
 
-    def configure_optimizers(self) -> Any:
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        # Not fused, and all parameters decay: what the classifiers that come with this package were trained with.
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        optimizer = torch.optim.AdamW(trained, lr=self.learning_rate, betas=(0.9, 0.98))
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer,
-            lambda step: min((step + 1) / (WARMUP * self.steps), (self.steps - step) / ((1 - WARMUP) * self.steps)),
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return torch.optim.AdamW(trained, lr=self.learning_rate(0), betas=(0.9, 0.98))
 
 
 class Batches:
@@ -89,8 +88,13 @@ class Batches:
         self.num_neutral = round(neutral_share * len(self.neutral))
         self.chance = np.random.default_rng(seed)
 
+    @property
+    def num_drawn(self) -> int:
+        """Texts in an epoch."""
+        return len(self.polar) + self.num_neutral
+
     def __len__(self) -> int:
-        return -(-(len(self.polar) + self.num_neutral) // self.size)
+        return -(-self.num_drawn // self.size)
 
     def __iter__(self) -> Iterator[Batch]:
         drawn = self.chance.choice(self.neutral, self.num_neutral, replace=False)
@@ -103,35 +107,9 @@ class Batches:
             yield tokens, mask, self.wanted[batches[number]]
 
 
-class Told(lightning.Callback):
-    """Tells the loss of every LOG_EVERY-th step."""
-
-    def __init__(self, log: Log) -> None:
-        self.tell = log
-
-    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        if trainer.global_step % LOG_EVERY == 0:
-            self.tell({"loss": float(outputs["loss"])}, trainer.global_step)
-
-
-def fit(
-    module: lightning.LightningModule, batches: object, epochs: int, log: Log, precision: Precision = "bf16-mixed"
-) -> None:
-    """Go through the batches so many times."""
-    with quiet():
-        trainer = lightning.Trainer(
-            max_epochs=epochs,
-            accelerator="cpu",
-            precision=precision,
-            gradient_clip_val=1.0,
-            deterministic=True,
-            logger=False,
-            enable_checkpointing=False,
-            enable_model_summary=False,
-            enable_progress_bar=sys.stderr.isatty(),
-            callbacks=[Told(log)],
-        )
-        trainer.fit(module, batches)
+def train(module: TrainingModule, log: Log | None, precision: Precision) -> None:
+    """Trains on the CPU, so that a seed gives the same classifier everywhere. It takes minutes: no checkpoints."""
+    harness.fit(module, precision=precision, log=log, accelerator="cpu", deterministic=True)
 
 
 def certain(columns: np.ndarray) -> np.ndarray:

@@ -2,15 +2,17 @@
 that have none: a linear model knows no word it has not met."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
-import pytorch_lightning as lightning
 import torch
 from torch import Tensor, nn
 
-from mitigate.train.regard import Log, best_offsets, certain, columns_of, fit
+from mitigate.train import harness
+from mitigate.train.batches import Epochs
+from mitigate.train.harness import Log
+from mitigate.train.module import TrainingModule
+from mitigate.train.regard import best_offsets, certain, columns_of, train
 from models.regard import LABELS
 from models.regard.ngram import NgramClassifier, ngrams, per_text
 
@@ -28,42 +30,42 @@ def fit_ngram(
     decay: float = 1e-6,
     epochs: int = 5,
     batch_size: int = 256,
-    log: Log = lambda values, step: None,
+    log: Log | None = None,
 ) -> NgramClassifier:
     """Train on the texts of part train and on the taught ones with their probabilities (n, 4); set the offsets by
     part valid. decay is the weight of the sum of squares."""
-    lightning.seed_everything(seed, verbose=False)
-    train, valid = (labelled.filter(part=part) for part in ("train", "valid"))
-    wanted = np.concatenate([certain(columns_of(train)), probabilities])
-    batches = NgramBatches([*train["text"], *taught], wanted, buckets, batch_size, seed)
-    module = NgramTraining(buckets, wanted.mean(0), learning_rate, decay, epochs * len(batches))
-    fit(module, batches, epochs, log, precision="32-true")
+    harness.seed(seed)
+    learnt, valid = (labelled.filter(part=part) for part in ("train", "valid"))
+    wanted = np.concatenate([certain(columns_of(learnt)), probabilities])
+    batches = NgramBatches([*learnt["text"], *taught], wanted, buckets, batch_size, seed)
+    module = NgramTraining(batches, buckets, wanted.mean(0), learning_rate, decay, epochs)
+    train(module, log, precision="32-true")
     weight = module.weight.weight.detach().numpy() * batches.rarity[:, None]
     classifier = NgramClassifier(weight, module.bias.detach().numpy())
     offsets = best_offsets(classifier.probabilities(valid["text"].to_list()), columns_of(valid))
     return NgramClassifier(classifier.weight, classifier.bias + offsets)
 
 
-class NgramTraining(lightning.LightningModule):
+class NgramTraining(TrainingModule):
     """Cross-entropy with probabilities; Adam, whose learning rate falls to 0."""
 
-    def __init__(self, buckets: int, prior: np.ndarray, learning_rate: float, decay: float, steps: int) -> None:
-        super().__init__()
+    def __init__(
+        self, batches: "NgramBatches", buckets: int, prior: np.ndarray, peak: float, decay: float, epochs: int
+    ) -> None:
+        steps = epochs * len(batches)
+        size = len(batches.lengths) / len(batches)
+        super().__init__(Epochs(batches, size), steps, lambda step: peak * (1 - step / steps), seed=None)
         self.weight = nn.EmbeddingBag(buckets, len(LABELS), mode="sum", _weight=torch.zeros(buckets, len(LABELS)))
         self.bias = nn.Parameter(torch.tensor(np.log(prior + 1e-6), dtype=torch.float32))
-        self.learning_rate = learning_rate
         self.decay = decay
-        self.steps = steps
 
     def training_step(self, batch: Batch, _: int) -> Tensor:
         buckets, starts, shares, wanted = batch
         logits = self.weight(buckets, starts, per_sample_weights=shares) + self.bias
         return -(wanted * logits.log_softmax(-1)).sum(-1).mean() + self.decay * self.weight.weight.square().sum()
 
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.Adam(self.parameters(), lr=self.learning_rate)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / self.steps)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.parameters(), lr=self.learning_rate(0))
 
 
 class NgramBatches:

@@ -24,7 +24,7 @@ from mitigate.recipes.mitigate.plan import Plan, downloads, make_plan, say_label
 from mitigate.score import labels as labelling
 from mitigate.score import plausibility as plausibility_scoring
 from mitigate.store import PartFolder, Result, as_parquet, digest_of
-from mitigate.train import batches, checkpoints, launch, memory
+from mitigate.train import batches, checkpoints, harness, launch, memory, module
 from mitigate.train import comet as training
 from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
@@ -176,7 +176,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> Result:
 
     settings = {**asdict(how), "checkpoint_every": None, "model": plan.start.identity}
     leaves = [f"model/{name}" for name in MODEL_FILES]
-    code = (training, batches, checkpoints, memory, compiled, plan.start.code, *NETWORK)
+    code = (training, batches, checkpoints, harness, memory, module, compiled, plan.start.code, *NETWORK)
     needs = [ledger.digest, str(plan.start.asked)]
     return job.old_stage("train", compute, needs=needs, settings=settings, code=code, leaves=leaves)
 

@@ -23,7 +23,7 @@ from mitigate.recipes.plausibility import figures as plausibility_figures
 from mitigate.recipes.scorers import build_scorer
 from mitigate.score import labels as labelling
 from mitigate.store import as_parquet, digest_of, write
-from mitigate.train import batches, checkpoints, memory
+from mitigate.train import batches, checkpoints, harness, memory, module
 from mitigate.train import plausibility as training
 from mitigate.triples import ROLES, Scorer
 from models.minilm import locate
@@ -36,7 +36,7 @@ NETWORKS = ("words", "minilm")
 JUDGES = (*NETWORKS, "average")
 STAGES = (*JUDGES, "metrics")
 READING = (bilinear, low_rank, phrases, pieces, batching)
-CODE = (training, batches, checkpoints, memory, quality, *READING)
+CODE = (training, batches, checkpoints, harness, memory, module, quality, *READING)
 MEASURING = (plausibility_figures, quality, relation_room, target_room, verbalising, labelling, average, *READING)
 
 
@@ -123,7 +123,7 @@ def train(job: Job, name: str, triples: pl.DataFrame, fingerprint: str) -> dict[
     )
     settle(network, triples)
     network.save(job.folder / name)
-    (job.folder / "checkpoints" / name / "last.ckpt").unlink(missing_ok=True)
+    shutil.rmtree(job.folder / "checkpoints" / name, ignore_errors=True)  # a short training leaves none
     return fitted._asdict()
 
 

@@ -24,8 +24,8 @@ from mitigate.relations import comet_relations, relations
 from mitigate.score.regard import native_dtype
 from mitigate.store import Result, as_parquet, digest_of
 from mitigate.targets import targets
+from mitigate.train import batches, harness, module, regard_data
 from mitigate.train import regard as training
-from mitigate.train import regard_data
 from mitigate.train import regard_ngram as ngram_training
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK, mask_column
@@ -92,7 +92,7 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         lambda _: train_teacher(job, texts, settings["teacher"]),
         needs=[texts.digest()],
         settings=[seed, settings["teacher"]],
-        code=[training, minilm],
+        code=[training, batches, harness, module, minilm],
         leaves=[TEACHER],
     )
     taught = job.old_stage("taught", lambda _: teach(job, texts), needs=[first.digest], code=[minilm])
@@ -101,7 +101,7 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         lambda _: train_minilm(job, texts, taught, settings["minilm"]),
         needs=[taught.digest],
         settings=[seed, settings["minilm"], TRUST],
-        code=[training, minilm],
+        code=[training, batches, harness, module, minilm],
         leaves=["minilm/model.safetensors", "minilm/config.json"],
     )
     third = job.old_stage(
@@ -109,7 +109,7 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         lambda _: train_ngram(job, texts, taught, settings["ngram"]),
         needs=[taught.digest],
         settings=[seed, settings["ngram"]],
-        code=[ngram_training, ngram],
+        code=[ngram_training, training, batches, harness, module, ngram],
         leaves=["ngram/model.safetensors"],
     )
     metrics = job.old_stage(

@@ -15,7 +15,7 @@ from mitigate.recipes.mitigate import recipe as main_job
 from mitigate.recipes.mitigate.plan import Plan, training_settings
 from mitigate.recipes.stories.plan import StoryPlan
 from mitigate.store import Result
-from mitigate.train import batches, checkpoints
+from mitigate.train import batches, checkpoints, harness, module
 from mitigate.train import comet as comet_training
 from mitigate.train import stories as training
 from mitigate.train.stories import Texts
@@ -54,7 +54,7 @@ def train(job: Job, plan: StoryPlan) -> tuple[Result, Result | None]:
         return fitted._asdict()
 
     settings = {**asdict(how), "checkpoint_every": None, "model": start.identity, "sentences": SENTENCES}
-    code = (training, comet_training, batches, checkpoints, reading, language_model, start.code)
+    code = (training, comet_training, batches, checkpoints, harness, module, reading, language_model, start.code)
     result = job.old_stage("train", compute, needs=[ledger.digest], settings=settings, code=code, leaves=["model"])
     return result, ledger
 

@@ -1,0 +1,86 @@
+"""What every network in training has: batches and random numbers that are functions of the step, a learning rate that
+follows a line, AdamW, and clipping. A subclass adds the loss of a batch."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import pytorch_lightning as lightning
+import torch
+
+
+class Source(Protocol):
+    """Where batches come from: mitigate.train.batches."""
+
+    @property
+    def size(self) -> float: ...  # examples in a batch, on average
+
+    def start_at(self, step: int, stop: int) -> Iterator[Any]: ...
+
+
+class TrainingModule(lightning.LightningModule):
+    """A network in training; its loss is `training_step(batch, number)`.
+
+    learning_rate is a function of the step, 0 to steps - 1. Each step has random numbers of its own, made from the
+    seed, so that a training that goes on from a checkpoint repeats none and skips none; seed=None leaves torch's
+    random numbers alone, for a training without checkpoints."""
+
+    def __init__(
+        self, batches: Source, steps: int, learning_rate: Callable[[int], float], *, seed: int | None, clip: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.batches = batches
+        self.steps = steps
+        self.learning_rate = learning_rate
+        self.seed = seed
+        self.clip = clip  # largest norm of the gradient
+
+    def train_dataloader(self) -> "Steps":
+        return Steps(self)
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = self.learning_rate(self.global_step)
+        if self.seed is not None:
+            seed = np.random.SeedSequence([self.seed, self.global_step, self.global_rank])
+            torch.manual_seed(int(seed.generate_state(1)[0]))
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        # Lightning itself refuses to clip for a fused optimizer.
+        torch.nn.utils.clip_grad_norm_(self.parameters(), self.clip)
+
+
+class Steps:
+    """The batches from the step the trainer has come to. Lightning does not fast-forward a loader of its own when it
+    goes on in the middle of an epoch; this one asks."""
+
+    def __init__(self, module: TrainingModule) -> None:
+        self.module = module
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.module.batches.start_at(self.module.global_step, self.module.steps)
+
+
+def linear(peak: float, warmup: float, steps: int) -> Callable[[int], float]:
+    """A learning rate that rises to the peak during the warmup, a share of the steps, then falls to 0 at the end."""
+    warm = max(1, round(warmup * steps))
+
+    def learning_rate(step: int) -> float:
+        return peak * min((step + 1) / warm, (steps - step) / max(1, steps - warm), 1.0)
+
+    return learning_rate
+
+
+def adamw(
+    parameters: Iterable[torch.nn.Parameter],
+    learning_rate: float,
+    weight_decay: float,
+    betas: tuple[float, float] = (0.9, 0.999),
+) -> torch.optim.Optimizer:
+    """Fused AdamW of those that are trained; matrices decay, biases and norms do not."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    groups = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, fused=True)

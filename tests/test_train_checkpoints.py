@@ -1,0 +1,280 @@
+"""A damaged checkpoint is never trained on, and a kill at any file operation leaves one that is whole."""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_train_comet import EXAMPLES, QUICK, same
+from test_train_comet import train as train_comet
+from test_train_plausibility import SETTINGS, Kinds, known
+
+from mitigate.errors import MitigateError
+from mitigate.progress import Step, listening
+from mitigate.train import plausibility
+from mitigate.train.checkpoints import Checkpoints, DamagedError
+from models.comet import Comet
+
+OFTEN = replace(QUICK, checkpoint_every=1e-9)  # a checkpoint of every step
+SHORT = replace(SETTINGS, epochs=2, checkpoint_every=1e-9)  # 6 steps
+
+
+class Page:
+    """Keeps what is reported."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+        self.steps: list[tuple[str, str, float, float]] = []
+
+    def begin(self, step: Step) -> None:
+        self.at(step)
+
+    def at(self, step: Step) -> None:
+        self.steps.append((step.name, step.unit, step.total, step.done))
+
+    def end(self, step: Step) -> None: ...
+
+    def notice(self, message: str) -> None:
+        self.notices.append(message)
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    found = Page()
+    with listening(found):
+        yield found
+
+
+class StoppedError(Exception):
+    pass
+
+
+def interrupted(folder: Path, settings: Any = OFTEN) -> Path:
+    """A folder of checkpoints: last.ckpt of step 4 and previous.ckpt of step 3 of 8."""
+
+    def stop(values: dict[str, float], step: int) -> None:
+        if step == 5:  # where the second epoch ends
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        train_comet(folder, settings, dev=EXAMPLES, log=stop)
+    steps = [torch.load(folder / f"{name}.ckpt", weights_only=True)["global_step"] for name in ("last", "previous")]
+    assert steps == [4, 3]
+    return folder
+
+
+def flip(path: Path) -> None:
+    """4,000 bytes in the middle."""
+    content = bytearray(path.read_bytes())
+    half = len(content) // 2
+    content[half : half + 4000] = bytes(byte ^ 255 for byte in content[half : half + 4000])
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def without_checksum(path: Path) -> None:
+    torch.save(torch.load(path, weights_only=True), path)
+
+
+def something_else(path: Path) -> None:
+    """A whole file, but of no training."""
+    whole = Checkpoints(path.parent, "one")
+    whole.save_checkpoint({}, path.with_name("other"))
+    content = path.with_name("other").read_bytes()
+    path.write_bytes(content.replace(b"fingerprint", b"fingerPrint"))
+    rehash(path)
+
+
+def no_file_of_torch(path: Path) -> None:
+    path.write_bytes(b"x" * 500)
+    rehash(path)
+
+
+def rehash(path: Path) -> None:
+    """Gives a file the checksum of its content."""
+    content = path.read_bytes()[:-73]
+    path.write_bytes(content + b"\nsha256 " + hashlib.sha256(content).hexdigest().encode() + b"\n")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Comet:
+    return train_comet(tmp_path_factory.mktemp("whole"), dev=EXAMPLES)[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (flip, "its checksum is not that of its content"),
+        (cut, "it ends before its checksum"),
+        (empty, "it ends before its checksum"),
+        (without_checksum, "it ends before its checksum"),
+        (something_else, "it holds no training"),
+        (no_file_of_torch, "it is no file of torch's"),
+    ],
+)
+def test_training_goes_on_from_the_checkpoint_before_a_damaged_one(
+    tmp_path: Path, page: Page, undisturbed: Comet, damage: Callable[[Path], None], fault: str
+) -> None:
+    last = interrupted(tmp_path) / "last.ckpt"
+    damage(last)
+    damaged = last.read_bytes()
+    page.steps.clear()
+    comet, _ = train_comet(tmp_path, dev=EXAMPLES)
+    assert same(comet, undisturbed)
+    assert page.notices == [
+        f"the checkpoint {last} is damaged ({fault}) and was set aside as last.ckpt.damaged; "
+        "training goes on from previous.ckpt."
+    ]
+    assert (tmp_path / "last.ckpt.damaged").read_bytes() == damaged
+    assert page.steps[0] == ("train", "steps", 8, 3)
+    assert page.steps[-1] == ("train", "steps", 8, 8)
+
+
+def test_it_starts_anew_when_both_are_damaged(tmp_path: Path, page: Page, undisturbed: Comet) -> None:
+    interrupted(tmp_path)
+    (tmp_path / "last.ckpt.damaged").write_text("of an earlier time")
+    flip(tmp_path / "last.ckpt")
+    cut(tmp_path / "previous.ckpt")
+    page.steps.clear()
+    comet, _ = train_comet(tmp_path, dev=EXAMPLES)
+    assert same(comet, undisturbed)
+    assert [re.sub(".*/", "", notice) for notice in page.notices] == [
+        "last.ckpt is damaged (its checksum is not that of its content) and was set aside as last.ckpt.damaged; "
+        "training starts anew.",
+        "previous.ckpt is damaged (it ends before its checksum) and was set aside as previous.ckpt.damaged; "
+        "training starts anew.",
+    ]
+    assert page.steps[0] == ("train", "steps", 8, 0)
+    assert (tmp_path / "last.ckpt.damaged").stat().st_size > 1_000_000
+
+
+def test_a_sentence_is_shown_where_nobody_listens(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    flip(interrupted(tmp_path) / "last.ckpt")
+    train_comet(tmp_path, dev=EXAMPLES)
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.endswith("training goes on from previous.ckpt.\n")
+
+
+def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page: Page) -> None:
+    interrupted(tmp_path)
+    other = Checkpoints(tmp_path, "two")
+    with pytest.raises(MitigateError, match=re.escape(f"Delete the folder {tmp_path} to train anew")):
+        other.newest()
+    (tmp_path / "last.ckpt").unlink()
+    with pytest.raises(MitigateError, match=re.escape("previous.ckpt is of another training (one, this one is two)")):
+        other.newest()
+    assert page.notices == []
+    assert (tmp_path / "previous.ckpt").is_file()
+
+
+def test_every_byte_counts(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, "one")
+    checkpoints.save_checkpoint({"weights": torch.arange(3)}, checkpoints.best)
+    assert checkpoints.load_checkpoint(checkpoints.best)["weights"].tolist() == [0, 1, 2]
+    content = checkpoints.best.read_bytes()
+    for place in range(len(content)):
+        checkpoints.best.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(DamagedError):
+            checkpoints.load_checkpoint(checkpoints.best)
+
+
+class KilledError(BaseException):
+    """After which a process does nothing more."""
+
+
+@contextmanager
+def killed_at(operation: int) -> Iterator[list[str]]:
+    """The file operation of this number, from 1 on, is not done, nor any after it; yields the names of those before."""
+    done: list[str] = []
+
+    def standing_in(name: str) -> Callable[..., Any]:
+        original = getattr(os, name)
+
+        def instead(*arguments: Any, **named: Any) -> Any:
+            if len(done) + 1 >= operation:
+                raise KilledError
+            done.append(name)
+            return original(*arguments, **named)
+
+        return instead
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("fsync", "replace", "rename", "unlink"):  # Path's methods call them
+            patched.setattr(os, name, standing_in(name))
+        yield done
+
+
+def train_small(folder: Path) -> torch.Tensor:
+    network: Any = Kinds()
+    plausibility.fit(network, known(network.relations), SHORT, folder, fingerprint="a")
+    return network.matrices
+
+
+def test_a_kill_at_any_file_operation_leaves_a_whole_checkpoint(tmp_path: Path, page: Page) -> None:
+    """Of six saves: each writes to disk twice, renames once or, from the second on, twice, and unlinks once."""
+    with killed_at(10**9) as operations:
+        expected = train_small(tmp_path / "whole")
+    assert operations.count("replace") == 6 + 5
+    first = operations.index("replace") + 1
+    for number in range(1, len(operations) + 1):
+        folder = tmp_path / str(number)
+        with pytest.raises(KilledError), killed_at(number):
+            train_small(folder)
+        assert (Checkpoints(folder, "a").newest() is not None) == (number > first)
+        assert torch.equal(train_small(folder), expected)
+    assert page.notices == []
+
+
+def test_a_kill_while_a_damaged_one_is_set_aside(tmp_path: Path) -> None:
+    expected = train_small(tmp_path / "whole")
+    for number in range(1, 8):
+        folder = tmp_path / str(number)
+        with pytest.raises(KilledError), killed_at(15):  # where the fourth save begins
+            train_small(folder)
+        flip(folder / "last.ckpt")
+        with pytest.raises(KilledError), killed_at(number):
+            train_small(folder)
+        assert torch.equal(train_small(folder), expected)
+
+
+BEST = replace(OFTEN, keep="best")
+
+
+def test_damaged_best_weights_are_trained_again(tmp_path: Path, page: Page) -> None:
+    expected, fitted = train_comet(tmp_path / "whole", BEST, dev=EXAMPLES)
+    flip(interrupted(tmp_path / "parts", BEST) / "best.ckpt")
+    with pytest.raises(KilledError), killed_at(2):  # which removes last.ckpt
+        train_comet(tmp_path / "parts", BEST, dev=EXAMPLES)
+    comet, again = train_comet(tmp_path / "parts", BEST, dev=EXAMPLES)
+    assert same(comet, expected)
+    assert again.dev_perplexity == fitted.dev_perplexity
+    (notice,) = page.notices
+    assert notice.endswith(
+        "best.ckpt is damaged (its checksum is not that of its content) and was set aside as best.ckpt.damaged; "
+        "training starts anew."
+    )
+
+
+@pytest.mark.parametrize("damage", [flip, Path.unlink])
+def test_best_weights_damaged_at_the_end_are_an_error(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    def harm(values: dict[str, float], step: int) -> None:
+        if "loss" in values and step == 8:  # the last perplexity, worse than those before, comes after it
+            damage(tmp_path / "best.ckpt")
+
+    dev = EXAMPLES._replace(heads=["rain"], phrases=["wants"], tails=["several unrelated words no line ever held"])
+    with pytest.raises(MitigateError, match=re.escape(f"are lost. Delete the folder {tmp_path} and run the same")):
+        train_comet(tmp_path, replace(BEST, lr=0.1), dev=dev, log=harm)
