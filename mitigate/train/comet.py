@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
@@ -46,7 +47,7 @@ class Settings:
     clip: float = 1.0  # largest norm of the gradient
     precision: str = "auto"  # bf16-mixed where the hardware computes in it, else 32-true
     seed: int = 1
-    checkpoint_every: float = 30.0  # seconds
+    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
     keep: Literal["last", "best"] = "last"
     """Which weights are kept. The last ones: the learning rate has then fallen to 0, and no dev triple, filtered
     or not, has had a say. "best" takes those of the epoch with the lowest dev perplexity."""

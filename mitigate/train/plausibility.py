@@ -7,7 +7,7 @@ is itself a training triple never counts as wrong."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from mitigate.errors import MitigateError
+from mitigate.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
@@ -39,7 +40,7 @@ class Settings:
     warmup: float = 0.06  # of all steps
     precision: str = "auto"  # bf16-mixed where the processor computes in it, else 32-true
     seed: int = 1
-    checkpoint_every: float = 30.0  # seconds
+    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
 
     def __post_init__(self) -> None:
         checks = [
