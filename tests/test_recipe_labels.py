@@ -7,7 +7,8 @@ import pytest
 from command import here
 
 from mitigate.label_cache import LabelStore
-from mitigate.recipes.labels import count, label
+from mitigate.tasks.counts import count_labels
+from mitigate.tasks.label import label_statements
 from mitigate.score.vader import Vader
 
 STATEMENTS = [
@@ -71,11 +72,11 @@ def test_the_output_is_written_again_from_a_finished_run_and_never_by_a_dry_one(
 
 def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
     triples = pl.DataFrame({"head": ["lawyer", "lawyer"], "relation": ["CapableOf", "IsA"], "tail": ["read", "thief"]})
-    table = label(triples, "token", [Vader()], LabelStore(tmp_path))
+    table = label_statements(triples, [Vader()], explain=True, cache=LabelStore(tmp_path))
     assert table["masked_neutral"].to_list() == ["this person is able to read", "this person is a thief"]
     assert table.select("sentiment", "sentiment_neutral").rows() == [(1, 0), (-1, -1)]
     assert table["sentiment_words"].to_list() == ["capable +1.6", "thief -2.4"]  # of the paper's wording
-    assert count(table) == {
+    assert count_labels(table) == {
         **{"rows": 2, "distinct": 2},
         **{"sentiment/prejudice": 1, "sentiment/neutral": 0, "sentiment/favouritism": 1},
         **{"sentiment_neutral/prejudice": 1, "sentiment_neutral/neutral": 1, "sentiment_neutral/favouritism": 0},

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from mitigate.recipes.template import carriers, count, printed, totals
+from mitigate.recipes.template import printed
 from mitigate.score.vader import Vader
+from mitigate.tasks.template import carriers, count_drops, totals
 
 LABELLED = pl.DataFrame(
     {
@@ -19,7 +20,7 @@ LABELLED = pl.DataFrame(
 
 
 def test_drops_of_each_policy_under_both_templates() -> None:
-    drops = count(LABELLED).rows_by_key("relation", named=True, unique=True)
+    drops = count_drops(LABELLED).rows_by_key("relation", named=True, unique=True)
     assert drops["CapableOf"] == {
         "triples": 2,
         "sentiment/paper": 2,
@@ -33,7 +34,7 @@ def test_drops_of_each_policy_under_both_templates() -> None:
 
 
 def test_totals_are_over_all_relations() -> None:
-    found = totals(count(LABELLED))
+    found = totals(count_drops(LABELLED))
     assert (found["triples"], found["sentiment/paper"], found["both/neutral"]) == (4, 2, 1)
 
 
@@ -56,7 +57,7 @@ def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() ->
 def test_an_asterisk_marks_what_is_not_neutral(scored: int, shown: str) -> None:
     columns = ("sentiment", "sentiment_neutral", "regard", "regard_neutral")
     labels = {c: [scored] for c in columns} | {f"{c}_strength": [0.4] for c in columns}
-    row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count(LABELLED), on="relation")
+    row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count_drops(LABELLED), on="relation")
     last = printed(row).splitlines()[-1]
     assert last.startswith("IsA")
     assert last.count(shown) == 4

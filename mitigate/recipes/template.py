@@ -1,5 +1,5 @@
-"""What the template adds: the sentiment and regard of each relation's phrase alone, and how many training triples
-each policy drops with the paper's phrases and with neutral ones. load > verbalise > score > filter."""
+"""recipe=template: the sentiment and regard of each relation's phrase alone, and how many training triples each policy
+drops with the paper's phrases and with neutral ones. load > verbalise > score > filter."""
 
 from pathlib import Path
 from typing import Any
@@ -7,41 +7,33 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate import filter as filtering
-from mitigate import relations as relation_room
-from mitigate import targets
-from mitigate import verbalise as verbalising
 from mitigate.files import write
-from mitigate.filter import Policy
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, build, perform, say
 from mitigate.recipes.scorers import build_scorer
-from mitigate.relations import comet_relations
-from mitigate.score import labels as labelling
-from mitigate.score.labels import with_labels
 from mitigate.store import as_parquet, digest_of
-from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, LabelCache, Scorer, label_columns
-from mitigate.verbalise import MASK, verbalise
+from mitigate.tasks.label import label_masked, label_statements
+from mitigate.tasks.template import POLICIES, carriers, count_drops, totals
+from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, Scorer, label_columns
 
 STAGES = ("phrases", "labels", "drops", "metrics")
-POLICIES = {"sentiment": ["sentiment"], "regard": ["regard"], "both": ["sentiment", "regard"]}
-CODE = (relation_room, targets, verbalising, labelling)
 
 
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
     scorers = [build_scorer(config.score, role) for role in ROLES]
-    cache = LabelStore(Path(config.paths.cache) / "labels")
-    verbalising.check(config.measure.masking)
     loaded = build(config.data.load)
     for notice in loaded.notices:
         say(f"  note: {notice}")
     triples = loaded.triples.filter(split="train")
-    source = digest_of(as_parquet(triples))
     name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
-    told = ["a table of the phrases"]
     metrics = perform(
-        config, name, source, STAGES, lambda job: pipeline(job, triples, source, scorers, cache), uploads=told
+        config,
+        name,
+        digest_of(as_parquet(triples)),
+        STAGES,
+        lambda job: pipeline(job, triples, scorers),
+        uploads=["a table of the phrases"],
     )
     if metrics:
         policies = (
@@ -50,20 +42,14 @@ def run(config: DictConfig) -> None:
         say(f"  of {metrics['triples']:,} training triples drop (with the neutral phrases): {', '.join(policies)}")
 
 
-def pipeline(job: Job, triples: pl.DataFrame, source: str, scorers: list[Scorer], cache: LabelCache) -> dict[str, Any]:
+def pipeline(job: Job, triples: pl.DataFrame, scorers: list[Scorer]) -> dict[str, Any]:
     """The stages in their order; the table is left in the run folder as template.csv."""
+    using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
+    phrases = job.stage("phrases", label_masked, carriers(), scorers, using=using)
     masking = job.config.measure.masking
-    by_whom = [scorer.fingerprint for scorer in scorers]
-    phrases = job.old_stage("phrases", lambda _: label(carriers(), scorers, cache), settings=by_whom, code=CODE)
-    labels = job.old_stage(
-        "labels",
-        lambda _: label(verbalise(triples, masking), scorers, cache),
-        needs=[source],
-        settings=[masking, by_whom],
-        code=CODE,
-    )
-    drops = job.old_stage("drops", lambda _: count(labels.table()), needs=[labels.digest], code=[filtering])
-    metrics = job.old_stage("metrics", lambda _: totals(drops.table()), needs=[drops.digest])
+    labels = job.stage("labels", label_statements, triples, scorers, masking=masking, using=using)
+    drops = job.stage("drops", count_drops, labels)
+    metrics = job.stage("metrics", totals, drops)
     table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
     if not job.run.dry:
         write(job.folder / "template.csv", table.write_csv())
@@ -72,44 +58,6 @@ def pipeline(job: Job, triples: pl.DataFrame, source: str, scorers: list[Scorer]
     if not job.config.dry_run:
         say(printed(table))
     return metrics.facts()
-
-
-def carriers() -> pl.DataFrame:
-    """COMeT's 34 relations, each phrase behind "this person" and with nothing after it."""
-    wanted = comet_relations()
-    return pl.DataFrame(
-        {
-            "relation": [relation.name for relation in wanted],
-            "phrase": [relation.phrase for relation in wanted],
-            "neutral_phrase": [relation.neutral_phrase for relation in wanted],
-            "masked": [f"{MASK} {relation.phrase}" for relation in wanted],
-            "masked_neutral": [f"{MASK} {relation.neutral_phrase}" for relation in wanted],
-        }
-    )
-
-
-def label(statements: pl.DataFrame, scorers: list[Scorer], cache: LabelCache) -> pl.DataFrame:
-    """The statements with every scorer's labels under both templates."""
-    for scorer in scorers:
-        statements = with_labels(statements, scorer, cache)
-    return statements
-
-
-def count(labelled: pl.DataFrame) -> pl.DataFrame:
-    """A row for each relation: its triples, and in the column {policy}/{template} how many of them that drops."""
-    columns = [f"{policy}/{template}" for policy in POLICIES for template in TEMPLATES]
-    dropped = [
-        (filtering.apply(Policy(policy, scorers, template), labelled)["weight"] == 0).alias(f"{policy}/{template}")
-        for policy, scorers in POLICIES.items()
-        for template in TEMPLATES
-    ]
-    rows = labelled.select("relation").with_columns(dropped)
-    return rows.group_by("relation", maintain_order=True).agg(pl.len().alias("triples"), pl.col(columns).sum())
-
-
-def totals(drops: pl.DataFrame) -> dict[str, Any]:
-    """The same over all relations."""
-    return drops.drop("relation").sum().row(0, named=True)
 
 
 def printed(table: pl.DataFrame) -> str:
