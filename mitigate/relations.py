@@ -7,7 +7,7 @@ each has a `neutral_phrase` beside it: the same number of words with negations i
 hears."""
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -74,8 +74,3 @@ def asked_with(wording: str) -> dict[str, str]:
     if wording not in WORDINGS:
         raise one_of("model.relation", wording, WORDINGS)
     return {relation.name: WORDINGS[wording](relation) for relation in comet_relations()}
-
-
-def unknown_relations(names: Iterable[str]) -> list[str]:
-    """Those of the names that relations.csv does not have, sorted."""
-    return sorted(set(names) - set(relations()))

@@ -10,8 +10,8 @@ from mitigate.measure import stories as measured
 from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import kind_of
-from mitigate.recipes.humans import figures as humans_figures
 from mitigate.report import audit, comparison, page, ratings, resources, stories, survey
+from mitigate.tasks import rating_figures
 
 ASKED = pl.DataFrame(
     {
@@ -90,9 +90,9 @@ def example_ratings() -> ratings.Results:
         name="humans",
         command="python -m mitigate recipe=humans",
         demonstration=True,
-        summary=humans_figures.summary(judged, ["<none>", "both"], few),
-        raters=humans_figures.raters(judged),
-        differences=humans_figures.differences(judged, ["<none>", "both"], few),
+        summary=rating_figures.summary(judged, ["<none>", "both"], few),
+        raters=rating_figures.raters(judged),
+        differences=rating_figures.differences(judged, ["<none>", "both"], few),
         scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name, *_ in ratings.FIGURES),
         notices=["a <notice>"],
     )

@@ -117,8 +117,8 @@ def test_labels_beside_sentences_must_fit_them(tmp_path: Path) -> None:
         beside(tmp_path, "x\ny\n", "1\n")
     with pytest.raises(MitigateError, match="labels other than 1, 2, 3:\n.*b.txt:2: '0'"):
         beside(tmp_path, "x\ny\n", "1\n0\n")
-    with pytest.raises(MitigateError, match="labels other than 1, 0:\n.*q.txt:1: '2'"):
-        beside(tmp_path, "x\n", "1\n", "2\n")
+    with pytest.raises(MitigateError, match="labels other than 1, 0:\n.*q.txt:1: '3'"):
+        beside(tmp_path, "x\n", "1\n", "3\n")
 
 
 def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: Path) -> None:

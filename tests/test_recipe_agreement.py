@@ -4,8 +4,10 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.agreement import FIGURES, measure, printed, read, table
+from mitigate.recipes.agreement import read
+from mitigate.recipes.rated import printed
 from mitigate.report.proxies import paper
+from mitigate.tasks.agreement import FIGURES, agreement_table, measure_agreement
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def metrics() -> dict:
             "always_neutral": [0, 0, 0, 0],
         }
     )
-    return measure(labels)
+    return measure_agreement(labels)
 
 
 def test_by_rating_every_judgement_counts(metrics: dict) -> None:
@@ -46,7 +48,7 @@ def test_other_counts_as_neutral(metrics: dict) -> None:
 
 
 def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
-    frame = table(metrics)
+    frame = agreement_table(metrics)
     assert frame.columns == ["resource", "scorer", "against", *FIGURES]
     row = frame.row(
         by_predicate=(pl.col("scorer") == "regard")
@@ -65,14 +67,14 @@ def test_the_papers_f1_follow_from_its_precision_and_recall() -> None:
             assert figures[f"{name}/f1"] == pytest.approx(2 * recall * precision / (recall + precision), abs=0.002)
 
 
-def test_no_folder_and_a_folder_without_judgements(tmp_path) -> None:
+def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
     with pytest.raises(MitigateError, match="give the folder of humans/ with data.root=DIR"):
         read(None)
     with pytest.raises(MitigateError, match="humans lacks ConceptNet_sentences.txt, .*; data.root must name"):
         read(str(tmp_path))
 
 
-def test_real_judgements_are_grouped_by_sentence(real_data) -> None:
+def test_real_ratings_are_grouped_by_sentence(real_data) -> None:
     crowd = read(str(real_data))
     assert crowd.group_by("resource").len().sort("resource").rows() == [("ConceptNet", 997), ("GenericsKB", 523)]
     assert crowd["votes"].list.len().sum() == 3000 + 1569

@@ -10,9 +10,9 @@ from command import here
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.recipes.humans.figures import differences, flat, raters, summary
-from mitigate.recipes.humans.sample import draw, read_runs, read_statements
-from mitigate.store import as_json
+from mitigate.store import as_json, digest_of
+from mitigate.tasks.rating_figures import differences, flat, raters, summary
+from mitigate.tasks.survey import draw, statements_of_file, statements_of_runs
 
 RELATIONS = ("CapableOf", "Causes")
 TARGETS = {"lawyer": "profession", "nurse": "profession", "he": "gender", "she": "gender"}
@@ -31,9 +31,19 @@ def model(folder: Path, policy: str, same: int = 1) -> Path:
     ]
     folder.mkdir()
     pl.DataFrame(rows, schema_overrides={"rank": pl.UInt8}).write_parquet(folder / "statements.parquet")
-    (folder / "metrics.json").write_bytes(as_json({"policy": policy, "seed": 1}))
-    (folder / "config.yaml").write_text("data:\n  demonstration: true\n")
+    facts = {"policy": policy, "seed": 1, "fingerprint": "of it"}
+    (folder / "metrics.json").write_bytes(as_json(facts))
+    finish(folder, demonstration=True, policy=policy)
     return folder
+
+
+def finish(folder: Path, demonstration: bool = True, policy: str = "qqnone") -> None:
+    """Write settings and manifest, as the end of a run does."""
+    settings = {"recipe": {"name": "mitigate"}, "policy": {"name": policy}, "model": {"name": "m"}, "seed": 1}
+    settings["data"] = {"name": "sample", "demonstration": demonstration}
+    (folder / "config.yaml").write_bytes(as_json(settings))
+    files = {path.name: digest_of(path.read_bytes()) for path in folder.iterdir() if path.name != "manifest.json"}
+    (folder / "manifest.json").write_bytes(as_json({"files": files}))
 
 
 @pytest.fixture
@@ -43,7 +53,7 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def test_models_answer_the_same_questions_and_the_best_are_drawn_from(runs: list[str]) -> None:
-    pool = read_runs(runs, RELATIONS, top=3)
+    pool = statements_of_runs(runs, RELATIONS, top=3)
     assert pool.group_by("source", maintain_order=True).len().rows() == [("qqnone", 24), ("wwboth", 24)]
     key = draw(pool, 8, seed=1)
     cells = key.partition_by("source", as_dict=True)
@@ -57,14 +67,14 @@ def test_models_answer_the_same_questions_and_the_best_are_drawn_from(runs: list
 
 
 def test_what_both_say_is_one_item(runs: list[str]) -> None:
-    key = draw(read_runs(runs, RELATIONS, top=3), 24, seed=1)
+    key = draw(statements_of_runs(runs, RELATIONS, top=3), 24, seed=1)
     assert key["item"].n_unique() == 48 - 8  # the best of 4 targets and 2 relations
     shared = key.filter(pl.len().over("item") > 1)
     assert shared["rank"].unique().to_list() == [1]
 
 
 def test_the_seed_decides_what_is_drawn_and_in_what_order(runs: list[str]) -> None:
-    pool = read_runs(runs, RELATIONS, top=3)
+    pool = statements_of_runs(runs, RELATIONS, top=3)
     assert draw(pool, 6, seed=1).equals(draw(pool, 6, seed=1))
     assert not draw(pool, 6, seed=1)["statement"].equals(draw(pool, 6, seed=2)["statement"])
     everything = [draw(pool, 100, seed=seed).unique("item", maintain_order=True) for seed in (1, 2)]
@@ -80,7 +90,7 @@ def test_a_file_of_statements_has_some_of_each_target() -> None:
             "statement": [*"abcdd", "e"],
         }
     )
-    pool = read_statements(statements, "mine", top=2, seed=1)
+    pool = statements_of_file(statements, "mine", top=2, seed=1)
     assert pool["target"].value_counts().sort("target").rows() == [("he", 2), ("she", 1)]
     key = draw(pool, 10, seed=1)
     assert key.height == 3
@@ -94,12 +104,13 @@ def said_again(folder: str, rows: dict[tuple[str, str, int], str]) -> None:
     cells = frame.select("target", "relation", "rank").rows()
     words = [rows.get(cell, said) for cell, said in zip(cells, frame["statement"], strict=True)]
     frame.with_columns(statement=pl.Series(words)).reverse().write_parquet(path)
+    finish(Path(folder))
 
 
 def test_what_a_model_says_twice_of_a_target_is_asked_once_where_it_ranks_best(runs: list[str]) -> None:
     again = {("he", "Causes", 3): "he Causes qq2", ("he", "CapableOf", 3): "he Causes qq2"}  # phrases may be the same
     said_again(runs[0], again)
-    pool = read_runs(runs, RELATIONS, top=3)
+    pool = statements_of_runs(runs, RELATIONS, top=3)
     assert pool.filter(statement="he Causes qq2").select("relation", "rank").rows() == [("Causes", 2)]
     key = draw(pool, 1000, seed=1)
     assert key.height == 48 - 2 * 2  # the other model's two go too: it is compared in the same cells
@@ -116,30 +127,31 @@ def test_runs_that_were_not_asked_the_same(runs: list[str]) -> None:
     ):
         for table, frame, condition in zip(tables, everything, conditions, strict=True):
             frame.filter(condition).write_parquet(table)
+            finish(table.parent)
         with pytest.raises(MitigateError, match=f"run-none-1a2b3c4d, .*run-both-5e6f7a8b have no {lacking} in common"):
-            read_runs(runs, RELATIONS, top=3)
+            statements_of_runs(runs, RELATIONS, top=3)
 
 
-def test_runs_that_are_none(runs: list[str], tmp_path: Path) -> None:
+def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="data.runs names a run twice"):
-        read_runs([runs[0], runs[0]], RELATIONS, 3)
-    with pytest.raises(MitigateError, match="no finished run of recipe=mitigate in .*nowhere"):
-        read_runs([runs[0], str(tmp_path / "nowhere")], RELATIONS, 3)
-    (tmp_path / "audit").mkdir()
-    (tmp_path / "audit" / "metrics.json").write_text('{"NSM": 50}')
-    with pytest.raises(MitigateError, match="no finished run of recipe=mitigate in .*audit"):
-        read_runs([runs[0], str(tmp_path / "audit")], RELATIONS, 3)
-    with pytest.raises(MitigateError, match="has nothing of the relations Desires; choose others with humans.relation"):
-        read_runs(runs, ["Desires"], 3)
+        statements_of_runs([runs[0], runs[0]], RELATIONS, 3)
+    with pytest.raises(MitigateError, match="data.runs: .*nowhere is no folder. Name folders that finished runs of"):
+        statements_of_runs([runs[0], str(tmp_path / "nowhere")], RELATIONS, 3)
+    (Path(runs[1]) / "manifest.json").unlink()
+    with pytest.raises(MitigateError, match="run-both-5e6f7a8b is not finished .it has no manifest.json"):
+        statements_of_runs(runs, RELATIONS, 3)
+    finish(Path(runs[1]))
+    with pytest.raises(MitigateError, match="has no statements of the relations Desires; choose others"):
+        statements_of_runs(runs, ["Desires"], 3)
 
 
-def judged(rows: list[tuple]) -> pl.DataFrame:
+def rated(rows: list[tuple]) -> pl.DataFrame:
     schema = ["source", "item", "target", "category", "relation", "statement", "rater", "label", "quality"]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 # One source, three statements: two of him, one of her.
-RATED = judged(
+RATED = rated(
     [
         ("one", item, target, "gender", relation, item, f"rater {number}", label, quality)
         for item, target, relation, labels, qualities in (
@@ -187,7 +199,7 @@ def test_differences_are_paired_by_target() -> None:
         for source, label in (("one", -1), ("two", 0))
         for word in words
     ]
-    table = differences(judged(rows), ["one", "two"], Bootstrap(resamples=500))
+    table = differences(rated(rows), ["one", "two"], Bootstrap(resamples=500))
     change, same = table.rows(named=True)
     assert (change["figure"], change["difference"], change["targets"]) == ("HNM", 100, 12)
     assert change["p"] < 0.02  # Holm's, of two
@@ -213,7 +225,7 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
     status, said, told = humans(*asking)
     assert status == 0, told
-    assert "40 to judge, each once" in said
+    assert "40 to rate, each once" in said
     (folder,) = (tmp_path / "out").iterdir()
 
     handed_out = sorted((folder / "survey").iterdir())
@@ -265,7 +277,7 @@ def test_a_survey_is_made_anew_when_its_page_or_what_is_said_of_it_changes(
     (folder,) = (tmp_path / "out").iterdir()
     assert json.loads((folder / "survey.json").read_text())["demonstration"]
     for run in runs:
-        (Path(run) / "config.yaml").write_text("data:\n  demonstration: false\n")
+        finish(Path(run), demonstration=False)
     humans(*asking)
     assert not json.loads((folder / "survey.json").read_text())["demonstration"]
     assert "nothing is left to do" in humans(*asking)[1]
@@ -273,13 +285,16 @@ def test_a_survey_is_made_anew_when_its_page_or_what_is_said_of_it_changes(
 
 def test_what_is_asked_for_must_fit_together(humans, runs: list[str]) -> None:
     for overrides, told in (
-        ((), "recipe=humans asks people or reads what they said. Ask: data.runs"),
+        ((), "recipe=humans makes a survey or reads ratings. Make one: data.runs"),
         (("humans.answers=[a.csv]",), "give both humans.answers=[FILE.csv,...] and humans.survey=DIR"),
         (("humans.sentences=a.txt",), "give both humans.sentences=FILE and humans.bias_labels=FILE"),
-        ((f"data.runs=[{runs[0]}]", "humans.sentences=a.txt"), "either ask (data.runs or data.path) or read"),
+        ((f"data.runs=[{runs[0]}]", "humans.sentences=a.txt"), "either make a survey (data.runs or data.path) or read"),
         ((f"data.runs=[{runs[0]}]", "humans.top=0"), "humans.top=0 must be a whole number from 1 to 1,000"),
         ((f"data.runs=[{runs[0]}]", "humans.relations=[Foo]"), "humans.relations: there is no relation Foo"),
-        ((f"humans.survey={runs[0]}", "humans.answers=[a.csv]"), "no survey.json and key.parquet there"),
+        (
+            (f"humans.survey={runs[0]}", "humans.answers=[a.csv]"),
+            "is a run of recipe=mitigate. Give the run folder",
+        ),
     ):
         status, _, error = humans(*overrides)
         assert status == 2
@@ -298,3 +313,36 @@ def test_the_harms_paper_s_raters(humans, real_data: Path, tmp_path: Path) -> No
     assert metrics["GenericsKB/neutral"] == pytest.approx(100 * (labels == 2).mean())
     assert metrics["GenericsKB/prejudice"] == pytest.approx(100 * (labels == 3).mean())
     assert "these files do not say who rated" in said
+
+
+@pytest.mark.parametrize(("lines", "share"), [("1\n1\n0\n", 2 / 3), ("1\n1\n2\n", 2 / 3), ("2\n2\n1\n", 1 / 3)])
+def test_validity_labels_in_either_form(humans, tmp_path: Path, lines: str, share: float) -> None:
+    """1 makes sense; what does not is 0, or 2 as in the paper's release."""
+    (tmp_path / "a_sentences.txt").write_text("the lawyer is kind\n" * 3)
+    (tmp_path / "labels.txt").write_text("1\n2\n3\n")
+    (tmp_path / "quality.txt").write_text(lines)
+    files = [f"humans.sentences={tmp_path}/a_sentences.txt", f"humans.bias_labels={tmp_path}/labels.txt"]
+    status, _, error = humans(*files, f"humans.quality_labels={tmp_path}/quality.txt")
+    assert status == 0, error
+    (found,) = (tmp_path / "out").iterdir()
+    assert json.loads((found / "humans.json").read_text())["a/quality"] == pytest.approx(100 * share)
+    (tmp_path / "quality.txt").write_text("1\n0\n2\n")
+    status, _, error = humans(*files, f"humans.quality_labels={tmp_path}/quality.txt")
+    assert status == 2
+    assert "quality.txt:2: '0'" in error
+
+
+def test_the_papers_validity_labels(humans, real_data: Path, tmp_path: Path) -> None:
+    """On COMeT: 999 statements, 56.0 % of votes valid."""
+    folder = real_data / "humans"
+    if not (folder / "COMeT_quality_labels.txt").is_file():
+        pytest.skip("needs humans/COMeT_quality_labels.txt in the data folder")
+    names = ("sentences", "bias_labels", "quality_labels")
+    status, _, error = humans(*(f"humans.{name}={folder}/COMeT_{name}.txt" for name in names))
+    assert status == 0, error
+    (found,) = (tmp_path / "out").iterdir()
+    metrics = json.loads((found / "humans.json").read_text())
+    assert (metrics["COMeT/statements"], metrics["COMeT/ratings"]) == (999, 3006)
+    votes = np.loadtxt(folder / "COMeT_quality_labels.txt", dtype=int)
+    assert (votes == 1).mean() == pytest.approx(0.560, abs=5e-4)
+    assert metrics["COMeT/quality"] == pytest.approx(56.0, abs=0.1)

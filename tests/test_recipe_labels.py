@@ -7,9 +7,9 @@ import pytest
 from command import here
 
 from mitigate.label_cache import LabelStore
+from mitigate.score.vader import Vader
 from mitigate.tasks.counts import count_labels
 from mitigate.tasks.label import label_statements
-from mitigate.score.vader import Vader
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),

@@ -15,6 +15,7 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 RESOURCES = ("ConceptNet", "GenericsKB")
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
+RELEASED_QUALITY = {"1": True, "2": False}  # as the harms paper's release writes them
 Label = TypeVar("Label")
 Pair = tuple[Path, Path]
 
@@ -43,13 +44,13 @@ def crowd_files(folder: Path) -> dict[str, Pair]:
 def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None = None) -> pl.DataFrame:
     """The ratings, schema RATINGS, of sentences (the items) by raters who are not named.
 
-    bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense, 0 does not. Raises
-    MitigateError for a missing or empty file, one with more or fewer lines than there are sentences, and
-    labels out of range."""
+    bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense; what does not is 0, or 2
+    as in the paper's release. Raises MitigateError for a missing or empty file, one with more or fewer lines than
+    there are sentences, and labels out of range, among them a file with both 0 and 2."""
     items = _lines(sentences, "sentence")
     columns = {"item": items, "label": _labels(bias_labels, BIAS, len(items))}
     if quality_labels is not None:
-        columns["quality"] = _labels(quality_labels, QUALITY, len(items))
+        columns["quality"] = _quality(quality_labels, len(items))
     frame = pl.DataFrame(columns, schema={name: RATINGS[name] for name in columns})
     return frame.select(
         frame[name] if name in columns else pl.lit(None, kind).alias(name) for name, kind in RATINGS.items()
@@ -64,6 +65,12 @@ def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]
     if faults:
         raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")
     return [meaning[line] for line in lines]
+
+
+def _quality(path: Path, expected: int) -> list[bool]:
+    """Validity labels in either of their two forms."""
+    released = any(line.strip() == "2" for line in _lines(path, "label"))
+    return _labels(path, RELEASED_QUALITY if released else QUALITY, expected)
 
 
 def _lines(path: Path, expected: str) -> list[str]:

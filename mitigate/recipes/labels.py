@@ -26,9 +26,9 @@ def run(config: DictConfig) -> None:
     """Label what `data` names, into the run folder and data.output; or given texts, onto the terminal alone."""
     output = _output(config.data.output)
     scorers = build_scorers(config.score)
-    using = {"cache": LabelStore(Path(config.paths.cache) / "labels")}
+    cache = LabelStore(Path(config.paths.cache) / "labels")
     if config.texts:
-        show(label_statements(pl.DataFrame({"statement": plain(config.texts)}), scorers, explain=True, **using))
+        show(label_statements(pl.DataFrame({"statement": plain(config.texts)}), scorers, explain=True, cache=cache))
         return
     loaded = build(config.data.load)
     for notice in loaded.notices:
@@ -38,7 +38,9 @@ def run(config: DictConfig) -> None:
 
     def pipeline(job: Job) -> dict[str, Any]:
         masking = config.measure.masking
-        labels = job.stage("labels", label_statements, table, scorers, masking=masking, explain=True, using=using)
+        labels = job.stage(
+            "labels", label_statements, table, scorers, masking=masking, explain=True, using={"cache": cache}
+        )
         metrics = job.stage("metrics", count_labels, labels)
         job.tracking.summarise(metrics.facts())
         if output is not None and not config.dry_run:

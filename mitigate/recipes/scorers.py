@@ -97,3 +97,8 @@ def _content(value: Any) -> Any:
     if isinstance(value, str) and Path(value).is_file():
         return {"file": digest_of(Path(value).read_bytes())}
     return value
+
+
+def build_rated_scorers(score: DictConfig) -> list[Scorer]:
+    """The scorers that are compared with people's ratings: sentiment, regard, and the paper's keyword baseline."""
+    return [*(build_scorer(score, role) for role in ROLES), *_named(score, "score.scorers", ["keyword"])]

@@ -110,10 +110,12 @@ class FinishedRun:
         return f"{self.folder / name} is damaged: it is not the file that manifest.json names; {ANEW}"
 
 
-def open_run(folder: str | Path, recipe: str | None = None, needs: Sequence[str] = ()) -> FinishedRun:
+def open_run(
+    folder: str | Path, recipe: str | None = None, needs: Sequence[str] = (), figures: str = "metrics.json"
+) -> FinishedRun:
     """The finished run in a folder. Raises MitigateError that says what is wrong with the folder: no run's, of another
-    recipe than `recipe`, not finished, or with a damaged file among config.yaml, metrics.json and `needs`."""
-    found = _read(Path(folder).resolve(), recipe, needs)
+    recipe than `recipe`, not finished, or with a damaged file among config.yaml, `figures` and `needs`."""
+    found = _read(Path(folder).resolve(), recipe, needs, figures=figures)
     if isinstance(found, str):
         raise MitigateError(f"{found}.")
     return found
@@ -153,7 +155,13 @@ def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str,
     return dict(zip(names, runs.values(), strict=True))
 
 
-def _read(folder: Path, recipe: str | None, needs: Sequence[str] = (), if_any: Sequence[str] = ()) -> FinishedRun | str:
+def _read(
+    folder: Path,
+    recipe: str | None,
+    needs: Sequence[str] = (),
+    if_any: Sequence[str] = (),
+    figures: str = "metrics.json",
+) -> FinishedRun | str:
     """The run, or what is wrong with the folder."""
     if not folder.is_dir():
         return f"{folder} is no folder"
@@ -165,7 +173,7 @@ def _read(folder: Path, recipe: str | None, needs: Sequence[str] = (), if_any: S
         return f"{folder} is no run folder: its config.yaml names no recipe"
     if recipe not in (None, whose):
         return f"{folder} is a run of recipe={whose}"
-    manifest, metrics = (_object(folder / name) for name in ("manifest.json", "metrics.json"))
+    manifest, metrics = (_object(folder / name) for name in ("manifest.json", figures))
     if isinstance(manifest, str):
         return manifest
     files = manifest.get("files")
@@ -174,9 +182,9 @@ def _read(folder: Path, recipe: str | None, needs: Sequence[str] = (), if_any: S
     if isinstance(metrics, str):
         return metrics
     run = FinishedRun(folder, whose, config, metrics, manifest)
-    used = ["config.yaml", "metrics.json", *needs, *(name for name in if_any if name in files)]
+    used = ["config.yaml", figures, *needs, *(name for name in if_any if name in files)]
     faults = [fault for name in used if (fault := run.fault(name))]
-    return "; ".join(faults) if faults else _lacking(run) or run
+    return "; ".join(faults) if faults else (_lacking(run) if figures == "metrics.json" else None) or run
 
 
 def _settings(folder: Path) -> dict[str, Any] | str:

@@ -1,27 +1,25 @@
-"""Asking people: load > sample > survey. What raters get stands in the run folder's survey/, whose statements they are
-in key.parquet beside it."""
+"""Making a survey: load > sample > survey. What raters get stands in the run folder's survey/; key.parquet beside it
+holds which model each statement is from."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from mitigate import report as report_room
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.files import LoadedStatements
-from mitigate.recipes.humans import sample
-from mitigate.recipes.humans.sample import draw, read_runs, read_statements
 from mitigate.recipes.job import Job, build, perform, plain, say
 from mitigate.relations import relations
 from mitigate.report import survey as page
 from mitigate.store import as_parquet, digest_of
+from mitigate.tasks.runs import open_run
+from mitigate.tasks.survey import draw, statements_of_file, statements_of_runs
 
 STAGES = ("key", "survey")
-SECONDS = 12  # to judge a statement, at a guess: what a budget can start from
+SECONDS = 12  # to rate a statement; an estimate, for a first budget
 
 
 def run(config: DictConfig) -> None:
@@ -29,28 +27,14 @@ def run(config: DictConfig) -> None:
     check(config.humans)
     pool = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
-    demonstration = any(_is_demonstration(folder) for folder in config.data.runs)
+    demonstration = any(is_demonstration(folder) for folder in config.data.runs)
 
     def pipeline(job: Job) -> dict[str, Any]:
-        key = job.old_stage(
-            "key",
-            lambda _: draw(pool, config.humans.size, config.seed),
-            needs=[source],
-            settings=[config.humans.size, config.seed],
-            code=[sample],
-        )
+        key = job.stage("key", draw, pool, config.humans.size, config.seed)
         told = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
-        survey = job.old_stage(
-            "survey",
-            lambda _: (
-                write_survey(job.folder / "survey", key.table(), told)
-                | {"sources": sources, "demonstration": demonstration}
-            ),
-            needs=[key.digest],
-            settings=[told, sources, demonstration],
-            code=[report_room, sys.modules[__name__]],
-            leaves=["survey"],
-        )
+        about = {"sources": sources, "demonstration": demonstration}
+        using = {"folder": job.folder / "survey"}
+        survey = job.stage("survey", write_survey, key, told, about, using=using, leaves=["survey"])
         job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
         if not job.run.dry:
             say_survey(job.folder, survey.facts(), key.table(), config.humans)
@@ -77,24 +61,26 @@ def read_pool(config: DictConfig) -> pl.DataFrame:
     """The statements to draw from. Raises MitigateError for triples where statements are needed."""
     settings = config.humans
     if config.data.runs:
-        return read_runs(plain(config.data.runs), plain(settings.relations), settings.top)
+        return statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
     loaded = build(config.data.load)
     if not isinstance(loaded, LoadedStatements):
-        raise MitigateError(f"people are asked about statements: data=statements data.path={config.data.path}")
+        raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
     for notice in loaded.notices:
         say(f"  note: {notice}")
-    return read_statements(loaded.statements, Path(config.data.path).name.split(".")[0], settings.top, config.seed)
+    return statements_of_file(loaded.statements, Path(config.data.path).name.split(".")[0], settings.top, config.seed)
 
 
-def write_survey(folder: Path, key: pl.DataFrame, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The page and the CSV that raters get, which tell nothing of models; returns the sizes."""
+def write_survey(
+    key: pl.DataFrame, told: Mapping[str, Any], about: Mapping[str, Any], *, folder: Path
+) -> dict[str, Any]:
+    """Write the page and the CSV that raters get, which name no model; returns the sizes and `about`."""
     asked = key.select("item", "target", "statement").unique("item", maintain_order=True)
     name = digest_of("".join(asked["item"]))[:8]
     survey = page.Survey(name, asked, told["daily"], told["pay"], told["contact"])
     write(folder / "survey.html", page.render(survey))
     write(folder / "statements.csv", asked.write_csv())
     hours = asked.height * told["raters"] * SECONDS / 3600
-    return {"name": name, "items": asked.height, "raters": told["raters"], "hours": round(hours, 1)}
+    return {"name": name, "items": asked.height, "raters": told["raters"], "hours": round(hours, 1), **about}
 
 
 def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: DictConfig) -> None:
@@ -102,12 +88,12 @@ def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settin
     for source, count in key.group_by("source").len().sort("source").rows():
         fewer = f", no more with humans.top={settings.top}" if count < settings.size else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
-    say(f"  {facts['items']:>7,} to judge, each once: what several say is asked once")
+    say(f"  {facts['items']:>7,} to rate, each once: what several models generate is rated once")
     say(f"  {facts['raters']} raters each: about {facts['hours']:,.0f} hours of paid work at {SECONDS} s a statement")
     say(f"  hand out    {folder / 'survey'}: survey.html for a browser, statements.csv for a platform")
-    say(f"  keep        {folder / 'key.parquet'}: it tells whose statements they are")
+    say(f"  keep        {folder / 'key.parquet'}: it holds which model each statement is from")
 
 
-def _is_demonstration(folder: str) -> bool:
-    path = Path(folder) / "config.yaml"
-    return path.is_file() and bool(OmegaConf.select(OmegaConf.load(path), "data.demonstration", default=False))
+def is_demonstration(folder: str) -> bool:
+    """Whether a finished run is one on the sample corpus."""
+    return bool(open_run(folder).setting("data.demonstration", False))

@@ -1,9 +1,9 @@
-"""The figures of what people say, the harms paper's Tables 7 and 12: shares of labels, the human neutral mean (HNM),
+"""The figures of people's ratings, the harms paper's Tables 7 and 12: shares of labels, the human neutral mean (HNM),
 quality, and how far raters agree.
 
-All are of judged statements: one row a source and rating (source, item, target, category, relation, rater, label,
-quality). HNM and quality are means over targets, as NSM is; of a source that does not say whom a statement is about,
-over statements."""
+All are of rated statements: one row a source and rating (source, item, target, category, relation, rater, label,
+quality). HNM and quality are means over targets, as NSM is; of a source that does not say which target a statement is
+about, over statements."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,25 +15,27 @@ from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import holm, sign_flip_test
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.metrics import bounds
 from mitigate.report.legend import ordered
 from mitigate.targets import clusters
+from mitigate.tasks.agreement import measure_agreement
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
 SUMMARY = (
     *("source", "by", "part", "statements", "ratings", "targets"),
     *CLASSES.values(),
     *(f"majority_{name}" for name in CLASSES.values()),
-    *(f"{name}{end}" for name in MEANS for end in ("", "_low", "_high")),
+    *(key for name in MEANS for key in (name, *bounds(name))),
     *("kappa", "alpha", "quality_kappa", "quality_alpha"),
 )
 
 
-def summary(judged: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+def summary(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
     """A row for each source, then for its categories and relations (by, part), columns SUMMARY. Percentages, but for
     kappa and alpha."""
     rows = []
     for source in sources:
-        for by, part, ratings in parts(judged.filter(source=source)):
+        for by, part, ratings in parts(rated.filter(source=source)):
             found = {"source": source, "by": by, "part": part, **_shares(ratings), **_means(ratings, bootstrap)}
             rows.append({name: found[name] for name in SUMMARY})
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -48,10 +50,10 @@ def parts(ratings: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
         yield "relation", relation, ratings.filter(relation=relation)
 
 
-def raters(judged: pl.DataFrame) -> pl.DataFrame:
+def raters(rated: pl.DataFrame) -> pl.DataFrame:
     """A row for each rater who is told apart: ratings, and in percent the shares of labels, how many statements make
     sense, and how many of the other raters' ratings of the same statements are the same as theirs."""
-    given = judged.drop_nulls("rater").unique(["item", "rater"], maintain_order=True)
+    given = rated.drop_nulls("rater").unique(["item", "rater"], maintain_order=True)
     pairs = given.join(given, on="item", suffix="_other").filter(pl.col("rater") != pl.col("rater_other"))
     same = pairs.group_by("rater").agg(
         same=100 * (pl.col("label") == pl.col("label_other")).mean(),
@@ -64,11 +66,11 @@ def raters(judged: pl.DataFrame) -> pl.DataFrame:
     return own.join(same, on="rater", how="left", maintain_order="left")
 
 
-def differences(judged: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+def differences(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
     """How HNM and quality of each source differ from the first one's, paired by target: a row for each with an interval
     and a p-value, Holm's correction made over all. Empty where there is nothing to pair."""
     rows: list[dict[str, Any]] = []
-    tables = [units(judged.filter(source=source)) for source in sources]
+    tables = [units(rated.filter(source=source)) for source in sources]
     for source, table in zip(sources[1:], tables[1:], strict=True):
         both = tables[0].join(table, on="target", suffix="_other", maintain_order="left")
         for figure, column in MEANS.items():
@@ -100,6 +102,13 @@ def units(ratings: pl.DataFrame) -> pl.DataFrame:
         .agg(neutral=100 * (pl.col("label") == 0).mean(), sense=100 * pl.col("quality").mean())
         .sort("target")
     )
+
+
+def figures(
+    labels: pl.DataFrame, summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame
+) -> dict[str, Any]:
+    """All of it as humans.json holds it, with the agreement of the scorers' labels."""
+    return measure_agreement(labels) | flat(summary, raters, differences)
 
 
 def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:
@@ -140,11 +149,11 @@ def _means(ratings: pl.DataFrame, bootstrap: Bootstrap) -> dict[str, float | Non
     table, found = units(ratings), dict[str, float | None]()
     for name, column in MEANS.items():
         known = table.drop_nulls(column)
-        found |= {name: None, f"{name}_low": None, f"{name}_high": None}
+        found |= dict.fromkeys((name, *bounds(name)))
         if known.height:
             values = known[column].to_numpy()[:, None]
             interval = bootstrap.mean(values, cluster_numbers(known, clusters()))
             low, high = interval.low.item(), interval.high.item()
             found |= {name: float(values.mean())}
-            found |= {} if np.isnan(low) else {f"{name}_low": low, f"{name}_high": high}
+            found |= {} if np.isnan(low) else dict(zip(bounds(name), (low, high), strict=True))
     return found

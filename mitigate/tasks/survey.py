@@ -2,44 +2,37 @@
 model, under ids that do not tell whose statement it is."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.sweep import short_names
-from mitigate.store import digest_of, read_json
+from mitigate.fingerprints import digest_of
+from mitigate.tasks.runs import read_runs as finished_runs
+from mitigate.tasks.runs import short_names
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 CELL = ["target", "relation", "rank"]  # one question to a model
 
 
-def read_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
-    """The best `top` statements of each target and relation that the runs' models made: source (the policy, and what
-    else it takes to tell the runs apart), category, statement and the columns of CELL. What a model says of a target
-    twice, it says where it ranks best. Raises MitigateError for what is no finished run, and for runs that were not
-    asked the same."""
-    places = {Path(folder).resolve().name: Path(folder) for folder in folders}
-    if len(places) < len(folders):
+def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
+    """The best `top` statements of each target and relation that the models of finished runs generated: source (the
+    policy, and seed or hash where runs share it), category, statement and the columns of CELL. A statement that a model
+    generates twice about a target counts where it ranks best. Raises MitigateError for what is no finished run of
+    recipe=mitigate, and for runs that were not asked the same."""
+    runs = finished_runs(folders, "mitigate", "data.runs", ["statements.parquet"])
+    by_name = {run.folder.name: run for run in runs}
+    if len(by_name) < len(folders):
         raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
-    measured = {name: read_json(folder / "metrics.json") or {} for name, folder in places.items()}
-    unfinished = [
-        str(folder)
-        for name, folder in places.items()
-        if not measured[name] or not (folder / "statements.parquet").is_file()
-    ]
-    if unfinished:
-        raise MitigateError(f"data.runs: no finished run of recipe=mitigate in {', '.join(unfinished)}")
     pools = []
-    for name, folder in zip(short_names(measured), places.values(), strict=True):
-        path = folder / "statements.parquet"
-        statements = pl.read_parquet(path).filter(
+    for name, run in zip(short_names({name: run.metrics for name, run in by_name.items()}), runs, strict=True):
+        statements = run.table("statements.parquet").filter(
             pl.col("relation").is_in(relations), pl.col("rank") <= top, pl.col("tail") != ""
         )
         if statements.is_empty():
             raise MitigateError(
-                f"{path} has nothing of the relations {', '.join(relations)}; choose others with humans.relations=[...]"
+                f"{run.folder} has no statements of the relations {', '.join(relations)}; choose others with "
+                "humans.relations=[...]"
             )
         said = statements.sort("rank", maintain_order=True).unique(
             ["target", "statement"], keep="first", maintain_order=True
@@ -49,14 +42,14 @@ def read_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.
     for asked in (CELL[:1], CELL[:2], CELL):
         if _shared(pool, asked).is_empty():
             raise MitigateError(
-                f"data.runs: {', '.join(map(str, places.values()))} have no {' and '.join(asked)} in common, but "
-                "people judge what all models were asked; name runs with the same probe.targets and probe.relations"
+                f"data.runs: {', '.join(str(run.folder) for run in runs)} have no {' and '.join(asked)} in common, but "
+                "raters see what all models were asked; name runs with the same probe.targets and probe.relations"
             )
     return pool
 
 
-def read_statements(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
-    """`top` statements of each target at random, in the columns of read_runs; they have no relation."""
+def statements_of_file(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
+    """`top` statements of each target at random, in the columns of statements_of_runs; they have no relation."""
     drawn = statements.unique(["target", "statement"], maintain_order=True).sample(fraction=1, shuffle=True, seed=seed)
     ranked = drawn.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target")).filter(pl.col("rank") <= top)
     return ranked.select(

@@ -1,0 +1,76 @@
+"""Ratings of statements by people: answers to a survey, or labels beside sentences as the harms paper's release has
+them; and these statements labelled by the scorers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import digest_of
+from mitigate.load.crowd import read_beside
+from mitigate.load.ratings import read_answers
+from mitigate.targets import targets
+from mitigate.tasks.agreement import label_rated
+from mitigate.tasks.runs import open_run
+from mitigate.tasks.survey import KEY
+from mitigate.triples import LabelCache, Scorer
+from mitigate.verbalise import mask_column
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Statements of one or more sources with their ratings."""
+
+    key: pl.DataFrame  # columns KEY
+    ratings: pl.DataFrame  # schema load.ratings.RATINGS
+    sources: list[str]  # the first is the baseline
+    demonstration: bool = False
+    notices: list[str] = field(default_factory=list)
+
+    def rated(self) -> pl.DataFrame:
+        """A row for each source and rating."""
+        return self.key.join(self.ratings, on="item", maintain_order="left_right")
+
+
+def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error") -> Ratings:
+    """The answers to the survey of a finished run folder. Raises MitigateError as open_run and read_answers do."""
+    try:
+        run = open_run(folder, "humans", ["key.parquet"], figures="survey.json")
+    except MitigateError as error:
+        raise MitigateError(f"humans.survey: {error} Give the run folder of the survey.") from error
+    key, asked = run.table("key.parquet", KEY), run.metrics
+    loaded = read_answers(answers, frozenset(key["item"]), asked["raters"], on_bad_line)
+    return Ratings(key, loaded.ratings, asked["sources"], asked["demonstration"], loaded.notices)
+
+
+def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
+    """Sentences with labels beside them, by the name of their source: a file of sentences, one of bias labels, and
+    perhaps one of validity labels. Raises MitigateError as load.crowd.read_beside does."""
+    keys, ratings = [], []
+    for source, places in files.items():
+        given = read_beside(*places).rename({"item": "statement"})
+        ids = [digest_of(f"{source}\t{statement}")[:10] for statement in given["statement"]]
+        given = given.with_columns(pl.Series("item", ids), pl.lit(source).alias("source"))
+        unknown = [pl.lit(None, pl.String).alias(name) for name in ("target", "category", "relation")]
+        key = given.with_columns(*unknown, pl.lit(None, pl.Int64).alias("rank")).select(KEY)
+        keys.append(key.unique("item", maintain_order=True))
+        ratings.append(given.select("item", "rater", "label", "quality"))
+    notices = ["these files do not say who rated, nor which target, category and relation a sentence has"]
+    return Ratings(pl.concat(keys), pl.concat(ratings), list(files), notices=notices)
+
+
+def label_rated_statements(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
+    """The scorers' labels of each rated statement, demographic words masked, beside the votes of its raters: resource
+    (the source), sentence (the item), votes, masked, and a column for each scorer."""
+    own = tuple(sorted(set(rated["target"].drop_nulls()) - set(targets())))
+    votes = rated.group_by("source", "item", maintain_order=True).agg(pl.col("statement").first(), votes="label")
+    sentences = votes.select(
+        pl.col("source").alias("resource"),
+        pl.col("item").alias("sentence"),
+        "votes",
+        mask_column("statement", "token", own).alias("masked"),
+    )
+    return label_rated(sentences, scorers, cache=cache)
