@@ -61,11 +61,16 @@ def digest_of_code(of: object) -> str:
 
 
 def digest_of_stage(function: object, values: object) -> str:
-    """One hash of the code that a function reaches, and of that which objects among its values name as theirs by an
-    attribute `code`: a model's start names what loads it."""
+    """One hash of what `reached_by_stage` finds."""
+    return _digest_of_reached(reached_by_stage(function, values))
+
+
+def reached_by_stage(function: object, values: object) -> Reached:
+    """What a function reaches, and the code that objects among its values name as theirs by an attribute `code`: a
+    model's start names what loads it."""
     each = [reached(code) for code in (function, *_code_among(values))]
-    sources, data = (sorted({path for found in each for path in found[part]}) for part in (0, 1))
-    return _digest_of_reached(Reached(tuple(sources), tuple(data)))
+    sources, data = (tuple(sorted({path for found in each for path in found[part]})) for part in (0, 1))
+    return Reached(sources, data)
 
 
 def _code_among(value: object) -> Iterator[object]:

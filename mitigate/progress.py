@@ -23,7 +23,7 @@ class Step:
     done: float = 0.0
     before: float = 0.0  # finished before this process began: counts for the share, not for the pace
     count: int = 0  # units since this process began
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def share(self) -> float:

@@ -21,7 +21,7 @@ from command import here
 from killing import SMALL, commands
 
 from mitigate import fingerprints
-from mitigate.fingerprints import PACKAGE, digest_of_code, reached
+from mitigate.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
 from mitigate.store import Run
 
 PROJECT = PACKAGE.parent
@@ -32,9 +32,31 @@ class Observed(NamedTuple):
     """A stage that was computed: its function, and the files of the project that it ran and read."""
 
     stage: str
-    function: Callable[..., Any]
+    depends: tuple[object, object]  # its function and the values it was given: what its code is found from
     ran: set[Path]
     read: set[Path]
+
+    @property
+    def digest(self) -> str:
+        """The hash of the code that it reaches, as a new process would find it."""
+        return digest_of_stage(*self.depends)
+
+    @property
+    def reached(self) -> set[Path]:
+        """The sources and data files that it reaches."""
+        return {path for part in reached_by_stage(*self.depends) for path in part}
+
+    @property
+    def known(self) -> set[Path]:
+        """And those of the objects among its values that have a fingerprint of their own, such as scorers."""
+        objects = [value for value in _flat(self.depends[1]) if isinstance(getattr(value, "fingerprint", None), str)]
+        return self.reached | {path for value in objects for part in reached(value) for path in part}
+
+
+def _flat(value: object) -> list[object]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [part for item in value for part in _flat(item)] if isinstance(value, list | tuple) else [value]
 
 
 class Watch:
@@ -95,9 +117,11 @@ def observed(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
         @functools.wraps(function)
         def watched(*given: Any, **named: Any) -> Any:
             result, ran, read = watch.during(lambda: function(*given, **named))
-            found.append(Observed(name, function, ran, read))
+            found.append(Observed(name, depends, ran, read))
             return result
 
+        kept = ("using", "after", "leaves", "scratch", "may_be_kept")
+        depends = (function, [values, {key: value for key, value in more.items() if key not in kept}])
         return whole(self, name, watched, *values, **more)
 
     monkeypatch.setattr(Run, "stage", stage)
@@ -118,9 +142,8 @@ def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
     assert here(monkeypatch, *arguments) == 0
     assert observed
     for stage in observed:
-        found = reached(stage.function)
-        assert stage.ran - set(found.sources) == set(), f"{stage.stage} runs code that its fingerprint does not know"
-        assert stage.read - set(found.data) - set(found.sources) == set(), f"{stage.stage} reads files unknown to it"
+        assert stage.ran - stage.known == set(), f"{stage.stage} runs code that its fingerprint does not know"
+        assert stage.read - stage.known == set(), f"{stage.stage} reads files that its fingerprint does not know"
     monkeypatch.undo()
     each_edit_is_noticed(tmp_path / "out", observed, monkeypatch)
 
@@ -129,15 +152,15 @@ def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pyt
     """Each file that a stage reaches makes its record one of other code, and a file that it does not reach does not."""
     (folder,) = [path for path in outputs.iterdir() if path.is_dir()]
     records = {path.stem: json.loads(path.read_text()) for path in (folder / "stages").glob("*.json")}
-    everything = {file for stage in stages for part in reached(stage.function) for file in part}
+    everything = {file for stage in stages for file in stage.reached}
+    depends = {stage.stage: stage.reached for stage in stages}
     assert everything
     for file in everything:
         with monkeypatch.context() as edited:
             edit(file, edited)
             for stage in stages:
-                is_new = digest_of_code(stage.function) != records[stage.stage]["code"]
-                depends = any(file in part for part in reached(stage.function))
-                assert is_new is depends, f"{stage.stage} after an edit of {file.name}"
+                is_new = stage.digest != records[stage.stage]["code"]
+                assert is_new is (file in depends[stage.stage]), f"{stage.stage} after an edit of {file.name}"
     fingerprints.forget()
 
 

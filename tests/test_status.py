@@ -1,0 +1,112 @@
+"""status.json: what a run is doing, while it does it."""
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from command import SMALL, here
+
+from mitigate.errors import MitigateError
+from mitigate.progress import Step, listening, progress
+from mitigate.recipes.showing import Showing
+from mitigate.status import Status, is_alive
+from mitigate.tasks import label
+
+
+def read(folder: Path) -> dict:
+    return json.loads((folder / "status.json").read_text())
+
+
+@pytest.fixture
+def status(tmp_path: Path):
+    made = Status(tmp_path, "audit")
+    yield made
+    made.close("finished")
+
+
+def test_it_is_there_at_once_and_names_the_process(status: Status, tmp_path: Path) -> None:
+    facts = read(tmp_path)
+    assert (facts["state"], facts["recipe"], facts["pid"]) == ("running", "audit", os.getpid())
+    assert (facts["stage"], facts["done"], facts["error"]) == (None, [], None)
+    assert is_alive(facts)
+
+
+def test_stage_step_and_share(status: Status, tmp_path: Path) -> None:
+    status.stage("score")
+    step = Step("score sentiment", 200, "texts", done=50, before=0, started=time.monotonic() - 10)
+    step.count = 50
+    status.step(step)
+    status.done("read")  # any change; the next write has them all
+    status.stage("tally")
+    assert (read(tmp_path)["stage"], read(tmp_path)["done"]) == ("tally", ["read"])
+    status.step(step)
+    status._write()
+    facts = read(tmp_path)
+    assert (facts["step"], facts["share"]) == ("score sentiment", 0.25)
+    assert facts["seconds_left"] == pytest.approx(30, abs=1)  # 50 of 200 in ten seconds
+
+
+def test_a_listener_hands_steps_over(status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    with listening(Showing(status)), progress("train", 40, "steps", done=10) as advance:
+        advance(10)
+        status._write()
+        assert (read(tmp_path)["step"], read(tmp_path)["share"]) == ("train", 0.5)
+    status._write()
+    assert read(tmp_path)["share"] is None
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with listening(Showing()), progress("read", 1.0, "rows") as advance:
+        for number in range(1, 5):
+            now[0] += 15
+            advance(3000, to=number / 10)
+    lines = capsys.readouterr().out.splitlines()
+    # a line every 20 seconds: after 30 and 60; 12,000 rows in 60 s, a tenth of the whole in 15
+    assert len(lines) == 2
+    assert "20%    200 rows/s, about 2 min left" in lines[0]
+    assert "40%    200 rows/s, about 90 s left" in lines[1] or "about 2 min left" in lines[1]
+
+
+def test_the_end_with_its_error(tmp_path: Path) -> None:
+    status = Status(tmp_path, "mitigate")
+    status.close("failed", "no space")
+    facts = read(tmp_path)
+    assert (facts["state"], facts["error"]) == ("failed", "no space")
+    assert not is_alive(facts)
+
+
+def test_a_process_that_is_gone_is_not_alive() -> None:
+    gone = {"state": "running", "pid": 2**22 + 1, "host": socket.gethostname(), "updated": time.time()}
+    assert not is_alive(gone)
+    elsewhere = gone | {"host": "another machine"}
+    assert is_alive(elsewhere)
+    assert not is_alive(elsewhere | {"updated": time.time() - 3600})
+
+
+def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.tsv").write_text("lawyer\tthe lawyer is kind\n" * 3)
+    arguments = ["recipe=labels", "data=statements", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null"]
+    arguments += [f"paths.outputs={tmp_path / 'out'}", "tracking=none", *SMALL]
+    assert here(monkeypatch, *arguments) == 0
+    (folder,) = (tmp_path / "out").glob("labels-*")
+    facts = read(folder)
+    assert (facts["state"], facts["done"], facts["recipe"]) == ("finished", ["labels", "metrics"], "labels")
+    assert "status.json" not in json.loads((folder / "manifest.json").read_text())["files"]
+
+    def fail(*_: object, **__: object) -> None:
+        raise MitigateError("the lexicon is gone; bring it back")
+
+    monkeypatch.setattr(label, "label_masked", fail)
+    (folder / "labels.parquet").unlink()
+    assert here(monkeypatch, *arguments) == 2
+    facts = read(folder)
+    assert (facts["state"], facts["stage"]) == ("failed", "labels")
+    assert facts["error"] == "the lexicon is gone; bring it back"
