@@ -145,9 +145,11 @@ def _reached(module: str) -> Reached:
     waiting = [module]
     first = _file_of(module)
     beside = first.parent if first and module.partition(".")[0] not in PACKAGES else None
+    recipe = ".".join(module.split(".")[:3]) + "." if module.startswith("mitigate.recipes.") else None
     while waiting:
         name = waiting.pop()
-        if name not in found and (name == module or _is_followed(name, beside)) and (path := _file_of(name)):
+        own = name == module or (recipe is not None and name.startswith(recipe))
+        if name not in found and (own or _is_followed(name, beside)) and (path := _file_of(name)):
             found[name] = path
             waiting += _imports(path, name)
     data = {file for path in found.values() for file in _named_files(path)}

@@ -1,32 +1,16 @@
-"""What the reports of all recipes share: tables as CSV and LaTeX, pictures, provenance, and what goes to W&B."""
+"""What the reports of all recipes share: provenance, and what goes to W&B."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, provenance
-from mitigate.report import gallery, tables
-from mitigate.report.gallery import Picture
 from mitigate.report.page import Stage
+from mitigate.report.saving import save as save  # until all import it from there
 
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
-
-
-def save(
-    folder: Path, frames: Mapping[str, pl.DataFrame], pictures: Sequence[Picture] = (), *, latex: bool = True
-) -> None:
-    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/) of a run folder. Tables
-    without rows are left out."""
-    for name, frame in frames.items():
-        if frame.height:
-            tables.save_csv(frame, folder / "tables" / f"{name}.csv")
-            if latex:
-                tables.save_latex(frame, folder / "tables" / f"{name}.tex", caption=f"{name} ({folder.name})")
-    if pictures:
-        gallery.save(pictures, folder / "plots")
 
 
 def stages(job: Job) -> list[Stage]:

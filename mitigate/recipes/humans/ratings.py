@@ -18,6 +18,7 @@ from mitigate.recipes.job import Job, command, perform, say
 from mitigate.recipes.rated import printed
 from mitigate.recipes.scorers import build_rated_scorers
 from mitigate.report import ratings as page
+from mitigate.report.saving import save
 from mitigate.store import Result, Work, as_parquet, digest_of
 from mitigate.tasks import rating_figures
 from mitigate.tasks.agreement import agreement_table
@@ -108,5 +109,5 @@ def write_report(
     """Write humans.html and the tables; returns which of these there are."""
     frames = {"summary": summary, "raters": raters, "differences": differences, "scorers": scorers}
     page.write(folder / "humans.html", page_of(**frames))
-    reporting.save(folder, frames)
+    save(folder, frames)
     return {"tables": [name for name, frame in frames.items() if frame.height]}

@@ -1,0 +1,23 @@
+"""The tables and pictures of a page as files beside it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.report import gallery, tables
+from mitigate.report.gallery import Picture
+
+
+def save(
+    folder: Path, frames: Mapping[str, pl.DataFrame], pictures: Sequence[Picture] = (), *, latex: bool = True
+) -> None:
+    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/) of a run folder. Tables
+    without rows are left out."""
+    for name, frame in frames.items():
+        if frame.height:
+            tables.save_csv(frame, folder / "tables" / f"{name}.csv")
+            if latex:
+                tables.save_latex(frame, folder / "tables" / f"{name}.tex", caption=f"{name} ({folder.name})")
+    if pictures:
+        gallery.save(pictures, folder / "plots")
