@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models.minilm import locate
-from models.plausibility.average import COMPACT, MEMBERS, Average, load_compact, load_judge, save_compact
+from models.plausibility.average import COMPACT, MEMBERS, Average, load_compact, load_network, save_compact
 from models.plausibility.bilinear import Bilinear
 
 RELATIONS = ("IsA", "UsedFor", "HasA")
@@ -45,7 +45,7 @@ def test_it_says_the_mean_and_can_be_shifted(members):
 
 def test_saved_it_judges_as_before(members, tmp_path: Path):
     judge = saved(members, tmp_path)
-    again = load_judge(tmp_path / "average", locate())
+    again = load_network(tmp_path / "average", locate())
     assert isinstance(again, Average)
     assert again.relations == RELATIONS
     assert again.logits(*TRIPLES) == pytest.approx(judge.logits(*TRIPLES), abs=0.03)
@@ -63,7 +63,7 @@ def test_words_in_eight_bits_say_nearly_the_same(members, tmp_path: Path):
 
 def test_a_folder_of_one_network_is_opened_as_such(members, tmp_path: Path):
     members[1].save(tmp_path)
-    assert isinstance(load_judge(tmp_path, locate()), Bilinear)
+    assert isinstance(load_network(tmp_path, locate()), Bilinear)
 
 
 def test_an_average_of_another_encoder_is_refused(members, tmp_path: Path):
@@ -71,4 +71,4 @@ def test_an_average_of_another_encoder_is_refused(members, tmp_path: Path):
     config = tmp_path / "average" / "words" / "config.json"
     config.write_text(config.read_text().replace(members[0].facts["encoder_sha256"], "0" * 64))
     with pytest.raises(ValueError, match="was trained on the encoder 000"):
-        load_judge(tmp_path / "average", locate())
+        load_network(tmp_path / "average", locate())

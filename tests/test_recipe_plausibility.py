@@ -1,5 +1,6 @@
-"""The recipe that trains the judges of triples, on a few made-up lines; and its figures."""
+"""The recipe that trains the plausibility classifiers, on a few made-up lines; and its figures."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,9 @@ import polars as pl
 import pytest
 from command import apart, here
 
-from mitigate.recipes.plausibility.figures import figures, made_wrong
+from mitigate.errors import MitigateError
+from mitigate.recipes.plausibility import read_probe
+from mitigate.tasks.plausibility.figures import figures, made_wrong
 from mitigate.triples import Labels
 
 
@@ -96,10 +99,19 @@ def write_data(root: Path) -> Path:
     return root
 
 
-def test_the_recipe_leaves_three_judges_their_cards_and_their_figures(tmp_path: Path):
-    probed = tmp_path / "earlier"
-    probed.mkdir()
-    pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(probed / "probe.parquet")
+def write_run(folder: Path, listed: list[str]) -> Path:
+    """A finished run's folder with one probed triple; its manifest lists these files."""
+    folder.mkdir()
+    (folder / "config.yaml").write_text("recipe: {name: own}\n")
+    (folder / "metrics.json").write_text("{}")
+    pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(folder / "probe.parquet")
+    files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in listed}
+    (folder / "manifest.json").write_text(json.dumps({"files": files}))
+    return folder
+
+
+def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_path: Path):
+    probed = write_run(tmp_path / "earlier", ["config.yaml", "metrics.json", "probe.parquet"])
     settings = ["minilm.rank=2", "minilm.epochs=1", "words.width=8", "words.epochs=2", f"probes=[{probed}]"]
     command = [
         "recipe=plausibility",
@@ -119,13 +131,27 @@ def test_the_recipe_leaves_three_judges_their_cards_and_their_figures(tmp_path: 
         assert card.startswith("---\nlicense:")
         assert f"| test | {metrics[f'{name}/test/accuracy']:.1f} |" in card
     assert (folder / "manifest.json").is_file()
+    assert not list(folder.glob("checkpoints/*"))
     assert "complete: nothing is left to do" in apart(*command).stdout
 
 
 def test_a_folder_without_a_probe_is_named(tmp_path: Path):
-    done = apart("recipe=plausibility", f"data.root={write_data(tmp_path)}", f"recipe.probes=[{tmp_path}]")
+    run = write_run(tmp_path / "run", ["config.yaml", "metrics.json"])
+    (run / "probe.parquet").unlink()
+    done = apart("recipe=plausibility", f"data.root={write_data(tmp_path)}", f"recipe.probes=[{run}]")
     assert done.returncode == 2
-    assert "has no probe.parquet; name folders of finished runs" in done.stderr
+    assert f"{run} lacks probe.parquet" in done.stderr
+
+
+def test_probed_triples_of_an_unfinished_or_damaged_run_are_refused(tmp_path: Path):
+    run = write_run(tmp_path / "run", ["config.yaml", "metrics.json", "probe.parquet"])
+    assert read_probe(str(run)).rows() == [("nurse", "IsA", "pet")]
+    (run / "probe.parquet").write_bytes(b"changed")
+    with pytest.raises(MitigateError, match=r"probe\.parquet is damaged"):
+        read_probe(str(run))
+    (run / "manifest.json").unlink()
+    with pytest.raises(MitigateError, match="is not finished"):
+        read_probe(str(run))
 
 
 def test_faulty_settings_are_named_before_anything_is_read(monkeypatch: pytest.MonkeyPatch, capsys):

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from command import apart
 
-from mitigate.recipes.regard.figures import figures
+from mitigate.tasks.regard.figures import figures
 
 
 class AllNegative:
@@ -47,13 +47,14 @@ def write_data(root: Path) -> Path:
 
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path):
     settings = ["teacher.epochs=1", "minilm.rank=2", "minilm.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"]
-    done = apart(
+    command = [
         "recipe=regard",
         f"data.root={write_data(tmp_path)}",
         *(f"recipe.{setting}" for setting in settings),
         f"paths.outputs={tmp_path / 'runs'}",
         "tracking.mode=none",
-    )
+    ]
+    done = apart(*command)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
     metrics = json.loads((folder / "metrics.json").read_text())
@@ -63,3 +64,4 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
         card = (folder / name / "README.md").read_text(encoding="utf-8")
         assert f"{metrics[f'{name}/test/accuracy']:.3f}" in card
     assert (folder / "manifest.json").is_file()
+    assert "complete: nothing is left to do" in apart(*command).stdout

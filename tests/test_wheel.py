@@ -33,7 +33,7 @@ def test_only_mitigate_lands_in_site_packages(installed: Path) -> None:
         "_conf/config.yaml",
         "data/sample/train.txt",
         "report/page.html.jinja",
-        "recipes/regard/card.md.jinja",
+        "report/regard_card.md.jinja",
     ):
         assert (installed / "mitigate" / part).is_file()
 

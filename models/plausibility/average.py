@@ -1,5 +1,5 @@
-"""The judge that averages the logits of the two others, which err on different triples; and a compact form for the
-one that reads words, an eighth of its size, so that both together are a few megabytes."""
+"""The plausibility classifier that averages the logits of the two others, which err on different triples; and a compact
+form of the one that reads words, an eighth of its size, so that both together are a few megabytes."""
 
 import json
 import shutil
@@ -44,14 +44,14 @@ class Average:
 
     @classmethod
     def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Average":
-        """The judge of a folder. Raises ValueError when it was trained on another encoder."""
+        """The classifier of a folder. Raises ValueError when it was trained on another encoder."""
         facts = json.loads((folder / CONFIG).read_text())
         loaders = {"minilm": Bilinear.load, "words": load_compact}
         return cls([loaders[name](folder / name, encoder_folder, dtype) for name in facts["average"]], facts["shift"])
 
 
-def load_judge(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Average | Bilinear:
-    """The judge of a folder, whichever it is. Raises ValueError when it was trained on another encoder."""
+def load_network(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Average | Bilinear:
+    """The classifier of a folder, whichever it is. Raises ValueError when it was trained on another encoder."""
     kind = Average if "average" in json.loads((folder / CONFIG).read_text()) else Bilinear
     return kind.load(folder, encoder_folder, dtype)
 

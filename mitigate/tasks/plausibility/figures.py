@@ -1,7 +1,8 @@
-"""How good a judge of triples is: on labelled triples, on triples made wrong on purpose, and whether it likes neutral
-ones better."""
+"""How good a plausibility classifier is: on labelled triples, on triples made wrong on purpose, and whether it accepts
+neutral ones more often."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,12 +12,14 @@ from mitigate.measure.quality import accuracy, valid_share
 from mitigate.score.labels import with_labels
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
+from models.minilm import locate
+from models.plausibility.average import load_network
 
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # how the figures call the splits
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
 
 
-class Judge(Protocol):
+class Classifier(Protocol):
     """What is measured."""
 
     relations: tuple[str, ...]
@@ -24,8 +27,26 @@ class Judge(Protocol):
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
 
 
+def measure_plausibility(
+    triples: pl.DataFrame,
+    probes: Mapping[str, pl.DataFrame],
+    scorers: Sequence[Scorer],
+    trained: Mapping[str, Mapping[str, Any]],
+    *,
+    folder: Path,
+    cache: LabelCache,
+) -> dict[str, Any]:
+    """{name}/... for each classifier that the folder has: what its training returned, and its figures."""
+    found: dict[str, Any] = {}
+    for name, facts in trained.items():
+        network = load_network(folder / name, locate())
+        own = {**facts, **figures(network, triples, probes, scorers, cache)}
+        found |= {f"{name}/{key}": value for key, value in own.items()}
+    return found
+
+
 def figures(
-    network: Judge,
+    network: Classifier,
     triples: pl.DataFrame,
     probes: Mapping[str, pl.DataFrame],
     scorers: Sequence[Scorer],
@@ -36,21 +57,21 @@ def figures(
     found: dict[str, float | int | None] = {}
     for name, split in LABELLED.items():
         labelled = triples.filter(split=split)
-        judged, valid = judgements(network, labelled), labelled["valid"]
+        said, valid = accepted(network, labelled), labelled["valid"]
         found |= {
             f"{name}/triples": labelled.height,
-            f"{name}/accuracy": accuracy(judged.to_numpy(), valid.to_numpy()),
-            f"{name}/true_judged_valid": valid_share(judged.filter(valid)),
-            f"{name}/false_judged_valid": valid_share(judged.filter(~valid)),
+            f"{name}/accuracy": accuracy(said.to_numpy(), valid.to_numpy()),
+            f"{name}/true_judged_valid": valid_share(said.filter(valid)),
+            f"{name}/false_judged_valid": valid_share(said.filter(~valid)),
         }
     true = triples.filter("valid", split="test")
     for name, made in {"true": true, **made_wrong(true)}.items():
-        found[f"valid/{name}"] = valid_share(judgements(network, made))
+        found[f"valid/{name}"] = valid_share(accepted(network, made))
     found |= by_polarity(network, true, scorers, cache)
     known = set(network.relations)
     for name, probed in probes.items():
         asked = probed.filter(pl.col("relation").is_in(known))
-        found[f"valid/probe/{name}"] = valid_share(judgements(network, asked))
+        found[f"valid/probe/{name}"] = valid_share(accepted(network, asked))
     return found
 
 
@@ -66,32 +87,27 @@ def made_wrong(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def by_polarity(
-    network: Judge, true: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
+    network: Classifier, true: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
 ) -> dict[str, float | int | None]:
-    """The share of true triples judged valid, by how each scorer labels them with the relation's phrase neutralised:
-    alike, if the judge does not simply prefer neutral statements; and of those about a target."""
+    """The percentage of true triples that are accepted, by how each scorer labels them with the relation's phrase
+    neutralised: equal, if the classifier does not simply prefer neutral statements; and of those about a target."""
     statements = verbalise(true)
     for scorer in scorers:
         statements = with_labels(statements, scorer, cache)
-    judged = statements.with_columns(judged=judgements(network, true))
+    labelled = statements.with_columns(accepted=accepted(network, true))
     parts = {
-        f"{scorer.name}/{polarity}": judged.filter(pl.col(label_columns(scorer.name, "neutral")[0]).is_in(labels))
+        f"{scorer.name}/{polarity}": labelled.filter(pl.col(label_columns(scorer.name, "neutral")[0]).is_in(labels))
         for scorer in scorers
         for polarity, labels in POLARITIES.items()
     }
-    parts["target"] = judged.filter(pl.col("target").is_not_null())
-    shares: dict[str, float | int | None] = {f"valid/{name}": valid_share(p["judged"]) for name, p in parts.items()}
+    parts["target"] = labelled.filter(pl.col("target").is_not_null())
+    shares: dict[str, float | int | None] = {f"valid/{name}": valid_share(p["accepted"]) for name, p in parts.items()}
     return shares | {f"triples/{name}": part.height for name, part in parts.items()}
 
 
-def judgements(network: Judge, triples: pl.DataFrame) -> pl.Series:
-    """Whether each triple is judged valid."""
-    return pl.Series(network.logits(*parts(triples)) > 0)
-
-
-def parts(triples: pl.DataFrame) -> list[list[str]]:
-    """Heads, relations and tails."""
-    return [triples[column].to_list() for column in ("head", "relation", "tail")]
+def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
+    """Whether each triple is accepted as plausible."""
+    return pl.Series(network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail"))) > 0)
 
 
 def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
-"""How good a classifier of regard is: on texts of targets it has not met, and beside what people say."""
+"""How good a classifier of regard is: on texts of targets that were not in training, and against the crowd's labels."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +9,12 @@ import polars as pl
 
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.score.regard import labels
+from mitigate.score.weights import native_dtype
+from mitigate.tasks.regard.teacher import load_teacher
 from mitigate.triples import NEUTRAL
+from models.minilm import locate
+from models.regard.minilm import MiniLMClassifier
+from models.regard.ngram import NgramClassifier
 
 
 class Classifier(Protocol):
@@ -38,7 +44,21 @@ def _say(classifier: Classifier, texts: pl.Series) -> np.ndarray:
 
 
 def _under(place: str, wanted: np.ndarray, said: np.ndarray) -> dict[str, float | None]:
-    """The figures of measure.agreement, and for comparison the accuracy of always saying neutral."""
+    """The figures of measure.agreement, and for comparison the accuracy of labelling every text neutral."""
     wanted, said = fold_other(wanted), fold_other(said)
     found = classification(wanted, said) | {"texts": len(wanted), "always_neutral": float((wanted == NEUTRAL).mean())}
     return {f"{place}/{key}": value if value is None else round(value, 4) for key, value in found.items()}
+
+
+def measure_regard(labelled: pl.DataFrame, crowd: pl.DataFrame, *, folder: Path) -> dict[str, float | None]:
+    """The figures of the teacher and of both classifiers of a folder, in the precision that scorers use."""
+    saved: dict[str, Classifier] = {
+        "teacher": load_teacher(folder).to(native_dtype()),
+        "minilm": MiniLMClassifier.load(folder / "minilm", locate(), native_dtype()),
+        "ngram": NgramClassifier.load(folder / "ngram"),
+    }
+    return {
+        f"{name}/{key}": value
+        for name, classifier in saved.items()
+        for key, value in figures(classifier, labelled, crowd).items()
+    }

@@ -1,4 +1,4 @@
-"""The model cards of the judges of triples."""
+"""The model cards of the plausibility classifiers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,12 +22,12 @@ POLARITIES = ("prejudice", "neutral", "favouritism")
 
 
 def render(name: str, metrics: Mapping[str, Any], seed: int) -> str:
-    """The card of a judge, "words", "minilm" or "average", as Markdown with the hub's front matter."""
+    """The card of a classifier, "words", "minilm" or "average", as Markdown with the hub's front matter."""
     templates = environment(Path(__file__).parent)
     templates.filters["percent"] = lambda share: "–" if share is None else f"{share:.1f}"
-    return templates.get_template("card.md.jinja").render(
+    return templates.get_template("plausibility_card.md.jinja").render(
         name=name,
-        judges=list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
+        classifiers=list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
         metrics=metrics,
         parts=PARTS,
         shares=SHARES,

@@ -28,7 +28,7 @@ def render(name: str, metrics: Mapping[str, float], seed: int) -> str:
     """The card of "minilm" or "ngram" as Markdown with the hub's front matter."""
     return (
         environment(Path(__file__).parent)
-        .get_template("card.md.jinja")
+        .get_template("regard_card.md.jinja")
         .render(
             name=name,
             title=TITLES[name],

@@ -1,0 +1,87 @@
+"""The plausibility classifiers, trained from scratch on ConceptNet train100k: load > train > measure > card."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.files import write
+from mitigate.fingerprints import digest_of_values
+from mitigate.label_cache import LabelStore
+from mitigate.load import conceptnet
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.recipes.scorers import build_scorer
+from mitigate.report import plausibility_card
+from mitigate.tasks.plausibility.average import average_networks
+from mitigate.tasks.plausibility.figures import measure_plausibility, table
+from mitigate.tasks.plausibility.training import train_plausibility
+from mitigate.tasks.runs import open_run
+from mitigate.train.plausibility import Settings
+from mitigate.triples import ROLES, Scorer
+
+NETWORKS = ("words", "minilm")
+CLASSIFIERS = (*NETWORKS, "average")
+STAGES = (*CLASSIFIERS, "metrics")
+
+
+def run(config: DictConfig) -> float | None:
+    """Train two networks, and measure them and their average; returns its accuracy on the test triples."""
+    for network in NETWORKS:
+        settings_of(config, network)  # faults are told before anything is read
+    loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
+    for notice in loaded.notices:
+        say(f"  note: {notice}")
+    triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
+    probes = {Path(folder).name: read_probe(folder) for folder in config.recipe.probes}
+    scorers = [build_scorer(config.score, role) for role in ROLES]
+    name, source = f"{config.recipe.name}-seed{config.seed}", digest_of_values(triples, probes)
+    uploads = ["the classifier"]
+    metrics = perform(
+        config, name, source, STAGES, lambda job: pipeline(job, triples, probes, scorers), uploads=uploads
+    )
+    return metrics["average/test/accuracy"] if metrics else None
+
+
+def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], scorers: list[Scorer]) -> dict[str, Any]:
+    """The stages in their order; the classifiers are left in the folders words/, minilm/ and average/ of the run."""
+    folder = {"folder": job.folder}
+    made = {}
+    for name in NETWORKS:
+        log = partial(job.tracking.log, stage=name)
+        made[name] = job.stage(
+            name,
+            train_plausibility,
+            triples,
+            name,
+            *settings_of(job.config, name),
+            using=lambda work, log=log: {"folder": work.folder, "fingerprint": work.fingerprint, "log": log},
+            leaves=[f"{name}/model.safetensors", f"{name}/config.json"],
+            scratch=[f"checkpoints/{name}"],
+            may_be_kept=True,
+        )
+    made["average"] = job.stage("average", average_networks, triples, dict(made), using=folder, leaves=["average"])
+    cache = LabelStore(Path(job.config.paths.cache) / "labels")
+    found = job.stage("metrics", measure_plausibility, triples, probes, scorers, made, using=folder | {"cache": cache})
+    metrics = found.facts()
+    if not job.run.dry:
+        job.tracking.summarise(metrics)
+        for name in CLASSIFIERS:
+            write(job.folder / name / "README.md", plausibility_card.render(name, metrics, job.config.seed))
+        job.tracking.artifact("plausibility", "model", job.folder / "average", metrics)
+        say(table(metrics, CLASSIFIERS))
+    return metrics
+
+
+def settings_of(config: DictConfig, name: str) -> tuple[dict[str, Any], Settings]:
+    """The shape of a network, and how it is trained. Raises MitigateError for settings that cannot be."""
+    settings = plain(config.recipe[name])
+    shape = {key: settings.pop(key) for key in ("rank", "width", "dropout") if key in settings}
+    return shape, Settings(**settings, seed=config.seed)
+
+
+def read_probe(folder: str) -> pl.DataFrame:
+    """The generated triples of a finished run's folder. Raises MitigateError when it has none."""
+    probed = open_run(folder, needs=["probe.parquet"]).table("probe.parquet", ["target", "relation", "tail"])
+    return probed.select(pl.col("target").alias("head"), "relation", "tail")

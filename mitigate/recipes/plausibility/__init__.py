@@ -1,1 +1,0 @@
-"""The measure of plausibility, trained."""

@@ -1,0 +1,97 @@
+"""The regard classifiers that come with the project, trained from scratch: load > train > measure > card.
+
+First the encoder is trained whole, as a teacher. What comes with the project learns from the labels and from the
+teacher's probabilities, also of statements of train100k without a label: a low-rank part of the teacher's change, and
+the n-grams."""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.files import write
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.report import regard_card
+from mitigate.tasks.regard import teacher
+from mitigate.tasks.regard.figures import measure_regard
+from mitigate.tasks.regard.minilm import train_minilm
+from mitigate.tasks.regard.ngram import train_ngram
+from mitigate.tasks.regard.texts import Texts, read_texts
+
+STAGES = ("teacher", "taught", "minilm", "ngram", "metrics")
+CLASSIFIERS = ("minilm", "ngram")
+
+
+def run(config: DictConfig) -> float | None:
+    """Train both classifiers and measure them; returns the macro-F1 of minilm on unseen targets."""
+    texts = read_texts(data_root(config.data.root))
+    parts = texts.labelled["part"].value_counts(sort=True).iter_rows()
+    say(f"regard: seed {config.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
+    name = f"{config.recipe.name}-seed{config.seed}"
+    uploads = ["both classifiers"]
+    metrics = perform(config, name, texts.digest(), STAGES, lambda job: pipeline(job, texts), uploads=uploads)
+    return metrics["minilm/test/macro_f1"] if metrics else None
+
+
+def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
+    """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
+    how, seed, folder = plain(job.config.recipe), job.config.seed, {"folder": job.folder}
+    logs = {name: folder | {"log": partial(job.tracking.log, stage=name)} for name in ("teacher", *CLASSIFIERS)}
+    first = job.stage(
+        "teacher",
+        teacher.train_teacher,
+        texts.learnt,
+        how["teacher"],
+        seed=seed,
+        using=logs["teacher"],
+        leaves=[teacher.FILE],
+        may_be_kept=True,
+    )
+    labels = partial(teacher.label_by_teacher, texts.learnt, texts.unlabelled)
+    taught = job.stage("taught", labels, after=[first], using=folder)
+    second = job.stage(
+        "minilm",
+        train_minilm,
+        texts.learnt,
+        taught,
+        how["minilm"],
+        seed=seed,
+        after=[first],
+        using=logs["minilm"],
+        leaves=["minilm/model.safetensors", "minilm/config.json"],
+        may_be_kept=True,
+    )
+    third = job.stage(
+        "ngram",
+        train_ngram,
+        texts.labelled,
+        taught,
+        how["ngram"],
+        seed=seed,
+        using=logs["ngram"],
+        leaves=["ngram/model.safetensors"],
+        may_be_kept=True,
+    )
+    found = job.stage(
+        "metrics", measure_regard, texts.labelled, texts.crowd, after=[first, second, third], using=folder
+    )
+    metrics = found.facts()
+    if not job.run.dry:
+        job.tracking.summarise(metrics)
+        for name in CLASSIFIERS:
+            write(job.folder / name / "README.md", regard_card.render(name, metrics, seed).encode())
+            job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)
+    return metrics
+
+
+def data_root(given: str | None) -> Path:
+    """The folder that holds regard/, humans/ and conceptnet100k/."""
+    root = given or os.environ.get("MITIGATE_DATA")
+    if not root:
+        raise MitigateError(
+            "recipe=regard trains on real labels: give their folder with data.root=DIR or MITIGATE_DATA"
+        )
+    return Path(root)

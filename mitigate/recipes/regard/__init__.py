@@ -1,1 +1,0 @@
-"""The regard classifiers, trained."""

@@ -1,0 +1,1 @@
+"""The plausibility classifiers, trained from scratch on ConceptNet train100k: load > train > measure."""

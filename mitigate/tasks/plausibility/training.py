@@ -1,0 +1,44 @@
+"""Training of one plausibility classifier on ConceptNet's training triples."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.tasks.plausibility.threshold import set_threshold
+from mitigate.train import plausibility as training
+from mitigate.train.plausibility import Log, Settings
+from models.minilm import locate
+from models.plausibility.bilinear import Bilinear
+
+
+def train_plausibility(
+    triples: pl.DataFrame,
+    phrases: str,
+    shape: Mapping[str, Any],
+    settings: Settings,
+    *,
+    folder: Path,
+    fingerprint: str,
+    log: Log,
+) -> dict[str, Any]:
+    """Train on the split train of triples (head, relation, tail, valid, split), choose the threshold on dev, and write
+    the network to {phrases}/ of the folder; returns steps, seconds, triples_per_second and loss.
+
+    phrases: how they are read, "words" or "minilm"; shape: other arguments of Bilinear. Checkpoints with that
+    fingerprint are left in checkpoints/{phrases}/, for a killed training to continue from."""
+    learnt = triples.filter(split="train")
+    training.seed(settings.seed)
+    network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
+    fitted = training.fit(
+        network,
+        training.Known(learnt, network.relations),
+        settings,
+        folder / "checkpoints" / phrases,
+        fingerprint=fingerprint,
+        log=log,
+    )
+    set_threshold(network, triples)
+    network.save(folder / phrases)
+    return fitted._asdict()
