@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from command import apart
 
+from mitigate.tasks.regard import teacher
 from mitigate.tasks.regard.figures import figures
 
 
@@ -25,6 +26,16 @@ def test_figures_tell_apart_the_votes_and_their_majority():
     assert (found["test/always_neutral"], found["people/always_neutral"]) == (0.5, 0)  # other counts as neutral
     assert found["ConceptNet/vote/accuracy"] == 0.6667
     assert found["ConceptNet/majority/accuracy"] == 1
+
+
+def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(teacher.training, "fit_minilm", lambda classifier, *_, **__: classifier)
+    labelled = pl.DataFrame({"text": ["a"], "label": [1]})
+    written = []
+    for seed in (1, 1, 2):
+        teacher.train_teacher(labelled, {}, seed=seed, folder=tmp_path, log=lambda values, step: None)
+        written.append((tmp_path / teacher.FILE).read_bytes())
+    assert written[0] == written[1] != written[2]
 
 
 def write_data(root: Path) -> Path:

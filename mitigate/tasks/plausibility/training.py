@@ -7,8 +7,10 @@ from typing import Any
 import polars as pl
 
 from mitigate.tasks.plausibility.threshold import set_threshold
+from mitigate.train import harness
 from mitigate.train import plausibility as training
-from mitigate.train.plausibility import Log, Settings
+from mitigate.train.harness import Log
+from mitigate.train.plausibility import Settings
 from models.minilm import locate
 from models.plausibility.bilinear import Bilinear
 
@@ -29,7 +31,7 @@ def train_plausibility(
     phrases: how they are read, "words" or "minilm"; shape: other arguments of Bilinear. Checkpoints with that
     fingerprint are left in checkpoints/{phrases}/, for a killed training to continue from."""
     learnt = triples.filter(split="train")
-    training.seed(settings.seed)
+    harness.seed(settings.seed)
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
     fitted = training.fit(
         network,

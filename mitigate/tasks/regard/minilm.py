@@ -9,7 +9,7 @@ import polars as pl
 
 from mitigate.tasks.regard.teacher import load_teacher
 from mitigate.train import regard as training
-from mitigate.train.regard import Log
+from mitigate.train.harness import Log
 from models.minilm import locate
 from models.regard.minilm import MiniLMClassifier
 

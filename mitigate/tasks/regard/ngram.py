@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.train.regard_ngram import Log, fit_ngram
+from mitigate.train.harness import Log
+from mitigate.train.regard_ngram import fit_ngram
 
 
 def train_ngram(

@@ -9,8 +9,9 @@ from safetensors.torch import load_file, save
 
 from mitigate.files import write
 from mitigate.score.weights import native_dtype
+from mitigate.train import harness
 from mitigate.train import regard as training
-from mitigate.train.regard import Log
+from mitigate.train.harness import Log
 from models.minilm import locate
 from models.regard.minilm import MiniLMClassifier
 
@@ -22,6 +23,7 @@ def train_teacher(
 ) -> dict[str, int]:
     """Train the whole encoder on labelled texts (text, label) and write it to the folder; returns the number of
     parameters. settings: of mitigate.train.regard.fit_minilm."""
+    harness.seed(seed)  # the head's first weights are drawn when it is built
     teacher = training.fit_minilm(
         MiniLMClassifier(locate(), None),
         labelled["text"].to_list(),
