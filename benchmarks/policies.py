@@ -26,7 +26,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import RESULTS, machine, write_section
-from mitigate.probe.likelihood import perplexity
+from mitigate.measure.quality import perplexity
 from mitigate.score.keyword import Keyword
 from mitigate.score.regard import NgramRegard
 from mitigate.triples import NEUTRAL, OTHER

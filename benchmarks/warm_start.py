@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
 from mitigate.load.triples_file import read_triples
+from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe import comet as probing
-from mitigate.probe.likelihood import bits_per_char, likelihood, perplexity
+from mitigate.probe.likelihood import likelihood
 from mitigate.relations import asked_with
 from mitigate.store import PartFolder
 from mitigate.targets import choose_targets

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -101,3 +102,18 @@ def _runs(process: int) -> bool:
     except PermissionError:  # it is another user's
         return True
     return True
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one, none
+    or the new one, and what is unfinished is removed the next time.
+
+    Raises MitigateError when the disk is full or the folder cannot be written to."""
+    part = folder.with_name(f".{folder.name}.part")
+    with writing(folder):
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        yield part
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mitigate.probe.likelihood import bits_per_char, completions, likelihood, perplexity
+from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.probe.likelihood import completions, likelihood
 from models.comet import Comet
 from models.decoder import DecoderConfig
 from models.encoding import Encoding

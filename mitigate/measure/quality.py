@@ -1,5 +1,5 @@
-"""Quality of a generator without raters: BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019), the share
-of its triples that a plausibility classifier accepts, and whether its tails depend on the target at all."""
+"""Quality of a generator without raters: perplexity; BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019);
+the share of its triples that a plausibility classifier accepts; and whether its tails depend on the target at all."""
 
 import math
 from collections import Counter
@@ -12,6 +12,18 @@ from mitigate.metrics import NEW_DISTINCT_TAILS, NEW_TAILS, NEW_TRIPLES, NOVELTY
 
 Words = Sequence[str]
 SMOOTHING = 0.1
+
+
+def perplexity(scored: pl.DataFrame) -> float | None:
+    """exp of the mean nll per token, the end token counted; None for no triples. 1 is certainty."""
+    return math.exp(float(scored["nll"].sum()) / int(scored["tokens"].sum())) if scored.height else None
+
+
+def bits_per_char(scored: pl.DataFrame) -> float | None:
+    """The nll in bits, the end token's included, by the characters of the tails; None for no characters. Unlike
+    perplexity it compares generators with different tokens."""
+    characters = int(scored["characters"].sum())
+    return float(scored["nll"].sum()) / math.log(2) / characters if characters else None
 
 
 def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> float | None:

@@ -2,7 +2,6 @@
 
 Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
-import math
 from collections.abc import Mapping
 
 import polars as pl
@@ -31,18 +30,6 @@ def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str
         tokens=pl.Series([len(tail) for tail in tails], dtype=pl.UInt32),
         characters=pl.col("tail").str.len_chars(),
     )
-
-
-def perplexity(scored: pl.DataFrame) -> float | None:
-    """exp of the mean nll per token, the end token counted; None for no triples. 1 is certainty."""
-    return math.exp(float(scored["nll"].sum()) / int(scored["tokens"].sum())) if scored.height else None
-
-
-def bits_per_char(scored: pl.DataFrame) -> float | None:
-    """The nll in bits, the end token's included, by the characters of the tails; None for no characters. Unlike
-    perplexity it compares generators with different tokens."""
-    characters = int(scored["characters"].sum())
-    return float(scored["nll"].sum()) / math.log(2) / characters if characters else None
 
 
 def completions(

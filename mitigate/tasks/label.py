@@ -28,6 +28,19 @@ def label_statements(
     return label_masked(mask(table, masking, own_targets), scorers, explain=explain, cache=cache)
 
 
+def label_probed(
+    probed: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    *,
+    masking: Masking = "token",
+    own_targets: Sequence[str] = (),
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """The same of what probe_generator returns, whose heads are its targets."""
+    triples = probed.with_columns(head="target")
+    return label_statements(triples, scorers, masking=masking, own_targets=own_targets, cache=cache)
+
+
 def mask(table: pl.DataFrame, masking: Masking = "token", own_targets: Sequence[str] = ()) -> pl.DataFrame:
     """The rows as statements with their demographic words replaced; triples in both wordings."""
     if "relation" in table.columns and "tail" in table.columns:

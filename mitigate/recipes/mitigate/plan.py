@@ -3,11 +3,11 @@ come at once and not after an hour of training."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate import targets as target_room
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
@@ -20,7 +20,7 @@ from mitigate.recipes.start import find_start
 from mitigate.recipes.start import training_settings as training_settings
 from mitigate.relations import Relation, comet_relations
 from mitigate.store import as_parquet, digest_of
-from mitigate.targets import choose_targets
+from mitigate.targets import choose_targets, targets
 from mitigate.tasks.start import Start
 from mitigate.train import launch
 from mitigate.triples import ROLES, Scorer
@@ -47,7 +47,19 @@ class Plan:
     @property
     def own_targets(self) -> list[str]:
         """The targets to probe that are not of the paper's 329."""
-        return sorted(set(self.targets["target"]) - set(target_room.targets()))
+        return sorted(set(self.targets["target"]) - set(targets()))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the run is, as metrics.json begins."""
+        config = self.config
+        return {
+            "seed": config.seed,
+            "policy": self.policy.name,
+            "data": config.data.name,
+            "model": config.model.name,
+            "fingerprint": self.source,
+        }
 
 
 def make_plan(config: DictConfig) -> Plan:
@@ -65,15 +77,15 @@ def make_plan(config: DictConfig) -> Plan:
             "kept are chosen among them"
         )
     corpus = build(config.data.load)
-    targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
+    chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy)
     scorers, extras = [build_scorer(config.score, role) for role in ROLES], build_extras(config.score)
     policy_scorers = build_policy_scorers(config.score, policy)
     plausibility = build(config.score.plausibility) if config.score.plausibility else None
-    source = digest_of(as_parquet(corpus.triples) + as_parquet(targets))
+    source = digest_of(as_parquet(corpus.triples) + as_parquet(chosen))
     cache = LabelStore(Path(config.paths.cache) / "labels")
     who = (scorers, policy_scorers, extras, plausibility)
-    return Plan(config, policy, corpus, targets, relations, *who, cache, start, source)
+    return Plan(config, policy, corpus, chosen, relations, *who, cache, start, source)
 
 
 def downloads(config: DictConfig) -> list[str]:

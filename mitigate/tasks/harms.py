@@ -1,0 +1,78 @@
+"""Harms towards targets in labelled statements: measure, with intervals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from mitigate.measure import harms, uncertainty
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import EmptyTargets
+from mitigate.metrics import prefixed, with_scorer
+from mitigate.targets import clusters
+from mitigate.targets import targets as all_targets
+from mitigate.triples import ROLES, TEMPLATES, label_columns
+
+BOOTSTRAP = Bootstrap()
+
+
+def measure_harms(
+    statements: pl.DataFrame,
+    targets: pl.DataFrame | None = None,
+    *,
+    scorers: Sequence[str] = ROLES,
+    empty_targets: EmptyTargets = "exclude",
+    intervals: Bootstrap | None = BOOTSTRAP,
+) -> dict[str, Any]:
+    """The harms that each scorer finds, by their keys in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...),
+    under each template whose labels the statements have.
+
+    statements: what label_statements returns, with `target`. targets: (target, category); None: those that
+    the statements are about. intervals: None leaves out all but the neutral means and variances.
+    Raises MitigateError where labels are missing."""
+    targets = _targets_of(statements) if targets is None else targets
+    tables = per_target_tables(statements, targets, empty_targets, scorers)
+    return harm_figures(tables, scorers, intervals)
+
+
+def harm_figures(
+    tables: Mapping[str, pl.DataFrame], scorers: Sequence[str] = ROLES, intervals: Bootstrap | None = None
+) -> dict[str, Any]:
+    """The same from what per_target_tables returns; without intervals the neutral means and variances alone."""
+    metrics: dict[str, Any] = {}
+    for scorer in scorers:
+        for template in TEMPLATES:
+            table = tables.get(label_columns(scorer, template)[0])
+            if table is None:
+                continue
+            found: dict[str, float | None] = {**harms.neutral_metrics(table, scorer)}
+            if intervals is not None:
+                found |= uncertainty.neutral_intervals(table, scorer, clusters(), intervals)
+                more = harms.overgeneralisation(table) | harms.overgeneralisation_disparity(table)
+                found |= {with_scorer(scorer, key): value for key, value in more.items()}
+            metrics |= prefixed(found, template)
+    return metrics
+
+
+def per_target_tables(
+    statements: pl.DataFrame,
+    targets: pl.DataFrame,
+    empty_targets: EmptyTargets = "exclude",
+    scorers: Sequence[str] = ROLES,
+) -> dict[str, pl.DataFrame]:
+    """One row a target with its percentages, by label column: "sentiment", "sentiment_neutral", "regard" ... Templates
+    that statements, such as sentences, have no labels of are left out. Raises MitigateError for a scorer without any
+    labels."""
+    tables = {}
+    for scorer in scorers:
+        paper, neutral = (label_columns(scorer, template)[0] for template in TEMPLATES)
+        tables[paper] = harms.per_target(statements, paper, targets, empty_targets)
+        if neutral in statements.columns:
+            tables[neutral] = harms.per_target(statements, neutral, targets, empty_targets)
+    return tables
+
+
+def _targets_of(statements: pl.DataFrame) -> pl.DataFrame:
+    """Those that statements are about, in their order, each in its category."""
+    known = statements["target"].drop_nulls().unique(maintain_order=True)
+    return pl.DataFrame({"target": known, "category": [all_targets().get(target, "own") for target in known]})

@@ -1,0 +1,63 @@
+"""A generator asked for its best tails about every target: probe."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from mitigate.probe import comet as probing
+from mitigate.probe.comet import Precision
+from mitigate.probe.generator import Generator
+from mitigate.tasks.start import Start
+from mitigate.triples import Parts
+
+
+class PartsInMemory:
+    """Parts (the Protocol `Parts`) that are gone with the process."""
+
+    def __init__(self) -> None:
+        self._frames: dict[int, pl.DataFrame] = {}
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._frames
+
+    def save(self, number: int, frame: pl.DataFrame) -> None:
+        """Keep a part."""
+        self._frames[number] = frame
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        return (self._frames[number] for number in sorted(self._frames))
+
+
+def probe_generator(
+    generator: Generator | Start,
+    targets: pl.DataFrame,
+    asked: Mapping[str, str],
+    *,
+    beams: int = 10,
+    top: int = 10,
+    max_length: int = 15,
+    precision: Precision = "fp32",
+    parts: Parts | None = None,
+    devices: Sequence[str] = ("cpu",),
+) -> pl.DataFrame:
+    """The best tails of every target and relation (columns PROBED), in the order of targets, then relations, then rank.
+
+    targets: (target, category), as targets.choose_targets returns. asked: the wording of each relation, by name. Of
+    `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate. parts: where
+    what is finished is kept, across a kill. devices: a process for each; of several, `parts` must be a folder's.
+
+    Raises MitigateError for settings that do not fit together."""
+    parts = PartsInMemory() if parts is None else parts
+    model = generator.load() if isinstance(generator, Start) else generator
+    probing.probe(
+        model,
+        targets,
+        list(asked.items()),
+        parts=parts,
+        beams=beams,
+        top=top,
+        max_length=max_length,
+        precision=precision,
+        devices=devices,
+    )
+    return pl.concat(list(parts))

@@ -1,0 +1,80 @@
+"""A generator trained on what a ledger keeps: train."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.files import replacing_folder
+from mitigate.tasks.start import Start
+from mitigate.train import launch
+from mitigate.train.comet import Examples, Log, Settings
+from models.comet import Comet
+
+__all__ = ["Examples", "Settings", "as_it_is", "examples", "train_generator", "trained"]
+
+WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
+
+
+def train_generator(
+    ledger: pl.DataFrame,
+    start: Start,
+    settings: Settings,
+    *,
+    model: Path,
+    checkpoints: Path,
+    fingerprint: str,
+    log: Log | None = None,
+    where: Mapping[str, Any] = WHERE,
+) -> dict[str, Any]:
+    """Trains the start on the ledger's training triples by their weights, and saves it in the folder `model`, for
+    transformers and for Comet.load. Returns what train.comet.Fitted holds.
+
+    ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
+    which training goes on after a kill, where it holds one of this fingerprint. log gets numbers and the step they
+    belong to. where: accelerator, devices, strategy and compile, as launch.fit takes them.
+
+    Raises MitigateError where nothing is left to train on, or the model cannot be trained."""
+    generator = start.load()
+    if not isinstance(generator, Comet):
+        raise MitigateError(f"{type(generator).__name__} cannot be trained; start from a model that Comet.load opens")
+    rows = ledger.filter(pl.col("weight") > 0)
+    if "valid" in rows.columns:
+        rows = rows.filter("valid")
+    if start.regimen.relation == "token":
+        generator.add(list(start.asked.values()))
+    fitted = launch.fit(
+        generator,
+        examples(rows.filter(split="train"), start.asked),
+        settings,
+        checkpoints,
+        fingerprint=fingerprint,
+        dev=examples(rows.filter(split="dev"), start.asked),
+        log=log,
+        **where,
+    )
+    with replacing_folder(model) as part:
+        generator.save(part)
+    return fitted._asdict()
+
+
+def as_it_is(start: Start) -> dict[str, Any]:
+    """What is known of a generator that is not trained, in place of what train_generator returns."""
+    return {"trained": False, "weights": start.weights}
+
+
+def trained(start: Start, model: Path, digest: str) -> Start:
+    """What train_generator saved in a folder; digest: a hash of that."""
+    return start.trained(Comet.load, model, digest)
+
+
+def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
+    """Rows of a ledger as what to train on, relations worded as they will be asked."""
+    return Examples(
+        heads=rows["head"].to_list(),
+        phrases=[asked[relation] for relation in rows["relation"]],
+        tails=rows["tail"].to_list(),
+        weights=rows["weight"].to_numpy(),
+    )
