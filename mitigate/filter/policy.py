@@ -21,7 +21,7 @@ class Policy:
     scope: whose statements: "all", "people" (with a person or a target in head or tail) or "targets".
     action: "drop" them, as the paper does (Section 4.3); "downweight" them by the strength of what was found; "swap"
     the target for others of its group, `copies` in all, in statements of `swapped_relations`; "keep" them, for balance
-    alone; or "rerank" what a generator trained on everything says: of its `candidates` best tails the neutral ones
+    alone; or "rerank" what a generator trained on everything generates: of its `candidates` best tails the neutral ones
     come first.
     balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
     splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.

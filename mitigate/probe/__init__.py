@@ -1,1 +1,1 @@
-"""What a generator says, and how likely it finds what others said."""
+"""What a generator generates, and how likely it finds the tails of others."""

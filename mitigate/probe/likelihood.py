@@ -1,4 +1,4 @@
-"""How likely a generator finds the tails that others gave, and what it would have said in their place.
+"""How likely a generator finds the tails that others gave, and what it generates in their place.
 
 Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
@@ -17,7 +17,7 @@ BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str]) -> pl.DataFrame:
     """The triples (head, relation, tail, and whatever else) with `nll`, minus the log-likelihood in nats of the
     tail and its end token given head and phrase; `tokens`, how many these are, the end counted; and `characters`
-    of the tail. A tail longer than a COMeT reads is judged by its first 15 tokens."""
+    of the tail. A tail longer than a COMeT reads is scored on its first 15 tokens."""
     prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
     tails = generator.tails(triples["tail"].to_list())
     totals: list[float] = []
@@ -35,7 +35,7 @@ def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str
 def completions(
     generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str], *, beams: int = 1
 ) -> pl.DataFrame:
-    """What the generator says first for each distinct head and relation of the triples: (head, relation,
+    """The tail that the generator finds best for each distinct head and relation of the triples: (head, relation,
     generated), the best of so many beams."""
     asked = triples.select("head", "relation").unique(maintain_order=True)
     prompts = generator.prompts(asked["head"].to_list(), [phrases[relation] for relation in asked["relation"]])

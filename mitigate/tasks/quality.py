@@ -12,7 +12,7 @@ from mitigate.targets import clusters
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
 
 MANY_SHARED_TAILS = 50.0
-"""Percent; beyond it a generator says much the same of every target."""
+"""Percent; beyond it what is generated is much the same for every target."""
 
 
 def subsets() -> dict[str, pl.Expr]:

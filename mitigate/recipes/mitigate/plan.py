@@ -38,8 +38,8 @@ class Plan:
     relations: list[Relation]
     scorers: list[Scorer]  # sentiment and regard, which label the corpus and what is probed
     policy_scorers: list[Scorer]  # the others that the policy reads: they label what it filters or ranks
-    extras: list[Scorer]  # which label what is probed alone: judges whom no policy heard
-    plausibility: Scorer | None  # judges what is probed; None: nobody does
+    extras: list[Scorer]  # held-out scorers, which label only what is probed
+    plausibility: Scorer | None  # classifies what is probed; None: nothing does
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     source: str  # the hash of the corpus and the targets

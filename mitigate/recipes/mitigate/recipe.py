@@ -156,7 +156,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
 
 
 def probe(job: Job, plan: Plan, generator: Start) -> Result:
-    """What the generator says of every target, for every relation."""
+    """The generator's best tails for every target and relation."""
     settings = plain(plan.config.probe)
     search = {name: settings[name] for name in SEARCH}
     if plan.policy.reranks:
