@@ -5,10 +5,12 @@ import math
 import polars as pl
 import pytest
 import torch
+from shown_steps import Steps
 from torch import Tensor, nn
 
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import completions, likelihood
+from mitigate.progress import listening
 from models.comet import Comet
 from models.decoder import DecoderConfig
 from models.encoding import Encoding
@@ -18,7 +20,7 @@ PHRASES = {"UsedFor": "is used for", "IsA": "is a"}
 
 
 class Halving(nn.Module):
-    """Says `house` with probability 1/2, [SEP] with 1/4, any of 2^15 other words with 2^-17."""
+    """Generates `house` with probability 1/2, [SEP] with 1/4, any of 2^15 other words with 2^-17."""
 
     def __init__(self, encoding: Encoding) -> None:
         super().__init__()
@@ -79,7 +81,11 @@ def test_nothing_to_measure_is_no_number(comet: Comet, triples: pl.DataFrame) ->
 def test_batches_do_not_matter(comet: Comet, triples: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = likelihood(comet, triples, PHRASES)
     monkeypatch.setattr("mitigate.probe.likelihood.BATCH", 2)
-    assert likelihood(comet, triples, PHRASES)["nll"].to_list() == pytest.approx(whole["nll"].to_list())
+    steps = Steps()
+    with listening(steps):
+        assert likelihood(comet, triples, PHRASES)["nll"].to_list() == pytest.approx(whole["nll"].to_list())
+    (step,) = steps.begun
+    assert (step.name, step.unit, step.total, step.done) == ("likelihood", "triples", 3, 3)
 
 
 def test_completions_are_asked_once_for_each_head_and_relation(comet: Comet, triples: pl.DataFrame) -> None:

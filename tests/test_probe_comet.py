@@ -6,10 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
+from shown_steps import Steps
 
 from mitigate.errors import MitigateError
 from mitigate.probe import grid
 from mitigate.probe.comet import find_devices, probe
+from mitigate.progress import listening
 from mitigate.store import PartFolder
 from mitigate.triples import PROBED
 from models.beam import beam_search
@@ -29,7 +31,7 @@ class KilledError(Exception):
 
 
 class Memory:
-    """Parts in memory that can be told to fail at one of them."""
+    """Parts in memory that can be set to fail at one of them."""
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.frames: dict[int, pl.DataFrame] = {}
@@ -91,8 +93,13 @@ def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
     with pytest.raises(KilledError):
         probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
     broken.fails_at, broken.saved = None, []
-    probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
+    steps = Steps()
+    with listening(steps):
+        probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
     assert broken.saved == [1, 2]
+    (step,) = steps.begun  # nine prompts, in parts of 4, 4 and 1; the first was there
+    assert (step.name, step.unit, step.total) == ("probe", "prompts", 9)
+    assert (step.before, step.count, step.done) == (4, 5, 9)
     assert pl.concat(list(broken)).equals(pl.concat(list(whole)))
 
 
@@ -129,7 +136,7 @@ class FullDisk(PartFolder):
         raise MitigateError("the disk is full")
 
 
-def test_a_fault_in_a_process_is_told_here(comet: Comet, many: dict, tmp_path: Path) -> None:
+def test_a_fault_in_a_process_is_raised_here(comet: Comet, many: dict, tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="the disk is full"):
         probe(comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
 

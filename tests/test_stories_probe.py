@@ -1,15 +1,17 @@
-"""Stories told by a small generator: drawn by each prompt's own chance, in whole sentences, going on after a kill."""
+"""Stories of a small generator: drawn by each prompt's own chance, in whole sentences, going on after a kill."""
 
 from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
+from shown_steps import Steps
 from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
-from mitigate.probe import stories as room
+from mitigate.probe import stories as probing
 from mitigate.probe.stories import Telling, chances_of, tell
+from mitigate.progress import listening
 from mitigate.prompts import prompts
 from mitigate.sentences import whole_sentences
 from mitigate.store import PartFolder
@@ -31,18 +33,18 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def small_parts(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five prompts a part; and what a model that has learnt nothing babbles is ended as a sentence."""
     decode = model.decode
-    monkeypatch.setattr(room, "PART", 5)
+    monkeypatch.setattr(probing, "PART", 5)
     monkeypatch.setattr(model, "decode", lambda tokens: f"{decode(tokens)} so .")
 
 
 def test_the_number_that_is_drawn_decides_the_token() -> None:
     logits = torch.log(torch.tensor([[0.1, 0.5, 0.05, 0.35]] * 4))
-    said = torch.zeros(4, 3, dtype=torch.long)  # a prompt of two tokens, one said
+    drawn = torch.zeros(4, 3, dtype=torch.long)  # a prompt of two tokens, and one drawn
     chances = torch.tensor([[0.0, 0.49], [0.0, 0.51], [0.0, 0.86], [0.0, 0.96]])
-    assert Drawn(chances, 2, 1.0, 0)(said, logits).argmax(1).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
-    assert Drawn(chances, 2, 1.0, 2)(said, logits).argmax(1).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
-    assert Drawn(chances, 2, 0.01, 0)(said, logits).argmax(1).tolist() == [1, 1, 1, 1]
-    assert Drawn(torch.ones(4, 2), 2, 1.0, 0)(said, logits).argmax(1).tolist() == [2, 2, 2, 2]
+    assert Drawn(chances, 2, 1.0, 0)(drawn, logits).argmax(1).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
+    assert Drawn(chances, 2, 1.0, 2)(drawn, logits).argmax(1).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
+    assert Drawn(chances, 2, 0.01, 0)(drawn, logits).argmax(1).tolist() == [1, 1, 1, 1]
+    assert Drawn(torch.ones(4, 2), 2, 1.0, 0)(drawn, logits).argmax(1).tolist() == [2, 2, 2, 2]
 
 
 def test_marks_in_a_row_end_one_sentence(model: LanguageModel) -> None:
@@ -91,7 +93,12 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
         with pytest.raises(KeyboardInterrupt):
             tell(model, ASKED, HOW, parts=parts)
     assert pl.concat(list(parts)).height == 5
-    assert tell(model, ASKED, HOW, parts=parts).equals(whole)
+    steps = Steps()
+    with listening(steps):
+        assert tell(model, ASKED, HOW, parts=parts).equals(whole)
+    (step,) = steps.begun
+    assert (step.name, step.unit, step.total) == ("probe", "prompts", ASKED.height)
+    assert (step.before, step.count, step.done) == (5, ASKED.height - 5, ASKED.height)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +115,6 @@ def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> Non
         Telling(seed=1, **settings)
 
 
-def test_prompts_leave_room(model: LanguageModel, tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="more than the 64 that this model reads; say recipe.max_tokens="):
+def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match="more than the 64 that this model reads; give recipe.max_tokens="):
         tell(model, ASKED, Telling(seed=1), parts=PartFolder(tmp_path))

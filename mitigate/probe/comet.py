@@ -11,12 +11,12 @@ from typing import Literal, get_args
 
 import polars as pl
 import torch
-from tqdm.auto import tqdm
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe.generator import Generator
 from mitigate.probe.grid import Grid, answer
 from mitigate.processes import Send, share_out
+from mitigate.progress import progress
 from mitigate.triples import Parts
 
 Precision = Literal["fp32", "bf16"]
@@ -50,9 +50,9 @@ def probe(
         answered = answer(generator, grid, missing, parts, devices[0])
     else:
         answered = _answer_in_processes(generator, grid, missing, parts, devices)
-    with tqdm(total=grid.size, initial=there, desc="probe", unit=" prompts", disable=None, leave=False) as bar:
+    with progress("probe", grid.size, "prompts", done=there) as advance:
         for part in answered:
-            bar.update(len(grid.places(part)))
+            advance(len(grid.places(part)))
 
 
 def check_search(beams: int, top: int, precision: str) -> None:
@@ -71,7 +71,7 @@ def find_devices(device: str, processes: int) -> list[str]:
     if processes < 1:
         raise MitigateError(f"probe.processes={processes} must be at least 1")
     if device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("probe.device=cuda, but torch finds no GPU here; say probe.device=cpu or auto")
+        raise MitigateError("probe.device=cuda, but torch finds no GPU here; give probe.device=cpu or auto")
     if device == "cpu" or not torch.cuda.is_available():
         return ["cpu"] * processes
     return [f"cuda:{process % torch.cuda.device_count()}" for process in range(processes)]

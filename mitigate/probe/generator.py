@@ -9,7 +9,7 @@ from models.beam import Beam
 
 
 class Generator(Protocol):
-    """Says tails: a COMeT, or any language model that is asked as one. Both are modules of torch."""
+    """Generates tails: a COMeT, or any language model that is asked as one. Both are modules of torch."""
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """The tokens it is asked with."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 import torch
-from tqdm.auto import tqdm
 
 from mitigate.probe.generator import Generator
+from mitigate.progress import progress
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 
@@ -21,10 +21,12 @@ def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str
     prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
     tails = generator.tails(triples["tail"].to_list())
     totals: list[float] = []
-    for start in tqdm(range(0, len(tails), BATCH), desc="likelihood", disable=None, leave=False):
-        batch = tails[start : start + BATCH]
-        nll = generator.nll(prompts[start : start + BATCH], batch).double()
-        totals += [tokens.sum().item() for tokens in nll.split([len(tail) for tail in batch])]
+    with progress("likelihood", len(tails), "triples") as advance:
+        for start in range(0, len(tails), BATCH):
+            batch = tails[start : start + BATCH]
+            nll = generator.nll(prompts[start : start + BATCH], batch).double()
+            totals += [tokens.sum().item() for tokens in nll.split([len(tail) for tail in batch])]
+            advance(len(batch))
     return triples.with_columns(
         nll=pl.Series(totals, dtype=pl.Float64),
         tokens=pl.Series([len(tail) for tail in tails], dtype=pl.UInt32),

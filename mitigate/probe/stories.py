@@ -1,7 +1,7 @@
-"""Have a generator tell a story for each prompt, by sampling (harms paper, Section 4.2, on CSG of Guan et al. 2020).
+"""Generate a story for each prompt, by sampling (harms paper, Section 4.2, on CSG of Guan et al. 2020).
 
-What is told for a prompt depends on the seed and on the prompt, not on what else is asked. Prompts are worked through
-in parts, so that a killed probe goes on with those that are missing."""
+A prompt's story depends on the seed and on the prompt, not on the other prompts. Prompts are worked through in parts,
+so that a killed probe goes on with those that are missing."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from mitigate.errors import MitigateError
+from mitigate.progress import progress
 from mitigate.sentences import ENDS, whole_sentences
 from mitigate.triples import Parts
 
 PART = 64  # prompts, of like lengths
 
 
-class Storyteller(Protocol):
+class TextGenerator(Protocol):
     """A language model that goes on with a text."""
 
     @property
@@ -57,7 +57,7 @@ class Storyteller(Protocol):
 
 @dataclass(frozen=True)
 class Telling:
-    """How stories are told. Temperature and top_k are those published with CSG."""
+    """How stories are sampled. Temperature and top_k are those published with CSG."""
 
     seed: int
     temperature: float = 0.7
@@ -82,31 +82,32 @@ class Telling:
 
 @torch.inference_mode()
 def tell(
-    storyteller: Storyteller, prompts: pl.DataFrame, how: Telling, *, parts: Parts, device: str = "cpu"
+    generator: TextGenerator, prompts: pl.DataFrame, how: Telling, *, parts: Parts, device: str = "cpu"
 ) -> pl.DataFrame:
     """The prompts (row, prompt, and whatever else) with `story`: its whole sentences, at most how.most; "" where there
-    is none. Raises MitigateError for prompts that leave the model no room."""
-    storyteller = storyteller.to(device)
-    begun = storyteller.encode(prompts["prompt"].to_list())
-    _check_room(storyteller.positions, max(map(len, begun)), how.max_tokens)
+    is none. Raises MitigateError for prompts too long for the model."""
+    generator = generator.to(device)
+    begun = generator.encode(prompts["prompt"].to_list())
+    _check_length(generator.positions, max(map(len, begun)), how.max_tokens)
     order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # like lengths make tight batches
-    with tqdm(total=len(order), desc="probe", unit=" stories", disable=None, leave=False) as bar:
-        for number, places in enumerate(_parts(order)):
-            if number not in parts:
-                asked = prompts[places]
-                chances = torch.stack([chances_of(prompt, how) for prompt in asked["prompt"]])
-                said = storyteller.sample(
-                    [begun[place] for place in places],
-                    chances,
-                    temperature=how.temperature,
-                    top_k=how.top_k,
-                    sentences=(how.fewest, how.most),
-                    marks=ENDS,
-                )
-                stories = [whole_sentences(storyteller.decode(tokens)) for tokens in said]
-                told = [" ".join(story[: how.most]) for story in stories]
-                parts.save(number, asked.select("row", story=pl.Series(told, dtype=pl.String)))
-            bar.update(len(places))
+    missing = {number: places for number, places in enumerate(_parts(order)) if number not in parts}
+    there = len(order) - sum(map(len, missing.values()))
+    with progress("probe", len(order), "prompts", done=there) as advance:
+        for number, places in missing.items():
+            asked = prompts[places]
+            chances = torch.stack([chances_of(prompt, how) for prompt in asked["prompt"]])
+            drawn = generator.sample(
+                [begun[place] for place in places],
+                chances,
+                temperature=how.temperature,
+                top_k=how.top_k,
+                sentences=(how.fewest, how.most),
+                marks=ENDS,
+            )
+            sentences = [whole_sentences(generator.decode(tokens)) for tokens in drawn]
+            stories = [" ".join(story[: how.most]) for story in sentences]
+            parts.save(number, asked.select("row", story=pl.Series(stories, dtype=pl.String)))
+            advance(len(places))
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
 
 
@@ -121,9 +122,9 @@ def _parts(order: Sequence[int]) -> Iterator[list[int]]:
         yield list(order[start : start + PART])
 
 
-def _check_room(positions: int | None, longest: int, max_tokens: int) -> None:
+def _check_length(positions: int | None, longest: int, max_tokens: int) -> None:
     if positions is not None and longest + max_tokens > positions:
         raise MitigateError(
             f"recipe.max_tokens={max_tokens} after a prompt of {longest} tokens is more than the {positions} that this "
-            f"model reads; say recipe.max_tokens={max(1, positions - longest)} or less"
+            f"model reads; give recipe.max_tokens={max(1, positions - longest)} or less"
         )
