@@ -12,8 +12,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from tqdm import tqdm
-
 from mitigate.errors import MitigateError
 
 Send = Callable[[Any], None]
@@ -78,7 +76,6 @@ def _check_end(process: BaseProcess) -> None:
 
 def _run(work: Callable[..., None], share: tuple[Any, ...], connection: Connection) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    tqdm.set_lock(threading.RLock())  # its own is made for several processes, and one that is killed leaves it behind
     try:
         work(*share, connection.send)
     except Exception as error:

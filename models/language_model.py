@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from models.bars import no_bars
 from models.beam import Beam
 from models.comet import TAIL_TOKENS, regimen
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
@@ -141,7 +142,8 @@ class LanguageModel(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Writes what AutoModelForCausalLM and AutoTokenizer read."""
-        self.model.save_pretrained(folder)
+        with no_bars():
+            self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     @classmethod
@@ -156,4 +158,6 @@ class LanguageModel(nn.Module):
                 f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
                 "model that has one"
             )
-        return cls(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32), tokenizer, relation).eval()
+        with no_bars():
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        return cls(model, tokenizer, relation).eval()

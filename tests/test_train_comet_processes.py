@@ -69,6 +69,7 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     done = apart("trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu", f"paths.outputs={tmp_path}", *SMALL)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("run folder") == 1
+    assert "leaked" not in done.stderr  # a process that is killed leaves no lock behind
     (folder,) = tmp_path.iterdir()
     assert len(list((folder / "wandb").glob("offline-run-*"))) == 1
     assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from models.bars import no_bars
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
 from models.regard.int8 import quantize
@@ -38,7 +39,10 @@ class SequenceClassifier:
         Raises ValueError when it cannot be had, or its labels not be read."""
         try:
             # A tenth faster than the fused kernel at ten tokens, as for minilm.
-            model = AutoModelForSequenceClassification.from_pretrained(name, dtype=dtype, attn_implementation="eager")
+            with no_bars():
+                model = AutoModelForSequenceClassification.from_pretrained(
+                    name, dtype=dtype, attn_implementation="eager"
+                )
             tokenizer = AutoTokenizer.from_pretrained(name)
         except OSError as error:
             raise ValueError(
