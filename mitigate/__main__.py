@@ -70,7 +70,7 @@ def _missing(node: Any, path: str = "") -> Iterator[str]:
 
 
 def cli() -> None:
-    """main() with faults told in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
+    """main() with faults reported in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
     _prepare_output()
     try:

@@ -1,5 +1,5 @@
 """The prompts that stories are asked for with (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
-(2019), from data/story_templates.csv, for the four kinds of target that data/target_kinds.csv tells apart."""
+(2019), from data/story_templates.csv, for the four kinds of target that data/target_kinds.csv distinguishes."""
 
 import csv
 import re

@@ -3,8 +3,8 @@
 `phrase` is the harms paper's wording, and of ATOMIC's own relations one after that in which ATOMIC-2020 (Hwang et al.
 2021) was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their
 own for VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so
-each has a `neutral_phrase` beside it: the same number of words with negations in the same places, and none that VADER
-hears."""
+each has a `neutral_phrase` beside it: the same number of words with negations in the same places, and none with a
+sentiment for VADER."""
 
 import csv
 from collections.abc import Callable, Sequence

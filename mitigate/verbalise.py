@@ -1,5 +1,5 @@
-"""A triple becomes a sentence: head, the relation's phrase, tail; and the sentence is masked, so that a scorer
-judges what is said and not of whom.
+"""A triple becomes a sentence: head, the relation's phrase, tail; and the sentence is masked, so that a
+scorer labels what the sentence says about a person, whoever that is.
 
 Knows nothing of scorers and policies."""
 

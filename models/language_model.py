@@ -42,7 +42,7 @@ class LanguageModel(nn.Module):
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
         """What is to be said: the tail, cut as a COMeT's, and the end token.
 
-        A tail follows a word. Many tokenizers tell a word's beginning by the space before it, so each is encoded
+        A tail follows a word. Many tokenizers mark a word's beginning by the space before it, so each is encoded
         after one."""
         (word,) = self.tokenizer(["a"], add_special_tokens=False)["input_ids"]
         texts = self.tokenizer(["a", *(f"a {tail}".rstrip() for tail in tails)], add_special_tokens=False)["input_ids"]
@@ -81,7 +81,7 @@ class LanguageModel(nn.Module):
         texts = self.model.generate(**inputs, **limits)
         said = texts[:, inputs["input_ids"].shape[1] :].tolist()
         tails = [tokens[: tokens.index(self.end) + 1] if self.end in tokens else tokens for tokens in said]
-        # `generate` tells scores only with all logits of all steps, which of a large vocabulary no memory holds.
+        # `generate` returns scores only with all logits of all steps, which of a large vocabulary no memory holds.
         nll = self.nll([prompt for prompt in prompts for _ in range(beams)], tails).double()
         log_probs = [-tokens.sum().item() for tokens in nll.split([len(tail) for tail in tails])]
         found = [self._beam(*pair) for pair in zip(tails, log_probs, strict=True)]

@@ -16,7 +16,7 @@ from models.comet import Comet, Layout
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import TOKENIZER, Encoding
 
-HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor tells
+HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
 WANTED = "give the path of the original COMeT's conceptnet_pretrained_model.pickle (model.init=FILE)"
 PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at

@@ -23,9 +23,9 @@ class Reader(nn.Module):
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
         """The tokens of each text, cut where the model's positions end, and END."""
         positions = self.model.positions
-        room = None if positions is None else positions - len(self.start)
+        most = None if positions is None else positions - len(self.start)
         texts = self.model.tokenizer(list(tails), add_special_tokens=False)["input_ids"] if tails else []
-        return [[*text[:room], self.model.end] for text in texts]
+        return [[*text[:most], self.model.end] for text in texts]
 
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the texts, in order."""

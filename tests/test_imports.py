@@ -1,5 +1,5 @@
-"""The rule of the house: who may import whom. Left may import right:
-__main__ > recipes > stages, store, tracking > models > outside; the floor imports only itself."""
+"""The layers: who may import whom. Left may import right:
+__main__ > recipes > stages, store, tracking > models > outside; the base layer imports only itself."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOOR = {
+BASE = {
     "triples",
     "relations",
     "targets",
@@ -34,8 +34,8 @@ OUTSIDE_ONLY_IN = {
 }
 
 
-def room(path: Path) -> str:
-    """The room a source file is in: mitigate/score/vader.py is in "score", models/beam.py in "models"."""
+def layer(path: Path) -> str:
+    """The layer a source file is in: mitigate/score/vader.py is in "score", models/beam.py in "models"."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return "models" if parts[0] == "models" else parts[1]
 
@@ -47,13 +47,13 @@ def imported(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide the room they reach into"
+            assert node.level == 0, f"{path}: relative imports hide the layer they reach into"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
 
 
 def broken_rules(where: str, names: set[str]) -> list[str]:
-    """What a file in the room `where` imports and must not."""
+    """What a file in the layer `where` imports and must not."""
     broken = []
     for name in sorted(names):
         top, _, rest = name.partition(".")
@@ -62,16 +62,16 @@ def broken_rules(where: str, names: set[str]) -> list[str]:
             broken.append(f"{name}: only {', '.join(sorted(OUTSIDE_ONLY_IN[top]))} may import {top}")
         if where == "models" and top == "mitigate":
             broken.append(f"{name}: models know nothing of mitigate")
-        if where in FLOOR and (top == "models" or (top == "mitigate" and target not in FLOOR)):
-            broken.append(f"{name}: the floor imports only itself")
-        if where in STAGES and top == "mitigate" and target not in FLOOR | {where}:
+        if where in BASE and (top == "models" or (top == "mitigate" and target not in BASE)):
+            broken.append(f"{name}: the base layer imports only itself")
+        if where in STAGES and top == "mitigate" and target not in BASE | {where}:
             broken.append(f"{name}: a stage imports no other stage, no store, no recipe")
-        if where == "tasks" and top == "mitigate" and target not in FLOOR | STAGES | {"tasks"}:
+        if where == "tasks" and top == "mitigate" and target not in BASE | STAGES | {"tasks"}:
             broken.append(f"{name}: a task imports stages and the base layer, no store, no recipe")
         if where == "measure" and top in {"models", "pathlib", "os", "io", "torch", "transformers"}:
             broken.append(f"{name}: measures import no model and no file")
-        if where in RECORDS and (top == "models" or (top == "mitigate" and target not in FLOOR)):
-            broken.append(f"{name}: {where} imports only the floor")
+        if where in RECORDS and (top == "models" or (top == "mitigate" and target not in BASE)):
+            broken.append(f"{name}: {where} imports only the base layer")
         if where != "__main__" and where != "recipes" and top == "mitigate" and target == "recipes":
             broken.append(f"{name}: only __main__ imports recipes")
     return broken
@@ -79,7 +79,7 @@ def broken_rules(where: str, names: set[str]) -> list[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_follow_the_rule(path: Path) -> None:
-    assert broken_rules(room(path), imported(path)) == []
+    assert broken_rules(layer(path), imported(path)) == []
 
 
 @pytest.mark.parametrize(

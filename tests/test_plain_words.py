@@ -24,15 +24,7 @@ INSTEAD = {  # the words, as whole words in any case; what to write
     r"would be found": "minimum detectable difference (80 % power)",
 }
 COLUMNS = ("judged_valid", "generated_valid")  # stored tables have these columns
-NOT_YET = (  # paths, or their beginnings, still to be rewritten; delete an entry with its last private word
-    "mitigate/measure/",
-    "mitigate/probe/",
-    "mitigate/recipes/",
-    "mitigate/relations.py",
-    "mitigate/score/",
-    "mitigate/verbalise.py",
-    "models/",
-)
+NOT_YET = ("mitigate/recipes/", "mitigate/score/", "mitigate/train/")
 SOURCES = sorted(
     path
     for pattern in ("*.md", "docs/*.md", "conf/**/*.yaml", "mitigate/**/*.py", "models/**/*.py", "mitigate/**/*.jinja")

@@ -1,4 +1,4 @@
-"""Networks that judge triples: vectors of phrases, logits of triples, saving, and what is merged."""
+"""Plausibility networks: vectors of phrases, logits of triples, saving, and what is merged."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_logits_come_in_the_order_asked_and_do_not_depend_on_their_company(netwo
 
 
 def test_an_unknown_relation_is_named(network):
-    with pytest.raises(ValueError, match="relations Eats are not judged; known are IsA, UsedFor, HasA"):
+    with pytest.raises(ValueError, match="relations Eats are unknown to this network; known are IsA, UsedFor, HasA"):
         network.logits(["cat"], ["Eats"], ["mouse"])
 
 
@@ -53,7 +53,7 @@ def test_phrases_are_cut_at_their_longest_and_never_empty(network):
     assert empty == [network.phrases.encode.unknown]
 
 
-def test_a_saved_network_judges_as_before_with_its_change_merged(network, tmp_path: Path):
+def test_a_saved_network_gives_the_same_logits_with_its_change_merged(network, tmp_path: Path):
     network.save(tmp_path)
     again = Bilinear.load(tmp_path, locate())
     assert again.relations == RELATIONS

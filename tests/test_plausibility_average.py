@@ -1,4 +1,4 @@
-"""The average of two judges, and the compact form of the one that reads words."""
+"""The average of two plausibility networks, and the compact form of the one that reads words."""
 
 from pathlib import Path
 
@@ -29,26 +29,26 @@ def saved(members: list[Bilinear], folder: Path) -> Average:
     """Their average, saved in folder/average beside the members; what minilm has learnt is not yet merged."""
     for name, member in zip(MEMBERS, members, strict=True):
         member.save(folder / name)
-    judge = Average(members, by=0.25)
-    judge.save(folder / "average", made_of=folder)
-    return judge
+    network = Average(members, by=0.25)
+    network.save(folder / "average", made_of=folder)
+    return network
 
 
 def test_it_says_the_mean_and_can_be_shifted(members):
     first, second = (member.logits(*TRIPLES) for member in members)
-    judge = Average(members)
-    assert judge.logits(*TRIPLES) == pytest.approx((first + second) / 2, abs=1e-5)
-    judge.shift(0.5)
-    assert judge.logits(*TRIPLES) == pytest.approx((first + second) / 2 + 0.5, abs=1e-5)
-    assert judge.logits([], [], []).shape == (0,)
+    network = Average(members)
+    assert network.logits(*TRIPLES) == pytest.approx((first + second) / 2, abs=1e-5)
+    network.shift(0.5)
+    assert network.logits(*TRIPLES) == pytest.approx((first + second) / 2 + 0.5, abs=1e-5)
+    assert network.logits([], [], []).shape == (0,)
 
 
-def test_saved_it_judges_as_before(members, tmp_path: Path):
-    judge = saved(members, tmp_path)
+def test_saved_it_gives_the_same_logits(members, tmp_path: Path):
+    network = saved(members, tmp_path)
     again = load_network(tmp_path / "average", locate())
     assert isinstance(again, Average)
     assert again.relations == RELATIONS
-    assert again.logits(*TRIPLES) == pytest.approx(judge.logits(*TRIPLES), abs=0.03)
+    assert again.logits(*TRIPLES) == pytest.approx(network.logits(*TRIPLES), abs=0.03)
 
 
 def test_words_in_eight_bits_say_nearly_the_same(members, tmp_path: Path):

@@ -44,7 +44,7 @@ def test_each_share_has_a_process() -> None:
     assert not any(alive(pid) for pid in pids)
 
 
-def test_a_fault_of_one_ends_all_and_is_told_as_it_is() -> None:
+def test_a_fault_of_one_ends_all_and_is_raised_as_it_is() -> None:
     started = time.monotonic()
     with pytest.raises(MitigateError, match=re.escape("one is one too many")):
         list(share_out(fail, [(0,), (1,)]))
@@ -73,7 +73,7 @@ for pid in share_out(report_and_wait, [()]):
 
 
 def report_and_wait(send: Send) -> None:
-    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # deaf, even the first that is started
+    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # ignored, even by the first that is started
     send(os.getpid())
     time.sleep(60)
 

@@ -1,4 +1,4 @@
-"""People's judgements: CSV of the survey and of platforms, each fault by its line, and labels beside sentences."""
+"""People's ratings: CSV of the survey and of platforms, each fault by its line, and labels beside sentences."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
     assert loaded.notices[0].startswith("5 bad lines left out: ")
 
 
-def test_a_rater_may_not_judge_an_item_again_in_another_file(tmp_path: Path) -> None:
+def test_a_rater_may_not_rate_an_item_again_in_another_file(tmp_path: Path) -> None:
     paths = [saved(tmp_path, "rater,item,label\nfox,a1,0\n", f"{name}.csv") for name in ("one", "two")]
     with pytest.raises(MitigateError, match="two.csv:2: rater fox rated item a1 before, at .*one.csv:2"):
         read_answers(paths, ITEMS, 1)

@@ -27,7 +27,7 @@ def metrics() -> dict:
     return measure_agreement(labels)
 
 
-def test_by_rating_every_judgement_counts(metrics: dict) -> None:
+def test_by_rating_every_rating_counts(metrics: dict) -> None:
     assert metrics["ConceptNet/ratings"] == 6
     assert metrics["ConceptNet/sentiment/rating/accuracy"] == pytest.approx(5 / 6)
     assert metrics["ConceptNet/sentiment/rating/prejudice/recall"] == pytest.approx(3 / 4)

@@ -26,12 +26,12 @@ def test_unknown_relation_names_the_allowed() -> None:
 def test_neutral_phrase_is_silent_and_stands_as_the_phrase_does(relation) -> None:
     """No word of VADER's lexicon, nor "but", which weighs what stands around it; as many words, and negations at the
     same places: so that VADER reads head and tail just as it would with the phrase, less the phrase's own sentiment."""
-    heard = {*SentimentIntensityAnalyzer().lexicon, "but", *BOOSTER_DICT}
+    weighed = {*SentimentIntensityAnalyzer().lexicon, "but", *BOOSTER_DICT}
     phrase, neutral = relation.phrase.split(), relation.neutral_phrase.split()
-    assert not heard & set(neutral)
+    assert not weighed & set(neutral)
     assert len(neutral) == len(phrase)
     assert [word in NEGATE for word in neutral] == [word in NEGATE for word in phrase]
-    if not heard & set(phrase):
+    if not weighed & set(phrase):
         assert neutral == phrase
 
 

@@ -1,4 +1,4 @@
-"""Plausibility as a scorer of triples: judgements, the cache, and networks of one's own."""
+"""Plausibility as a scorer of triples: labels, the cache, and networks of one's own."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class ShortTails:
         return Labels((sizes < 5).astype(np.int8), (1 / (1 + sizes)).astype(np.float32))
 
 
-def test_each_distinct_triple_is_judged_once_and_remembered(tmp_path):
+def test_each_distinct_triple_is_scored_once_and_remembered(tmp_path):
     triples = pl.DataFrame(
         {
             "head": ["a", "a", "a"],
@@ -66,20 +66,20 @@ def test_a_network_of_ones_own_gives_its_probabilities(tmp_path, phrases, shape)
     assert scorer.fingerprint != Plausibility(tmp_path / "mine").fingerprint
 
 
-def test_the_shipped_judge_tells_mild_triples_from_nonsense():
-    judge = Plausibility()
+def test_the_shipped_network_separates_mild_triples_from_nonsense():
+    network = Plausibility()
     valid = ["bird\tHasA\twing", "oven\tUsedFor\tbake bread", "snow\tHasProperty\tcold", "chef\tCapableOf\tcook meal"]
     nonsense = ["bird\tMadeOf\ttelephone call", "oven\tCausesDesire\twing", "snow\tUsedFor\thot", "meal\tIsA\tchef"]
-    assert judge(valid).label.tolist() == [1] * 4
-    assert judge(nonsense).label.tolist() == [0] * 4
+    assert network(valid).label.tolist() == [1] * 4
+    assert network(nonsense).label.tolist() == [0] * 4
 
 
-def test_the_shipped_judge_has_the_accuracy_its_card_states(real_data):
+def test_the_shipped_network_has_the_accuracy_its_card_states(real_data):
     card = (SHIPPED / "README.md").read_text(encoding="utf-8")
     stated = {row[0]: float(row[1]) for row in re.findall(r"^\| (dev2|test) \| ([\d.]+) \|", card, flags=re.M)}
-    judge = Plausibility()
+    network = Plausibility()
     for name, file in (("dev2", "dev2.txt"), ("test", "test.txt")):
         labelled = read_triples(real_data / "conceptnet100k" / file, name, labelled=True).triples
         said = labelled.with_columns(pl.col("head", "tail").str.to_lowercase())
-        found = judge(said.select(pl.concat_str("head", "relation", "tail", separator="\t")).to_series().to_list())
+        found = network(said.select(pl.concat_str("head", "relation", "tail", separator="\t")).to_series().to_list())
         assert 100 * np.mean(found.label == labelled["valid"].to_numpy()) == pytest.approx(stated[name], abs=0.3)

@@ -33,7 +33,7 @@ def test_bounds_stand_beside_each_figure():
         assert bounds[f"{name}_low"] < figures[name] < bounds[f"{name}_high"]
 
 
-def test_a_category_is_judged_by_its_own_targets():
+def test_a_category_is_assessed_by_its_own_targets():
     origin = table({"x": 10.0, "y": 90.0, "z": 40.0}, "origin")
     whole = pl.concat([table({f"g{i}": 50.0 + i for i in range(25)}), origin])
     together, alone = neutral_intervals(whole, "sentiment", {}), neutral_intervals(origin, "sentiment", {})

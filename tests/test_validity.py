@@ -1,4 +1,4 @@
-"""The share of probed triples that are judged valid."""
+"""The share of probed triples that are accepted as plausible."""
 
 import polars as pl
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.validity import valid_metrics
 
-JUDGED = pl.DataFrame(
+TRIPLES = pl.DataFrame(
     {
         "target": ["nurse", "nurse", "nurse", "nurse", "lawyer", "lawyer"],
         "relation": ["IsA", "IsA", "HasA", "HasA", "IsA", "HasA"],
@@ -17,7 +17,7 @@ PARTS = {"all": pl.lit(True), "relation/HasA": pl.col("relation") == "HasA", "on
 
 
 def test_shares_are_means_over_targets():
-    found = valid_metrics(JUDGED, {**PARTS, "none": pl.lit(False)}, {}, Bootstrap(resamples=500))
+    found = valid_metrics(TRIPLES, {**PARTS, "none": pl.lit(False)}, {}, Bootstrap(resamples=500))
     assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
     assert found["quality/valid/relation/HasA"] == pytest.approx((50 + 0) / 2)
     assert found["quality/valid/all_low"] < 62.5 < found["quality/valid/all_high"]
@@ -26,5 +26,5 @@ def test_shares_are_means_over_targets():
 
 
 def test_inflections_are_one_word():
-    found = valid_metrics(JUDGED, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
+    found = valid_metrics(TRIPLES, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
     assert found["quality/valid/all_low"] is None

@@ -2,7 +2,7 @@
 `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`. English ones are read, others
 counted.
 
-Nine lines of ten are of other languages: they are told by a look at their bytes, and not taken apart."""
+Nine lines of ten are of other languages: they are recognised by their bytes, and not parsed."""
 
 import re
 from pathlib import Path

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, read_lines, tell
+from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.targets import targets
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
@@ -70,7 +70,7 @@ def load(
         target = " ".join(value["target"].replace("_", " ").lower().split())
         given = [LABELS[value[name]] for name in labels]
         rows.append((number, target, targets().get(target, "own"), value["statement"], *given))
-    notices += tell(faults, on_bad_line)
+    notices += report_faults(faults, on_bad_line)
     if not rows:
         raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
     statements = pl.DataFrame(rows, schema={**SCHEMA, **dict.fromkeys(labels, pl.Int8)}, orient="row")

@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load import files
 from mitigate.load.files import LoadedStatements
-from mitigate.load.lines import OnBadLine, check, read_lines, tell
+from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.load.triples_file import Loaded
 from mitigate.relations import relations
 from mitigate.triples import TRIPLES
@@ -43,7 +43,7 @@ def conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loa
         else:
             head, relation, tail = fields
             rows.append((number, "train", _plain(head), relation, _plain(tail), True))
-    notices += tell(faults, on_bad_line)
+    notices += report_faults(faults, on_bad_line)
     if unknown:
         named = ", ".join(f"{name} {count:,}" for name, count in unknown.most_common())
         notices.append(f"{unknown.total():,} triples left out, whose relation has no phrase: {named}")

@@ -1,4 +1,4 @@
-"""The lines of a text file as users really have them, gzipped or plain, and how faults in them are told."""
+"""The lines of a text file as users really have them, gzipped or plain, and how faults in them are reported."""
 
 import gzip
 import zlib
@@ -54,7 +54,7 @@ def check(on_bad_line: str) -> None:
         raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
-def tell(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
+def report_faults(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
     """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip".
 
     total: of how many bad lines these faults are, where not all were kept."""

@@ -1,4 +1,4 @@
-"""What people said of statements, from CSV files as the survey saves them and as crowd platforms give them.
+"""People's ratings of statements, from CSV files as the survey saves them and as crowd platforms give them.
 
 Raters are numbered in the order in which the files first name them: ids of a platform can name a person, and go
 no further than here."""
@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, first, not_opened, tell
+from mitigate.load.lines import OnBadLine, check, first, not_opened, report_faults
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 RATINGS = {
     "item": pl.String,  # what was rated
-    "rater": pl.String,  # null where a source does not tell
+    "rater": pl.String,  # null where a source does not report_faults
     "label": pl.Int8,  # -1, 0 or 1: how it speaks of the group
     "quality": pl.Boolean,  # does it make sense? null where nobody asked
 }
@@ -75,7 +75,7 @@ def read_answers(
             seen[given] = place
             rater = numbers.setdefault(answer["rater"], f"rater {len(numbers) + 1}")
             rows.append((answer["item"], rater, LABELS[answer["label"].lower()], SENSE.get(answer["quality"].lower())))
-    notices += tell(faults, on_bad_line)
+    notices += report_faults(faults, on_bad_line)
     if not rows:
         raise MitigateError(f"no ratings in {', '.join(map(str, paths))}; expected lines 'rater,item,label,quality'")
     ratings = pl.DataFrame(rows, schema=RATINGS, orient="row")

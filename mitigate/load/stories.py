@@ -1,5 +1,5 @@
 """Stories from elsewhere, a line `prompt|||story` each, as the harms paper's authors released those of CSG. Whom one
-is about, its prompt tells."""
+is about is read from its prompt."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, read_lines, tell
+from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.prompts import PROMPTS, asked_about, kind_of
 from mitigate.sentences import whole_sentences
 from mitigate.targets import targets
@@ -50,7 +50,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> LoadedStories:
         prompt, story = parts
         for target, template in about:
             rows.append((number, target, targets().get(target, "own"), kind_of(target), template, prompt, story))
-    notices += tell(faults, on_bad_line)
+    notices += report_faults(faults, on_bad_line)
     if not rows:
         raise MitigateError(f"{path} has no stories; expected lines '{EXPECTED}'")
     return LoadedStories(pl.DataFrame(rows, schema={**PROMPTS, "story": pl.String}, orient="row"), notices)

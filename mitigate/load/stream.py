@@ -16,10 +16,10 @@ from typing import BinaryIO, Literal, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import SHOWN, OnBadLine, not_opened, tell
+from mitigate.load.lines import SHOWN, OnBadLine, not_opened, report_faults
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
-PEEKED = 2**16  # bytes that tell whether a file is what it is taken for
+PEEKED = 2**16  # bytes that show whether a file has the expected format
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
@@ -192,7 +192,7 @@ def describe(met: Met, on_bad_line: OnBadLine) -> list[str]:
         return [(what, count) for (of_kind, what), count in met.items() if of_kind == kind]
 
     faults = [what for what, _ in of("bad line") if what]
-    found = tell(faults, on_bad_line, sum(count for _, count in of("bad line")))
+    found = report_faults(faults, on_bad_line, sum(count for _, count in of("bad line")))
     found += [f"{count:,} {what}" for what, count in sorted(of("noted"))]
     found += [f"{count:,} rows left out: {what}" for what, count in sorted(of("left out"))]
     if unknown := sorted(of("relation"), key=lambda pair: (-pair[1], pair[0])):

@@ -41,7 +41,7 @@ def open_table(
 ) -> Table:
     """The columns of a file, known by its ending.
 
-    separator: of a text file whose ending does not tell it. widths: how many columns it may have. Raises MitigateError
+    separator: of a text file whose ending does not show it. widths: how many columns it may have. Raises MitigateError
     for another ending, and for columns that the file does not have."""
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     if ending == ".parquet":
@@ -129,7 +129,7 @@ def _decoded(path: Path, block: Block, met: Met) -> list[str | None]:
 
 
 def _filled(block: Block, texts: Sequence[str | None], met: Met) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers; blank ones are noted."""
+    """The lines with content, with their numbers; blank ones are noted."""
     for number, text in enumerate(texts, start=block.first):
         if text and text.strip():
             yield number, text

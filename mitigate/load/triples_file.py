@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, first, read_lines, tell
+from mitigate.load.lines import OnBadLine, check, first, read_lines, report_faults
 from mitigate.relations import relations
 from mitigate.triples import TRIPLES
 
@@ -52,7 +52,7 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
                 continue
         rows.append((number, split, head, relation, tail, fields[3] == "1" if labelled else True))
 
-    notices += tell(faults, on_bad_line)
+    notices += report_faults(faults, on_bad_line)
     if repeats:
         outcome = "kept" if labelled else "left out"
         notices.append(f"{len(repeats):,} repeated triples {outcome}: {first(repeats, '; ')}")

@@ -95,7 +95,7 @@ def distinct_tails(probed: pl.DataFrame) -> float | None:
 
 
 def shared_tails(probed: pl.DataFrame) -> float | None:
-    """The chance, in percent, that a tail said of one target is said of another too, with the same relation: 0
+    """The chance, in percent, that one target's tail is another's too, with the same relation: 0
     if no two targets share a tail, 100 if all have the same, however many there are. None for a single target."""
     said = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
     others = said.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)

@@ -12,7 +12,7 @@ from mitigate.metrics import ENDS, PLAUSIBLE, quality_key
 
 
 def valid_metrics(
-    judged: pl.DataFrame, parts: Mapping[str, pl.Expr], clusters: Mapping[str, str], bootstrap: Bootstrap
+    triples: pl.DataFrame, parts: Mapping[str, pl.Expr], clusters: Mapping[str, str], bootstrap: Bootstrap
 ) -> dict[str, float | None]:
     """For each part of the probed triples (target, judged_valid, and what the conditions read) "quality/valid/{part}":
     the mean over targets of the percentage accepted as plausible, with "_low" and "_high"; None where there are fewer
@@ -20,7 +20,7 @@ def valid_metrics(
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
-            judged.filter(condition)
+            triples.filter(condition)
             .group_by("target", maintain_order=True)
             .agg(share=100 * pl.col("judged_valid").mean())
         )

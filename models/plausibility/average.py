@@ -29,8 +29,8 @@ class Average:
 
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
         """Of n triples, (n,) float32: above 0 is valid. Raises ValueError for a relation that was not in training."""
-        said = np.stack([member.logits(heads, relations, tails) for member in self.members])
-        return said.mean(0) + np.float32(self.by)
+        logits = np.stack([member.logits(heads, relations, tails) for member in self.members])
+        return logits.mean(0) + np.float32(self.by)
 
     def shift(self, by: float) -> None:
         """Adds so much to all logits."""

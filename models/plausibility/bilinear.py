@@ -47,7 +47,9 @@ class Bilinear(nn.Module):
 
         Raises ValueError for a relation that was not in training."""
         if unknown := sorted(set(relations) - set(self.relations)):
-            raise ValueError(f"relations {', '.join(unknown)} are not judged; known are {', '.join(self.relations)}")
+            raise ValueError(
+                f"relations {', '.join(unknown)} are unknown to this network; known are {', '.join(self.relations)}"
+            )
         found = np.zeros(len(relations), dtype=np.float32)
         if not len(relations):
             return found
