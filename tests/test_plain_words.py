@@ -24,7 +24,7 @@ INSTEAD = {  # the words, as whole words in any case; what to write
     r"would be found": "minimum detectable difference (80 % power)",
 }
 COLUMNS = ("judged_valid", "generated_valid")  # stored tables have these columns
-NOT_YET = ("mitigate/recipes/", "mitigate/score/", "mitigate/train/")
+NOT_YET = ("mitigate/recipes/",)  # beginnings of paths still to be rewritten
 SOURCES = sorted(
     path
     for pattern in ("*.md", "docs/*.md", "conf/**/*.yaml", "mitigate/**/*.py", "models/**/*.py", "mitigate/**/*.jinja")
