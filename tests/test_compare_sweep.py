@@ -8,8 +8,8 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.recipes.compare import sweep
-from mitigate.recipes.compare.sweep import MOST_RUNS, compare
+from mitigate.recipes import sweep
+from mitigate.recipes.sweep import MOST_RUNS, compare
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import here
+from compared_runs import seal
 from omegaconf import OmegaConf
 
 from mitigate.tracking import NoTracking
@@ -112,7 +113,7 @@ def test_a_sentence_has_no_phrase_to_neutralise(compare, audits: dict[str, Path]
 def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
     compare, audits: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mitigate.recipes.compare.audits_reporting.FEWEST_STATEMENTS", 2)
+    monkeypatch.setattr("mitigate.tasks.compare.audit_findings.FEWEST_STATEMENTS", 2)
     recorded: list[str] = []
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
     monkeypatch.setattr(NoTracking, "image", lambda self, name, path, caption: recorded.append(name))
@@ -147,6 +148,7 @@ def test_what_cannot_be_set_side_by_side_is_told(compare, audits: dict[str, Path
     config = OmegaConf.load(masked / "config.yaml")
     config.measure.masking = "paper"
     OmegaConf.save(config, masked / "config.yaml")
+    seal(masked)
     status, said, _ = compare(audits["calm"], masked)
     assert status == 2
     assert "were measured in different ways (measure.masking=token and paper)" in said
@@ -156,6 +158,6 @@ def test_what_cannot_be_set_side_by_side_is_told(compare, audits: dict[str, Path
     for more in ((audits["calm"], model), (model, audits["calm"])):
         status, said, _ = compare(*more)
         assert status == 2
-        assert f"{model} is a run of recipe=mitigate. An audit is set beside another audit" in said
+        assert f"{model} is a run of recipe=mitigate. Name folders that finished runs of recipe=audit left." in said
     status, said, _ = compare(audits["calm"], audits["loud"], audits["triples"])
     assert "compare.runs names 3 audits, and two are set side by side" in said

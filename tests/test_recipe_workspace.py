@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import wandb
 from command import here
-from compared_runs import make_run
+from compared_runs import make_run, seal
 
 from mitigate import dashboards
 from mitigate.recipes import workspace
@@ -23,6 +23,7 @@ def outputs(tmp_path: Path) -> Path:
         config = folder / "config.yaml"
         if policy == "regard":
             config.write_text(config.read_text().replace("name: made_up", "name: others"))
+            seal(folder)
         manifest = folder / "manifest.json"
         os.utime(manifest, (manifest.stat().st_mtime - age,) * 2)
     return tmp_path
@@ -50,7 +51,7 @@ def test_with_a_key_they_are_a_view_in_wandb_too(
     """With the comparison's baseline pinned: the run of `none`, or the one that is chosen."""
     pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
     saved = []
-    monkeypatch.setattr(workspace.compare, "run", lambda config: None)
+    monkeypatch.setattr(workspace.comparing, "run", lambda config: None)
     monkeypatch.setattr(workspace, "resolve", lambda mode: "online")
     monkeypatch.setattr(dashboards, "save", lambda view: saved.append(view) or "https://wandb.ai/me/mitigate?nw=1")
     baseline = [] if chosen is None else [f"compare.baseline={two(outputs)[chosen]}"]

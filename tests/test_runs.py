@@ -101,7 +101,7 @@ def test_a_table_that_is_none_is_told_although_the_manifest_fits(tmp_path: Path)
     folder = make_run(tmp_path)
     (folder / "statements.parquet").write_text("PAR1")
     seal(folder)
-    with pytest.raises(MitigateError, match=r"statements.parquet is no Parquet file that can be read; the command"):
+    with pytest.raises(MitigateError, match=r"statements.parquet is no table that can be read; the command"):
         open_run(folder, needs=USED).table("statements.parquet")
 
 

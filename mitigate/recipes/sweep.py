@@ -1,15 +1,24 @@
 """The end of a sweep (`-m`): its runs side by side in one table, and compared on a page."""
 
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from mitigate.recipes import notes
-from mitigate.recipes.compare.sweep import compare
 from mitigate.recipes.job import say
 from mitigate.store import read_json
 from mitigate.tasks.runs import short_names
+
+MOST_RUNS = 24  # beyond, as in a search for settings, nobody reads a page with a section for each
+LIKE_THE_SWEEP = (
+    *("paths.outputs", "paths.cache", "measure.resamples"),
+    *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
+)
 
 
 class SideBySide(Callback):
@@ -24,3 +33,51 @@ class SideBySide(Callback):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + console(named))
             compare(config, finished)
+
+
+def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> None:
+    """Compare those of a sweep's runs (folder -> metrics) that are finished, where policy or seed vary; where they are
+    too many for a page, say the command.
+
+    It is a command like any other, in a process of its own: it can be typed again, and any launcher may have run the
+    jobs."""
+    drawn = {
+        folder: metrics
+        for folder, metrics in runs.items()
+        if "policy" in metrics and (folder / "manifest.json").is_file()
+    }
+    if len({(metrics["policy"], metrics["seed"]) for metrics in drawn.values()}) < 2:
+        return
+    if len(drawn) > MOST_RUNS:
+        say(f"\n{len(drawn)} runs are too many for one page; name those to compare:")
+        say("  python -m mitigate recipe=compare compare.runs=[DIR,DIR,...] compare.baseline=DIR")
+        return
+    say("\ncomparison")
+    subprocess.run(
+        [sys.executable, "-m", "mitigate", *_what(drawn), *_how(config)], check=False
+    )  # it says itself what goes wrong
+
+
+def _what(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
+    """All runs: policies against none or else the first of them, with all its seeds; seeds of a single policy against
+    the first run."""
+    policies = list(dict.fromkeys(metrics["policy"] for metrics in runs.values()))
+    folders = [folder.resolve() for folder in runs]
+    first = folders[0] if len(policies) == 1 else "none" if "none" in policies else policies[0]
+    return ["recipe=compare", f"compare.runs=[{','.join(map(_quoted, folders))}]", f"compare.baseline={_quoted(first)}"]
+
+
+def _how(config: DictConfig) -> Sequence[str]:
+    """The sweep's own settings of where and how."""
+    values = {}
+    for name in LIKE_THE_SWEEP:
+        group, key = name.split(".")
+        values[name] = config[group][key]
+    return [f"{name}={'null' if value is None else _quoted(value)}" for name, value in values.items()]
+
+
+def _quoted(value: object) -> str:
+    """As Hydra reads a text whatever stands in it; numbers and truth values stay what they are."""
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -18,6 +18,7 @@ def save(
         if frame.height:
             tables.save_csv(frame, folder / "tables" / f"{name}.csv")
             if latex:
-                tables.save_latex(frame, folder / "tables" / f"{name}.tex", caption=f"{name} ({folder.name})")
+                path, shown = folder / "tables" / f"{name}.tex", tables.with_p_as_shown(frame)
+                tables.save_latex(shown, path, caption=f"{name} ({folder.name})")
     if pictures:
         gallery.save(pictures, folder / "plots")

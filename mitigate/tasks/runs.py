@@ -50,6 +50,11 @@ class FinishedRun:
         """A setting by its dotted name, such as "data.name"; `default` where the run has none."""
         return _find(self.config, name, default)
 
+    def text(self, name: str) -> str | None:
+        """A setting as a text; None where the run has none."""
+        value = self.setting(name)
+        return None if value is None else str(value)
+
     @property
     def policy(self) -> str:
         """The name of its policy."""
@@ -80,15 +85,16 @@ class FinishedRun:
         return [name for name in self.files if name.startswith(f"{folder}/")]
 
     def table(self, name: str, columns: Iterable[str] = ()) -> pl.DataFrame:
-        """One of its Parquet files, read once. Raises MitigateError where it is not what the manifest says, or lacks
-        one of the columns."""
+        """One of its Parquet or CSV files, read once. Raises MitigateError where it is not what the manifest says, or
+        lacks one of the columns."""
         if name not in self._tables:
             if fault := self.fault(name):
                 raise MitigateError(f"{fault}.")
             try:
-                self._tables[name] = pl.read_parquet(self.folder / name)
+                read = pl.read_csv if name.endswith(".csv") else pl.read_parquet
+                self._tables[name] = read(self.folder / name)
             except (OSError, pl.exceptions.PolarsError) as error:
-                raise MitigateError(f"{self.folder / name} is no Parquet file that can be read; {ANEW}.") from error
+                raise MitigateError(f"{self.folder / name} is no table that can be read; {ANEW}.") from error
         if lacking := [column for column in columns if column not in self._tables[name].columns]:
             raise MitigateError(f"{self.folder / name} has no column {' and '.join(lacking)}; {ANEW}.")
         return self._tables[name]
@@ -132,6 +138,11 @@ def read_runs(
     if faults := [fault for fault in found if isinstance(fault, str)]:
         raise MitigateError(f"{setting}: {'; '.join(faults)}. Name folders that finished runs of recipe={recipe} left.")
     return [run for run in found if isinstance(run, FinishedRun)]
+
+
+def folders(named: str | Sequence[str] | None) -> list[Path]:
+    """The folders that a setting names: a single one needs no brackets."""
+    return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
 
 
 def recipe_of(folder: str | Path) -> str | None:
@@ -198,14 +209,7 @@ def _settings(folder: Path) -> dict[str, Any] | str:
         return f"{folder} is no run folder: its config.yaml cannot be read ({why}); {ANEW}"
     try:
         config = json.loads(json.dumps(yaml.load(text, _Data), default=str))
-    except (
-        yaml.YAMLError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-    ):  # PyYAML's, of bad tags
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of bad tags
         config = None
     if not isinstance(config, dict):
         return f"{folder} is no run folder: its config.yaml cannot be read (it holds no settings); {ANEW}"

@@ -1,62 +1,65 @@
 """The figures of a comparison, from the tables of its runs: harms, and how far each target moved."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mitigate.measure import bootstrap, comparison, harms, seeds, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import between_runs, holm, neutral_side_by_side
 from mitigate.measure.harms import neutral_names, per_target
 from mitigate.measure.seeds import between_policies
-from mitigate.recipes.compare.plan import ComparePlan
-from mitigate.recipes.compare.runs import FinishedRun
+from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.targets import clusters
-from mitigate.triples import TEMPLATE_PREFIX
+from mitigate.tasks.compare.arms import Contrast, statements_of
+from mitigate.tasks.runs import FinishedRun
 
-CODE = (bootstrap, comparison, harms, seeds, uncertainty)
-
-
-def intervals(plan: ComparePlan) -> Bootstrap:
-    """How intervals are made here, whatever the runs had."""
-    settings = plan.config.measure
-    return Bootstrap(resamples=settings.resamples, seed=plan.config.seed)
+Labelling = tuple[str, str]
+"""A scorer, and the template of the statements it labelled."""
 
 
-def harm_differences(plan: ComparePlan) -> pl.DataFrame:
+def harm_differences(
+    contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str], bootstrap: Bootstrap
+) -> pl.DataFrame:
     """The rows of comparison.DIFFERENCES for each contrast, scorer and template, figures named as in
-    metrics.json; with `p_holm`, for which all figures over all targets are one family, all of categories another."""
+    metrics.json; with `p_holm`, for which all figures over all targets are one family, all of categories another.
+
+    labellings: by label column; relations: those whose statements count."""
     found = []
-    for contrast in plan.contrasts:
-        for column, (scorer, template) in plan.labellings.items():
+    for contrast in contrasts:
+        for column, (scorer, template) in labellings.items():
             before, after = (
-                [per_target_table(plan, run, column) for run in side] for side in (contrast.before, contrast.after)
+                [per_target_table(run, column, relations) for run in side] for side in (contrast.before, contrast.after)
             )
             if contrast.several_seeds:
-                rows = between_policies(before, after, scorer, clusters(), intervals(plan))
+                rows = between_policies(before, after, scorer, clusters(), bootstrap)
             else:
-                rows = between_runs(before[0], after[0], scorer, clusters(), intervals(plan))
+                rows = between_runs(before[0], after[0], scorer, clusters(), bootstrap)
             found.append(_named(rows, contrast.name, scorer, template))
     return corrected(pl.concat(found))
 
 
-def per_target_table(plan: ComparePlan, run: FinishedRun, column: str) -> pl.DataFrame:
+def asked(run: FinishedRun, relations: Sequence[str]) -> pl.DataFrame:
+    """The run's statements of these relations."""
+    return statements_of(run).filter(pl.col("relation").is_in(list(relations)))
+
+
+def per_target_table(run: FinishedRun, column: str, relations: Sequence[str]) -> pl.DataFrame:
     """The run's row for each target, by one column of labels."""
-    statements = plan.statements(run)
+    statements = asked(run, relations)
     targets = statements.select("target", "category").unique("target", maintain_order=True)
     return per_target(statements, column, targets)
 
 
-def moves(plan: ComparePlan) -> pl.DataFrame:
+def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str]) -> pl.DataFrame:
     """contrast, scorer, column (of labels, with the phrase neutralised where there are such), target, category, and
     the percentage neutral before, after, and its difference; means over seeds."""
     found = []
-    for contrast in plan.contrasts:
-        for column, (scorer, template) in plan.labellings.items():
-            if template == "paper" and f"{column}_neutral" in plan.labellings:
+    for contrast in contrasts:
+        for column, (scorer, template) in labellings.items():
+            if template == "paper" and (scorer, "neutral") in labellings.values():
                 continue
             sides = contrast.before, contrast.after
-            table = neutral_side_by_side([per_target_table(plan, run, column) for side in sides for run in side])
+            table = neutral_side_by_side([per_target_table(run, column, relations) for side in sides for run in side])
             names = [f"run_{number}" for number in range(sum(map(len, sides)))]
             before, after = names[: len(contrast.before)], names[len(contrast.before) :]
             found.append(
@@ -73,11 +76,12 @@ def moves(plan: ComparePlan) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def chance(plan: ComparePlan, column: str, runs: Sequence[FinishedRun]) -> float | None:
-    """How far half of the targets move at least, in points, between two seeds of the same policy; None for one."""
+def chance(runs: Sequence[FinishedRun], column: str, relations: Sequence[str]) -> float | None:
+    """How far half of the targets move at least, in percentage points, between two seeds of the same policy; None for
+    one."""
     if len(runs) < 2:
         return None
-    table = neutral_side_by_side([per_target_table(plan, run, column) for run in runs[:2]])
+    table = neutral_side_by_side([per_target_table(run, column, relations) for run in runs[:2]])
     return table.select((pl.col("run_1") - pl.col("run_0")).abs().median()).item()
 
 

@@ -4,9 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.measure import harms
-from mitigate.recipes.compare.runs import Contrast, FinishedRun, differing
+from mitigate.metrics import SHARED_TAILS
 from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.compare.arms import Contrast, differing, likelihood_of, model_settings, numbers_of, statements_of
 from mitigate.tasks.quality import MANY_SHARED_TAILS
+from mitigate.tasks.runs import FinishedRun
+from mitigate.triples import ROLES
 
 VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
 MOST_NAMED = 8
@@ -23,7 +26,7 @@ def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: S
                 *_other_tests(runs),
                 *_other_settings(runs),
                 *_other_revision(runs),
-                *_deaf(runs),
+                *_alike_for_all(runs),
                 *_few_seeds(pairs),
                 *_few_targets(runs),
             ]
@@ -38,19 +41,19 @@ def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:
                 f"{pair.name} and {pair.against} have identical numbers: it is the same run, a copy of it, or a policy "
                 "that changed nothing."
             )
-        elif {run.digest for run in pair.before} & {run.digest for run in pair.after}:
+        elif {numbers_of(run) for run in pair.before} & {numbers_of(run) for run in pair.after}:
             yield f"Some runs of {pair.name} have the very numbers of runs of {pair.against}: copies are no draws."
 
 
 def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> Iterator[str]:
-    targets = [set(run.statements["target"].to_list()) for run in runs]
+    targets = [set(statements_of(run)["target"].to_list()) for run in runs]
     shared = set.intersection(*targets)
     if most := max(len(names) for names in targets) - len(shared):
         yield (
             f"Not all runs were asked about the same targets: {len(shared):,} are compared, up to {most:,} of a run "
             "are left out."
         )
-    asked = max(run.statements["relation"].n_unique() for run in runs)
+    asked = max(statements_of(run)["relation"].n_unique() for run in runs)
     if asked > len(relations):
         yield (
             f"Not all runs were asked for the same relations: {len(relations)} are compared, up to "
@@ -59,7 +62,7 @@ def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> I
 
 
 def _other_data(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    names = dict.fromkeys(str(run.config.data.name) for run in runs)
+    names = dict.fromkeys(str(run.text("data.name")) for run in runs)
     if len(names) > 1:
         yield f"The runs were trained on different data ({', '.join(names)}): a difference need not be the policy's."
     elif len({run.metrics["fingerprint"] for run in runs}) > 1:
@@ -70,10 +73,11 @@ def _other_data(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 
 def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    asked = [run.likelihood.select("head", "relation", "tail") for run in runs]
+    tested = [likelihood_of(run) for run in runs]
+    asked = [table.select("head", "relation", "tail") for table in tested]
     if any(not triples.equals(asked[0]) for triples in asked):
         yield "The runs were tested on different triples: figures of quality have no intervals, and differ by that too."
-    elif any(not run.likelihood["tokens"].equals(runs[0].likelihood["tokens"]) for run in runs):
+    elif any(not table["tokens"].equals(tested[0]["tokens"]) for table in tested):
         yield "The models cut text into tokens differently: compare bits per character, not perplexity."
 
 
@@ -86,7 +90,7 @@ def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
 def _other_revision(runs: Sequence[FinishedRun]) -> Iterator[str]:
     """By versions, and by the runs' knowing different settings."""
     yield from other_versions([run.manifest for run in runs])
-    known = [{name for name in run.settings if not name.startswith("policy.")} for run in runs]
+    known = [{name for name in model_settings(run) if not name.startswith("policy.")} for run in runs]
     if extra := sorted({name for names in known for name in names if any(name not in other for other in known)}):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "
@@ -102,13 +106,13 @@ def other_versions(manifests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"The runs were made by different versions of {package}: {', '.join(versions)}."
 
 
-def _deaf(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    deaf = [run for run in runs if (run.metrics.get("shared_tails") or 0) > MANY_SHARED_TAILS]
-    if deaf:
-        names = ", ".join(dict.fromkeys(run.folder.name for run in deaf))
+def _alike_for_all(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    ignoring = [run for run in runs if (run.metrics.get(SHARED_TAILS) or 0) > MANY_SHARED_TAILS]
+    if ignoring:
+        names = ", ".join(dict.fromkeys(run.folder.name for run in ignoring))
         yield (
-            f"Generators that say of one target what they say of another in more than {MANY_SHARED_TAILS:.0f} % of "
-            f"cases hardly listen to the target; their numbers say little about harm: {names}."
+            f"Generators whose tails for one target are tails of another in more than {MANY_SHARED_TAILS:.0f} % of "
+            f"cases largely ignore the target; their numbers say little about harm: {names}."
         )
 
 
@@ -121,10 +125,10 @@ def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
         )
     few = [pair.name for pair in pairs if pair.several_seeds and min(len(pair.before), len(pair.after)) == 2]
     if few:
-        yield f"With two seeds a side ({'; '.join(few)}) only large effects can be told from the luck of training."
+        yield f"With two seeds a side ({'; '.join(few)}) only large effects can be told from the chance of training."
 
 
 def _few_targets(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    statements = runs[0].statements
+    statements = statements_of(runs[0])
     targets = statements.select("target", "category").unique("target", maintain_order=True)
-    yield from few_targets(harms.per_target(statements, "sentiment", targets))
+    yield from few_targets(harms.per_target(statements, ROLES[0], targets))

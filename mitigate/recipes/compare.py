@@ -1,0 +1,138 @@
+"""Finished runs of the main job against a baseline: how far harms and quality differ, and how certain that is.
+read > measure > report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes import reporting
+from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, say_found, with_facts
+from mitigate.recipes.job import Job, command, perform, plain, say
+from mitigate.report import comparison as page
+from mitigate.report.saving import save
+from mitigate.tasks.compare import findings
+from mitigate.tasks.compare.figures import harm_differences, moves
+from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared, shared
+from mitigate.tasks.compare.quality import quality_differences
+
+STAGES = ("harms", "quality", "moves", "comparison", "report")
+
+
+def run(config: DictConfig) -> None:
+    """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy."""
+    plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
+    if plan.demonstration:
+        say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
+    facts = about(plan)
+    config = with_facts(config, facts)
+    name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
+    found = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=["tables", "plots"])
+    say_found(found)
+
+
+def about(plan: ComparePlan) -> dict[str, Any]:
+    """What of the configuration is the compared runs': their data and model, which the record in W&B is grouped by,
+    and in place of a policy's name who is compared."""
+    names = {
+        name: shared([str(run.text(name)) for run in plan.runs])
+        for name in ("data.name", "data.licence", "data.attribution", "model.name")
+    }
+    data = {key: names[f"data.{key}"] for key in ("name", "licence", "attribution")} | data_of(plan.runs)
+    policies = ", ".join(contrast.name for contrast in plan.contrasts)
+    return {
+        "policy": {"name": shorten(policies, MOST_OF_A_TAG, placeholder=" ...")},
+        "data": data,
+        "model": {"name": names["model.name"]},
+    }
+
+
+def pipeline(job: Job, plan: ComparePlan) -> dict[str, Any]:
+    """The stages in their order; returns the comparison."""
+    bootstrap = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
+    margins = plain(job.config.compare.margins)
+    harms = job.stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations, bootstrap)
+    quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, bootstrap)
+    moved = job.stage("moves", moves, plan.contrasts, plan.labellings, plan.relations)
+    compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, margins)
+    surroundings = {
+        "folder": job.folder,
+        "command": command(job.config),
+        "stages": reporting.stages(job),
+        "facts": reporting.facts(job, _facts(plan, bootstrap)),
+    }
+    values = (plan, harms, quality, moved, margins)
+    leaves = ["comparison.html", "plots", "tables"]
+    job.stage("report", report, *values, using=surroundings, after=[compared], leaves=leaves)
+    if not job.run.dry:
+        tables = harms.table(), quality.table(), moved.table()  # also of cached stages, if W&B hands out the job
+        _record(job, plan, findings.pairs(plan, *tables, margins), *tables[1:])
+        say(f"  comparison  {job.folder / 'comparison.html'}")
+    return compared.facts()
+
+
+def report(
+    plan: ComparePlan,
+    harms: pl.DataFrame,
+    quality: pl.DataFrame,
+    moved: pl.DataFrame,
+    margins: Mapping[str, float],
+    *,
+    folder: Path,
+    command: str,
+    stages: Sequence[page.Stage],
+    facts: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the page, its pictures and the tables."""
+    pairs = findings.pairs(plan, harms, quality, moved, margins)
+    frames = findings.frames(plan, pairs, quality, moved)
+    about = page.Comparison(
+        name=folder.name,
+        command=command,
+        demonstration=plan.demonstration,
+        pairs=pairs,
+        models=frames["models"],
+        axes=findings.axes_of(plan),
+        moves=moved,
+        scorers=plan.scorers,
+        stages=stages,
+        facts=facts,
+        notices=plan.notices,
+    )
+    page.write(folder / "comparison.html", about)
+    save(folder, frames, about.pictures)
+    return {"notices": plan.notices}
+
+
+def _facts(plan: ComparePlan, bootstrap: Bootstrap) -> dict[str, Any]:
+    """The provenance of the page."""
+    fingerprints = dict.fromkeys(str(run.metrics["fingerprint"]) for run in plan.runs)
+    licences = {
+        str(run.text("data.name")): f"{run.text('data.attribution')}, licence {run.text('data.licence')}"
+        for run in plan.runs
+    }
+    return {
+        "data": "; ".join(f"{name}, {licence}" for name, licence in licences.items()),
+        "fingerprints of corpus and targets": ", ".join(fingerprints),
+        "scorers": plan.scorers,
+        "resamples": bootstrap.resamples,
+    }
+
+
+def _record(
+    job: Job, plan: ComparePlan, pairs: Sequence[page.Pair], quality: pl.DataFrame, moved: pl.DataFrame
+) -> None:
+    """Summary, tables and plots; targets of a user's own only when that is wished."""
+    headlines = {f"{pair.name}/{row['figure']}": row for pair in pairs for row in pair.headlines.values()}
+    job.tracking.summarise(
+        {name: row["difference"] for name, row in headlines.items()}
+        | {f"{name}/p": row["p_holm"] for name, row in headlines.items()}
+    )
+    for name, frame in findings.frames(plan, pairs, quality, moved).items():
+        if name != "moves" or reporting.with_texts(job.config):
+            job.tracking.table(name, frame)
+    reporting.record_plots(job)

@@ -1,1 +1,0 @@
-"""Runs or audits beside each other."""

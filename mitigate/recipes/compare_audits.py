@@ -1,0 +1,123 @@
+"""Two resources side by side, from the folders of their audits: where they differ, by how much, and the statements
+about the targets for which they differ most. read > measure > report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes import reporting
+from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.report import resources as page
+from mitigate.report.saving import save
+from mitigate.tasks.compare import audit_findings as findings
+from mitigate.tasks.compare.audit_figures import agreements, both_sides, differences
+from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
+
+STAGES = ("figures", "targets", "agreement", "comparison", "report")
+
+
+def run(config: DictConfig) -> None:
+    """Set the two audits that `compare.runs` names side by side; a line for each scorer."""
+    plan = plan_audits(named(config))
+    if plan.demonstration:
+        say("A small corpus written for demonstration: it shows how things work and claims nothing.")
+    facts = about(plan)
+    config = with_facts(config, facts)
+    name = folder_name(config.recipe.name, facts["data"]["name"])
+    found = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=["tables", "plots"])
+    say_found(found)
+
+
+def about(plan: AuditsPlan) -> dict[str, Any]:
+    """What of the configuration is the compared audits': how they were measured, what the record in W&B is found by,
+    and whose texts they are."""
+    data = {
+        "name": "-".join(str(run.text("data.name")) for run in plan.runs),
+        "licence": "; ".join(str(run.text("data.licence")) for run in plan.runs),
+        "attribution": "; ".join(str(run.text("data.attribution")) for run in plan.runs),
+    }
+    return {
+        "policy": {"name": shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")},
+        "data": data | data_of(plan.runs),
+        "measure": {name: plan.runs[0].text(f"measure.{name}") for name in ("masking", "empty_targets")},
+        "score": plan.scorers,
+    }
+
+
+def pipeline(job: Job, plan: AuditsPlan) -> dict[str, Any]:
+    """The stages in their order; returns the comparison."""
+    bootstrap = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
+    figures = job.stage("figures", differences, plan.audits, plan.wordings, bootstrap)
+    targets = job.stage("targets", both_sides, plan.audits, plan.wordings)
+    agreement = job.stage("agreement", agreements, plan.audits, plan.wordings)
+    compared = job.stage("comparison", findings.comparison, plan, figures, targets, agreement)
+    surroundings = {
+        "name": job.folder.name,
+        "command": command(job.config),
+        "stages": reporting.stages(job),
+        "facts": reporting.facts(job, _facts(plan, bootstrap)),
+    }
+    job.stage(
+        "report",
+        report,
+        *(plan, figures, targets, agreement),
+        using={"folder": job.folder, **surroundings},
+        after=[compared],
+        leaves=["comparison.html", "plots", "tables"],
+    )
+    if not job.run.dry:  # also of cached stages, if W&B hands out the job
+        _record(job, findings.resources(plan, figures.table(), targets.table(), agreement.facts(), **surroundings))
+        say(f"  comparison  {job.folder / 'comparison.html'}")
+    return compared.facts()
+
+
+def report(
+    plan: AuditsPlan,
+    figures: pl.DataFrame,
+    targets: pl.DataFrame,
+    agreement: Mapping[str, float | None],
+    *,
+    folder: Path,
+    **about: Any,
+) -> dict[str, Any]:
+    """Write the page, its pictures and the tables."""
+    found = findings.resources(plan, figures, targets, agreement, **about)
+    page.write(folder / "comparison.html", found)
+    save(folder, findings.frames(found), found.pictures)
+    return {"notices": plan.notices}
+
+
+def _facts(plan: AuditsPlan, bootstrap: Bootstrap) -> dict[str, Any]:
+    """The provenance of the page."""
+    found: dict[str, Any] = {}
+    for title, run in zip(plan.titles, plan.runs, strict=True):
+        licence = run.text("data.licence")
+        data: Sequence[str | None] = [run.text("data.name"), run.text("data.attribution")]
+        found[title] = {
+            "run": run.folder.name,
+            "command": run.manifest.get("command"),
+            "data": ", ".join(filter(None, [*data, licence and f"licence {licence}"])),
+            "fingerprint": run.metrics["fingerprint"],
+            "statements": run.metrics["statements"],
+        }
+    return {**found, "masking": plan.runs[0].text("measure.masking"), "resamples": bootstrap.resamples}
+
+
+def _record(job: Job, found: page.Resources) -> None:
+    """Summary, tables and plots; targets of a user's own only when that is wished."""
+    overall = found.figures.filter(category="").to_dicts()
+    job.tracking.summarise(
+        {f"{row['key']}/difference": row["difference"] for row in overall}
+        | {f"{row['key']}/p": row["p_holm"] for row in overall}
+        | dict(found.agreement)
+    )
+    for name, frame in findings.frames(found).items():
+        if name != "targets" or reporting.with_texts(job.config):
+            job.tracking.table(name, frame)
+    reporting.record_plots(job)

@@ -1,0 +1,60 @@
+"""`recipe=compare`: hands over to the recipe that compares what the folders hold, runs or audits. And what these
+recipes share."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from mitigate.recipes.job import plain, say
+from mitigate.tasks.runs import FinishedRun, folders, recipe_of
+
+RECIPES = {"audit": "mitigate.recipes.compare_audits"}  # by what is compared
+OF_RUNS = "mitigate.recipes.compare"
+MOST_OF_A_TAG = 50  # letters; W&B allows 64 with what stands before
+LONGEST_NAME = 100  # letters of a run folder's name, before its hash
+
+
+def run(config: DictConfig) -> None:
+    """Compare what `compare.runs` and `compare.baseline` name: a folder of an audit among them means audits."""
+    kinds = {recipe_of(folder) for folder in named(config)}
+    name = next((recipe for kind, recipe in RECIPES.items() if kind in kinds), OF_RUNS)
+    import_module(name).run(config)
+
+
+def named(config: DictConfig) -> list[str]:
+    """The folders that are compared, the baseline first if there is one."""
+    found = [*folders(plain(config.compare.baseline)), *folders(plain(config.compare.runs))]
+    return list(dict.fromkeys(map(str, found)))
+
+
+def with_facts(config: DictConfig, facts: Mapping[str, Any]) -> DictConfig:
+    """The configuration with facts about the compared runs. Their texts stay texts: those of a foreign folder may look
+    like ${oc.env:HOME}."""
+    return DictConfig(OmegaConf.merge(config, _literal(facts)))
+
+
+def data_of(runs: Sequence[FinishedRun]) -> dict[str, Any]:
+    """What W&B and the page need to know of the data that runs are of, besides its name."""
+    return {key: any(run.setting(f"data.{key}") for run in runs) for key in ("own_texts", "demonstration")}
+
+
+def folder_name(*parts: str) -> str:
+    """The name of a run folder, of texts that may hold anything."""
+    return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))[:LONGEST_NAME]
+
+
+def say_found(found: Mapping[str, Any] | None) -> None:
+    """The lines of a comparison, and its notices."""
+    for line in (*found["lines"], *(f"note: {notice}" for notice in found["notices"])) if found else ():
+        say(f"  {line}")
+
+
+def _literal(value: Any) -> Any:
+    if isinstance(value, str):
+        return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", value)
+    if isinstance(value, list):
+        return [_literal(part) for part in value]
+    return {key: _literal(part) for key, part in value.items()} if isinstance(value, Mapping) else value

@@ -1,0 +1,216 @@
+"""What a comparison of two resources has checked before it computes anything: the run folders of their audits, the
+labels that both have, and notices about them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import digest_of
+from mitigate.measure.between_resources import side_by_side
+from mitigate.measure.tally import per_target
+from mitigate.metrics import TEMPLATE_PREFIX
+from mitigate.report.audit_tables import Wording
+from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.compare.notices import other_versions
+from mitigate.tasks.runs import FinishedRun, read_runs
+from mitigate.triples import ROLES, TEMPLATES, label_columns
+
+TALLY = "tally.parquet"
+FILES = (TALLY, "statements/", "tables/")  # what figures and examples are made of
+MUST_AGREE = ("measure.masking", "measure.empty_targets", *(f"score.{role}" for role in ROLES))
+OUGHT_TO_AGREE = ("measure.match", "measure.template", "recipe.targets", "filter.splits")
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedAudit:
+    """A finished run of recipe=audit."""
+
+    run: FinishedRun
+
+    @property
+    def digest(self) -> str:
+        return self.run.digest
+
+    @property
+    def counted(self) -> str:
+        """The hash of all that was counted."""
+        return self.run.files[TALLY]
+
+    @property
+    def title(self) -> str:
+        """What the resource is called; a file of one's own by its name."""
+        path = self.run.text("data.path")
+        return self.run.text("data.title") or (Path(path).name if path else str(self.run.text("data.name")))
+
+    @cached_property
+    def statements(self) -> pl.LazyFrame:
+        """Its statements about targets, labelled, to be worked through without holding them."""
+        parts = [self.run.folder / name for name in self.run.below("statements") if name.endswith(".parquet")]
+        return pl.scan_parquet(parts).filter(pl.col("target").is_not_null())
+
+    @cached_property
+    def columns(self) -> dict[Wording, str]:
+        """The label column of each scorer and template. A sentence has no phrase: its one column stands for both."""
+        tallied = self._tally["column"].unique().to_list()
+        worded = "relation" in self.statements.collect_schema()
+        scorers = {name.removesuffix("_neutral") if worded else name for name in tallied}
+        found = {
+            (scorer, template): label_columns(scorer, template)[0] if worded else scorer
+            for scorer in sorted(scorers, key=lambda scorer: (_place(scorer), scorer))
+            for template in TEMPLATES
+        }
+        return {wording: column for wording, column in found.items() if column in tallied}
+
+    def targets(self, wording: Wording) -> pl.DataFrame:
+        """A row a target with its percentages; a target without statements has none."""
+        column = self.columns[wording]
+        asked = self.run.table(f"tables/targets_{column}.csv", ["target", "category"]).select("target", "category")
+        return per_target(self._tally, column, asked)
+
+    def alone(self, wording: Wording, figure: str) -> float | None:
+        """A figure of metrics.json, over all the audit's own targets."""
+        template = "neutral" if self.columns.get(wording, "").endswith("_neutral") else "paper"
+        return self.run.metrics.get(TEMPLATE_PREFIX[template] + figure)
+
+    @property
+    def _tally(self) -> pl.DataFrame:
+        return self.run.table(TALLY, ["column", "target"])
+
+
+@dataclass(frozen=True, eq=False)
+class AuditsPlan:
+    """Two audits that have been read and found fit to be compared."""
+
+    titles: tuple[str, str]
+    audits: tuple[ComparedAudit, ComparedAudit]
+    wordings: list[Wording]  # that both have, by scorer
+    notices: list[str]
+    source: str  # the hash of what is compared
+    folders: list[str]
+
+    @property
+    def runs(self) -> list[FinishedRun]:
+        return [audit.run for audit in self.audits]
+
+    @property
+    def demonstration(self) -> bool:
+        return any(run.setting("data.demonstration") for run in self.runs)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all numbers are."""
+        return self.audits[0].counted == self.audits[1].counted
+
+    @property
+    def spoken(self) -> tuple[int, int]:
+        """The number of targets that each has statements about."""
+        first, second = (audit.targets(self.wordings[0]).filter(pl.col("statements") > 0) for audit in self.audits)
+        return first.height, second.height
+
+    @property
+    def scorers(self) -> dict[str, str]:
+        """The scorers by role, of the labels that are compared: {"sentiment": "vader", "regard": "minilm"}."""
+        compared = {scorer for scorer, _ in self.wordings}
+        return {role: str(self.runs[0].text(f"score.{role}")) for role in ROLES if role in compared}
+
+
+def plan_audits(folders: Sequence[str | Path]) -> AuditsPlan:
+    """Two run folders of recipe=audit, read and checked. Raises MitigateError where they cannot be compared."""
+    first, second = audits = _two_audits(folders)
+    _check(first, second)
+    titles, wordings = _titles(first, second), _wordings(first, second)
+    both(audits, wordings[0])  # raises where they speak of no target in common
+    return AuditsPlan(
+        titles=titles,
+        audits=audits,
+        wordings=wordings,
+        notices=list(_notices(audits, titles, wordings)),
+        source=digest_of(json.dumps([[audit.counted, audit.run.metrics] for audit in audits])),
+        folders=[str(audit.run.folder) for audit in audits],
+    )
+
+
+def both(audits: Sequence[ComparedAudit], wording: Wording) -> pl.DataFrame:
+    """The targets that both have statements about, as side_by_side."""
+    first, second = (audit.targets(wording) for audit in audits)
+    return side_by_side(first, second)
+
+
+def _two_audits(folders: Sequence[str | Path]) -> tuple[ComparedAudit, ComparedAudit]:
+    audits = [ComparedAudit(run) for run in read_runs(dict.fromkeys(folders), "audit", "compare.runs", FILES)]
+    if len(audits) != 2:
+        raise MitigateError(
+            f"compare.runs names {len(audits)} audits, and two are set side by side; name them by "
+            "compare.runs=[DIR,DIR], in the order they are to stand in"
+        )
+    return audits[0], audits[1]
+
+
+def _check(first: ComparedAudit, second: ComparedAudit) -> None:
+    """Raises MitigateError where the two were measured in ways that make their figures mean different things."""
+    differing = [
+        f"{name}={ours} and {theirs}"
+        for name, ours, theirs in _settings(first, second, MUST_AGREE)
+        if not (name.startswith("score.") and None in (ours, theirs))  # what only one was asked is left out
+    ]
+    if differing:
+        raise MitigateError(
+            f"the audits {first.run.folder} and {second.run.folder} were measured in different ways "
+            f"({'; '.join(differing)}), so that a difference need not be the resources'; make one of them again with "
+            "the other's settings"
+        )
+
+
+def _settings(
+    first: ComparedAudit, second: ComparedAudit, names: Sequence[str]
+) -> Iterator[tuple[str, object, object]]:
+    """Those of the settings that are not the same: name, the first's, the second's."""
+    for name in names:
+        values = [audit.run.setting(name) for audit in (first, second)]
+        if values[0] != values[1]:
+            yield name, *values
+
+
+def _wordings(first: ComparedAudit, second: ComparedAudit) -> list[Wording]:
+    """Those of the first that the second has too; where neither has phrases, each scorer's once."""
+    shared = [wording for wording in first.columns if wording in second.columns]
+    if not shared:
+        raise MitigateError(
+            f"the audits {first.run.folder} ({', '.join(set(first.columns.values()))}) and {second.run.folder} "
+            f"({', '.join(set(second.columns.values()))}) have no labels in common; audit both with the same scorers "
+            "and the same measure.template"
+        )
+    columns = {wording: (first.columns[wording], second.columns[wording]) for wording in shared}
+    return [
+        (scorer, template)
+        for scorer, template in shared
+        if template == "paper" or columns[scorer, template] != columns.get((scorer, "paper"))
+    ]
+
+
+def _place(scorer: str) -> int:
+    return ROLES.index(scorer) if scorer in ROLES else len(ROLES)
+
+
+def _titles(first: ComparedAudit, second: ComparedAudit) -> tuple[str, str]:
+    """What the resources are called; two of one name by their run folders."""
+    titles = first.title, second.title
+    return titles if titles[0] != titles[1] else (first.run.folder.name, second.run.folder.name)
+
+
+def _notices(audits: Sequence[ComparedAudit], titles: Sequence[str], wordings: Sequence[Wording]) -> Iterator[str]:
+    first, second = audits
+    if first.counted == second.counted:
+        yield "Both audits have the very same numbers: it is one resource, or a copy of it."
+    for name, ours, theirs in _settings(first, second, OUGHT_TO_AGREE):
+        yield (
+            f"The audits differ in {name} ({ours} in {titles[0]}, {theirs} in {titles[1]}): a difference may be that "
+            "setting's."
+        )
+    yield from other_versions([audit.run.manifest for audit in audits])
+    yield from few_targets(both(audits, wordings[0]))

@@ -1,0 +1,42 @@
+"""The comparison of finished runs as one function."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.tasks.compare.arms import Contrast
+from mitigate.tasks.compare.figures import harm_differences, moves
+from mitigate.tasks.compare.plan import make_plan, read_compared
+from mitigate.tasks.compare.quality import quality_differences
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRuns:
+    """What a comparison of runs finds."""
+
+    contrasts: list[Contrast]  # who stands against whom
+    harms: pl.DataFrame  # a row for each contrast, scorer, template, measure and category: difference, interval, p
+    quality: pl.DataFrame  # a row for each contrast and figure of quality
+    moves: pl.DataFrame  # a row for each contrast, scorer and target: the percentage neutral before and after
+    notices: list[str]  # what limits the findings
+
+
+def compare_runs(
+    runs: Sequence[str | Path], baseline: str | Sequence[str] | None = None, *, resamples: int = 10_000, seed: int = 1
+) -> ComparedRuns:
+    """Compare run folders of recipe=mitigate with a baseline: a policy among them (None: the policy none), or folders.
+
+    Runs that differ by seed alone are taken together. resamples: of the bootstrap; seed: fixes its draws. Raises
+    MitigateError for folders that are no finished runs, and where nothing can be compared."""
+    plan = make_plan(*read_compared([str(run) for run in runs], baseline))
+    bootstrap = Bootstrap(resamples=resamples, seed=seed)
+    return ComparedRuns(
+        contrasts=plan.contrasts,
+        harms=harm_differences(plan.contrasts, plan.labellings, plan.relations, bootstrap),
+        quality=quality_differences(plan.contrasts, plan.relations, bootstrap),
+        moves=moves(plan.contrasts, plan.labellings, plan.relations),
+        notices=plan.notices,
+    )
