@@ -115,7 +115,7 @@ def _prepare_output() -> None:
             output = BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
             lines = name == "stderr" or stream.line_buffering
             setattr(sys, name, TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=lines))
-    if sys.stdout:  # for the processes started from here
+    if sys.stdout and sys.stdout.encoding:  # for the processes started from here
         os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
 
 

@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.tasks.compare.compared import compare_runs
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tracking import NoTracking
@@ -183,7 +184,9 @@ def test_the_page_is_whole_trusts_no_text_and_warns(two_models: Compared) -> Non
 def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> None:
     (record,) = two_models.folder.glob("wandb/offline-run-*")
     inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
-    read = subprocess.run(inspect, capture_output=True, check=True, text=True).stdout
+    done = subprocess.run(inspect, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    read = done.stdout
     assert "both/neutral_template/NRM" in read
     assert "plots/pareto-regard-perplexity" in read
     said = next(record.glob("run-*.wandb")).read_bytes()
@@ -360,3 +363,57 @@ def test_perplexity_of_several_seeds_is_a_geometric_mean_without_intervals_too(t
     assert found["low"] is None
     assert found["baseline"] == pytest.approx(math.exp(1.5))
     assert found["change"] == pytest.approx(math.exp(3) / math.exp(1.5))
+
+
+def test_the_library_compares_folders(tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)
+    found = compare_runs([none, both], resamples=100)
+    assert [(pair.name, pair.against) for pair in found.contrasts] == [("both", "none")]
+    row = found.harms.row(by_predicate=pl.col("figure") == "NRM", named=True)
+    shares = {run: 100 * (pl.read_parquet(run / "statements.parquet")["regard"] == 0).mean() for run in (none, both)}
+    assert (row["baseline"], row["value"]) == pytest.approx((shares[none], shares[both]))
+    assert found.moves["target"].n_unique() == 40
+    assert "quality/perplexity/neutral" in found.quality["figure"].to_list()
+    assert any("One trained model is one draw" in notice for notice in found.notices)
+    with pytest.raises(MitigateError, match="compare.baseline=swap, but no run is of that policy"):
+        compare_runs([none, both], "swap")
+
+
+def test_a_foreign_run_folder_reads_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not into the page, the tables, the settings or what W&B gets."""
+    monkeypatch.setenv("SECRET", "hunter2")
+    runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9, lr="SECRET")]
+    for run in runs:
+        config = run / "config.yaml"
+        foreign = config.read_text().replace("name: made_up", r"name: '../\${oc.env:SECRET}'")
+        foreign = foreign.replace("lr: SECRET", "lr: ${oc.env:SECRET}")
+        config.write_text(foreign.replace("attribution: nobody", "attribution: ${oc.env:SECRET}"))
+        seal(run)
+    out = tmp_path / "out"
+    found = compared(out, named(*runs), "compare.baseline=none", "tracking.mode=offline")
+    assert r"../\${oc.env:SECRET}, ${oc.env:SECRET}, licence MIT" in unescape(found.page)
+    assert OmegaConf.to_container(OmegaConf.load(found.folder / "config.yaml"))["data"]["attribution"] == (
+        "${oc.env:SECRET}"
+    )
+    assert found.folder.parent == out
+    assert [path for path in found.folder.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()] == []
+    assert "hunter2" not in found.said
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "config.yaml", "statements.parquet"])
+@pytest.mark.parametrize("damage", ["header", "cut", "list"])
+def test_a_damaged_run_folder_is_one_sentence(
+    name: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both")
+    content = (both / name).read_bytes()
+    damaged = {"header": b"\xff\xfe" + content[2:], "cut": content[: len(content) // 2], "list": b"[1]"}[damage]
+    (both / name).write_bytes(damaged)
+    out = tmp_path / "out"
+    assert here(monkeypatch, "recipe=compare", named(none, both), f"paths.outputs={out}", "tracking=none") == 2
+    said = capsys.readouterr().err
+    assert f"\nmitigate: compare.runs: {both}" in said
+    assert name in said
+    assert "the command that made it writes it anew" in said
+    assert "Traceback" not in said
+    assert not out.exists()

@@ -161,3 +161,13 @@ def test_what_cannot_be_set_side_by_side_is_told(compare, audits: dict[str, Path
         assert f"{model} is a run of recipe=mitigate. Name folders that finished runs of recipe=audit left." in said
     status, said, _ = compare(audits["calm"], audits["loud"], audits["triples"])
     assert "compare.runs names 3 audits, and two are set side by side" in said
+
+
+@pytest.mark.parametrize("name", ["tally.parquet", "statements/*.parquet", "tables/targets_sentiment.csv"])
+def test_a_damaged_audit_is_named(name: str, compare, audits: dict[str, Path], tmp_path: Path) -> None:
+    damaged = Path(shutil.copytree(audits["loud"], tmp_path / "damaged"))
+    path = next(damaged.glob(name))
+    path.write_bytes(path.read_bytes()[:-20])
+    status, said, _ = compare(audits["calm"], damaged)
+    assert status == 2
+    assert f"compare.runs: {path} is damaged: it is not the file that manifest.json names; the command" in said
