@@ -100,7 +100,7 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
         ),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],
-            "there is no checkpoint nowhere.pickle",
+            "nowhere.pickle is no checkpoint: there is no such file; give the path of the original COMeT's",
         ),
         (["model=comet_original", "model.base=."], "model.init must be given: model.init=..."),
     ],
