@@ -31,10 +31,13 @@ SURROUNDING = {"surrounding": True}
 `checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)`."""
 
 NOT_FOLLOWED = {
-    *("mitigate", "mitigate.__main__", "mitigate.fingerprints"),
-    *("mitigate.errors", "mitigate.progress", "mitigate.settings"),  # what is said, not what comes of it
-    *("mitigate.store", "mitigate.label_cache", "mitigate.tracking", "mitigate.dashboards"),  # where it is kept
-}
+    f"mitigate.{name}"
+    for name in (
+        *("__main__", "fingerprints"),
+        *("errors", "progress", "settings", "texts"),  # what is shown, not what is found
+        *("files", "store", "label_cache", "tracking", "dashboards", "status"),  # where it is kept
+    )
+} | {"mitigate"}
 LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve")
 
 

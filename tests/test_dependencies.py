@@ -25,7 +25,19 @@ from mitigate.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_
 from mitigate.store import Run
 
 PROJECT = PACKAGE.parent
-AROUND = {"errors", "progress", "settings", "fingerprints", "store", "status", "label_cache", "tracking", "dashboards"}
+AROUND = {
+    "errors",
+    "progress",
+    "settings",
+    "texts",
+    "files",
+    "fingerprints",
+    "store",
+    "status",
+    "label_cache",
+    "tracking",
+    "dashboards",
+}
 
 
 class Observed(NamedTuple):

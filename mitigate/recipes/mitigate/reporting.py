@@ -11,9 +11,10 @@ from omegaconf import DictConfig
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes.job import Job, command, say
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.recipes.reporting import facts, record_plots, record_statements, save, source_of, stages, with_texts
+from mitigate.recipes.reporting import facts, record_plots, record_statements, source_of, stages, with_texts
 from mitigate.report import card, page, tables
 from mitigate.report.ledger import summary
+from mitigate.report.saving import save
 from mitigate.store import Result
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.run import notices
