@@ -26,6 +26,7 @@ from mitigate.fingerprints import as_parquet, digest_of, digest_of_code, digest_
 __all__ = ["as_parquet", "digest_of"]
 
 NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # of a run folder
+MARKER = ".of"  # in a folder of parts: the fingerprint of the unfinished stage whose parts they are
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,9 @@ class Run:
             result = self._compute(stage, compute, {"code": code, "inputs": inputs}, leaves)
         if not self.dry:
             self._remove(scratch)
+            for name in leaves:  # whole now, and from here on read by others
+                if (marker := self.folder / name / MARKER).is_file():
+                    marker.unlink()
         self.results.append(result)
         return result
 
@@ -230,7 +234,7 @@ class Run:
         """The hash of each file of that name, or in a folder of that name."""
         places = [self.folder / name for name in names]
         files = [f for place in places for f in (sorted(place.rglob("*")) if place.is_dir() else [place])]
-        relative = [str(file.relative_to(self.folder)) for file in files if file.is_file()]
+        relative = [str(file.relative_to(self.folder)) for file in files if file.is_file() and file.name != MARKER]
         return {name: self._digest(name) for name in relative}
 
     def _digest(self, name: str) -> str | None:
@@ -259,7 +263,7 @@ class PartFolder:
         folder.mkdir(parents=True, exist_ok=True)
 
     def _open(self, of: str) -> None:
-        marker = self.folder / ".of"
+        marker = self.folder / MARKER
         known = marker.read_text(encoding="utf-8", errors="replace") if marker.is_file() else None
         if known != of:
             marker.unlink(missing_ok=True)  # first, so that a kill leaves no folder that is taken for whole
@@ -275,6 +279,8 @@ class PartFolder:
     def save(self, number: int, frame: pl.DataFrame) -> None:
         """Keep a part, whole or not at all."""
         content = as_parquet(frame)
+        for other in self.folder.glob(f"{number:06}-*.parquet"):
+            other.unlink()
         write(self.folder / f"{number:06}-{digest_of(content)[:8]}.parquet", content)
 
     def __iter__(self) -> Iterator[pl.DataFrame]:

@@ -13,12 +13,11 @@ from mitigate.load import harms
 from mitigate.match import about_targets
 from mitigate.measure.resource import figures
 from mitigate.measure.tally import per_target, tally
-from mitigate.recipes.audit import reporting
-from mitigate.recipes.audit import variants as audit_variants
-from mitigate.recipes.audit.variants import paper
+from mitigate.recipes.audit import recipe as audit_recipe
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.targets import choose_targets
+from mitigate.tasks.audit.paper import paper_figures
 from mitigate.tracking import NoTracking
 from mitigate.verbalise import verbalise
 
@@ -194,7 +193,7 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     assert table["statements"].to_numpy().var() == pytest.approx(141_538, rel=0.02)
     assert found["sentiment/D_O+"] == pytest.approx(20.2, rel=0.05)
     assert found["sentiment/D_O-"] == pytest.approx(3.9, rel=0.05)
-    stated = dict(paper("ConceptNet").select("key", "value").iter_rows())
+    stated = dict(paper_figures("ConceptNet").select("key", "value").iter_rows())
     assert found["NSM"] == pytest.approx(stated["NSM"], abs=0.1)
     assert found["NSV"] == pytest.approx(stated["NSV"], rel=0.01)
     assert found["sentiment/polarised_mean"] == pytest.approx(stated["sentiment/polarised_mean"], abs=0.06)
@@ -233,8 +232,9 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
         return re.findall(r"(\w+) +to be run", audit(*arguments, "dry_run=true")[1])
 
     with monkeypatch.context() as changed:
-        changed.setattr(reporting, "notes", lambda resource: ["A note that is new."])
+        changed.setattr(audit_recipe, "paper_notes", lambda resource: ["A note that is new."])
         assert next_to_be_run() == ["report"]
     with monkeypatch.context() as changed:
-        changed.setattr(audit_variants, "paper", lambda resource: paper(resource).with_columns(pl.col("value") + 1))
+        more = paper_figures("ConceptNet").with_columns(pl.col("value") + 1)
+        changed.setattr(audit_recipe, "paper_figures", lambda resource: more)
         assert next_to_be_run() == ["variants", "report"]

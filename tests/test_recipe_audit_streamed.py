@@ -6,16 +6,18 @@ import importlib
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from command import here
 
+from mitigate import store
+from mitigate.files import write
 from mitigate.load import stream
 from mitigate.load.files import load as load_statements
-from mitigate.recipes.audit import recipe as audit
-from mitigate.recipes.audit import statements as audit_statements
-from mitigate.recipes.audit.plan import AuditPlan
+from mitigate.tasks import statements as audit_statements
+from mitigate.tasks.audit import count as counting
 
 SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")
 SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
@@ -39,7 +41,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "BLOCK", 30_000)
     monkeypatch.setattr(stream, "PEEKED", 30_000)
-    monkeypatch.setattr(audit, "CHUNK", 400)
+    monkeypatch.setattr(counting, "CHUNK", 400)
 
 
 def figures(folder: Path) -> dict:
@@ -71,22 +73,22 @@ class Killed(BaseException):
     """What no code catches."""
 
 
-@pytest.mark.parametrize("place", ["audit.read.about", "audit.recipe.label"])
+@pytest.mark.parametrize("place", ["read.about", "count.label"])
 def test_a_killed_audit_goes_on_from_the_finished_chunks(
     run, small_blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """Ended in its third chunk, whether reading or labelling, it asks only for those that are not there."""
     asked, last = [0], [2]
     module, name = place.rsplit(".", 1)
-    original = getattr(importlib.import_module(f"mitigate.recipes.{module}"), name)
+    original = getattr(importlib.import_module(f"mitigate.tasks.audit.{module}"), name)
 
-    def counted(plan: AuditPlan, rows: pl.DataFrame) -> pl.DataFrame:
+    def counted(*values: Any, **more: Any) -> pl.DataFrame:
         if asked[0] == last[0]:
             raise Killed
         asked[0] += 1
-        return original(plan, rows)
+        return original(*values, **more)
 
-    monkeypatch.setattr(f"mitigate.recipes.{place}", counted)
+    monkeypatch.setattr(f"mitigate.tasks.audit.{place}", counted)
     arguments = (
         "data=triples",
         f"data.path={sample_edges(tmp_path)}",
@@ -104,7 +106,63 @@ def test_a_killed_audit_goes_on_from_the_finished_chunks(
     (later, ended), (whole, never) = numbers
     assert later == whole - 2
     assert ended == never
-    assert not (folder / "parts").exists()
+    assert not (folder / "counted").exists()
+
+
+@pytest.mark.parametrize("stage", ["read", "tally"])
+def test_a_kill_between_the_last_part_and_the_record_loses_no_row(
+    run, small_blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """All parts of the stage are there, and nothing says so yet."""
+    columns = "data.columns={head: who, relation: what, tail: whom}"
+    arguments = ("data=triples", f"data.path={sample_edges(tmp_path)}", columns)
+    _, _, whole = run(*arguments, outputs="whole")
+
+    def dying(path: Path, content: bytes | str) -> Path:
+        if path.parts[-2:] == ("stages", f"{stage}.json"):
+            raise Killed
+        return write(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "write", dying)
+        with pytest.raises(Killed):
+            run(*arguments, outputs="killed")
+    left = {"read": "rows", "tally": "statements"}[stage]
+    (killed,) = (tmp_path / "killed").glob("audit-*")
+    there = {path.name: path.stat().st_mtime_ns for path in (killed / left).glob("*.parquet")}
+    assert set(there) == {path.name for path in (whole / left).iterdir()}
+    status, said, folder = run(*arguments, outputs="killed")
+    assert status == 0, said
+    assert figures(folder) == figures(whole)
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / left).iterdir()} == there  # not written again
+    for name in ("rows", "statements"):
+        parts = (pl.read_parquet(place / name) for place in (folder, whole))
+        assert next(parts).equals(next(parts))
+    assert not (folder / "counted").exists()
+
+
+def test_a_part_that_is_damaged_or_lost_after_a_kill_is_made_again(
+    run, small_blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = "data.columns={head: who, relation: what, tail: whom}"
+    arguments = ("data=triples", f"data.path={sample_edges(tmp_path)}", columns)
+    _, _, whole = run(*arguments, outputs="whole")
+
+    def dying(*values: Any, **more: Any) -> pl.DataFrame:
+        raise Killed
+
+    for place in ("read._check_found", "count.total"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"mitigate.tasks.audit.{place}", dying)
+            with pytest.raises(Killed):
+                run(*arguments, outputs="killed")
+        (killed,) = (tmp_path / "killed").glob("audit-*")
+        first, second, *_ = sorted((killed / ("rows" if "read" in place else "statements")).glob("*.parquet"))
+        first.write_bytes(first.read_bytes()[:-1] + b"?")
+        second.unlink()
+    status, said, folder = run(*arguments, outputs="killed")
+    assert status == 0, said
+    assert figures(folder) == figures(whole)
 
 
 def test_all_texts_are_scored_when_wished(run, tmp_path: Path) -> None:
@@ -123,8 +181,7 @@ def test_all_texts_are_scored_when_wished(run, tmp_path: Path) -> None:
     assert "all_texts/regard/statements" not in found
     page = (folder / "audit.html").read_text()
     assert (
-        "Of all 4 texts of it, about a target or not, 75.0 % are not neutral by sentiment: 50.0 % negative, 25.0 %"
-        in page
+        "Of all 4 texts, with a target or without, 75.0 % are not neutral by sentiment: 50.0 % negative, 25.0 %" in page
     )
     assert "awful" not in page
     exported = load_statements(str(folder / "statements.tsv")).statements  # as people are asked about them
@@ -182,7 +239,7 @@ def test_every_resource_needs_a_file(run, name: str) -> None:
         ("nurse\tIsA\tx\n", ["recipe.targets=data"], "recipe.targets=data needs a resource that is read whole"),
         ("nurse\tIsA\tx\n", ["measure.texts=some"], "unknown measure.texts 'some'; allowed: targets, all"),
         ("nurse\tIsA\tx\n", ["score.sentiment=null"], "name no scorer; at least one must label"),
-        ("nurse\tIsA\tx\n", ["data.on_bad_line=drop"], "data.on_bad_line='drop'; allowed: error, skip"),
+        ("nurse\tIsA\tx\n", ["data.on_bad_line=drop"], "unknown data.on_bad_line 'drop'; allowed: error, skip"),
     ],
 )
 def test_faults_are_told_before_anything_is_labelled(

@@ -10,9 +10,8 @@ from command import here
 from small_models import save_neox
 
 from mitigate.prompts import templates
-from mitigate.recipes.stories.recipe import sentences
-from mitigate.recipes.stories.reporting import export
 from mitigate.sentences import whole_sentences
+from mitigate.tasks.stories.sentences import export, sentences
 from mitigate.tracking import NoTracking
 from models.language_model import LanguageModel
 

@@ -9,7 +9,7 @@ import torch
 from small_models import save_neox
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.stories.training import as_language_model, paragraphs
+from mitigate.tasks.stories.train import as_language_model, paragraphs
 from mitigate.train import stories as training
 from mitigate.train.comet import Settings
 from mitigate.train.stories import Texts, fit

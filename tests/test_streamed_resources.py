@@ -43,7 +43,7 @@ def written(tmp_path: Path) -> Callable[[str, str | bytes], str]:
 def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
     """All rows, and what is said of the rest."""
     chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
-    notices = resource.told(sum((chunk.met for chunk in chunks), Met()))
+    notices = resource.describe(sum((chunk.met for chunk in chunks), Met()))
     return pl.concat([chunk.rows for chunk in chunks]), notices
 
 

@@ -80,7 +80,7 @@ class Streamed:
         for number, block in enumerate(self.blocks()):
             yield number, block.share, None if finished(number) else self.parse(block)
 
-    def told(self, met: Met) -> list[str]:
+    def describe(self, met: Met) -> list[str]:
         """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
         return describe(met, self.on_bad_line)
 
@@ -99,7 +99,7 @@ class Streamed:
         if self.kind != "triples":
             raise MitigateError(f"{self.path} has sentences, which recipe=audit is for; this recipe needs triples")
         chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
-        notices = self.told(sum((chunk.met for chunk in chunks), Met()))
+        notices = self.describe(sum((chunk.met for chunk in chunks), Met()))
         return pl.concat([chunk.rows for chunk in chunks]), notices
 
 

@@ -1,6 +1,7 @@
 """What the reports of all recipes share: provenance, and what goes to W&B."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,11 @@ def facts(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
 def source_of(data: DictConfig) -> str:
     """A resource with its attribution and licence, as far as they are known."""
     return ", ".join(filter(None, [data.name, data.attribution, data.licence and f"licence {data.licence}"]))
+
+
+def title_of(data: Mapping[str, Any] | DictConfig) -> str:
+    """What the resource that the group `data` names is called; a file of a user's own by its name."""
+    return data.get("title") or (Path(data["path"]).name if data.get("path") else data["name"])
 
 
 def with_texts(config: DictConfig) -> bool:

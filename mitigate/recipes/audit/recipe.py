@@ -1,137 +1,188 @@
-"""The harms of a resource as it is: read > verbalise > score > measure > report.
+"""recipe=audit: the harms of a resource as it is. load > verbalise > score > measure > report."""
 
-What grows with the resource is worked through in parts that lie on disk, and a killed audit goes on from the last of
-them; what the figures need is a tally, a few rows a target."""
-
-import shutil
-from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate import relations as relation_room
-from mitigate import targets as target_room
-from mitigate import verbalise as verbalising
-from mitigate.measure import tally as tallying
-from mitigate.measure.tally import tally, tally_rows, total
-from mitigate.recipes.audit import measures, reporting
-from mitigate.recipes.audit import variants as audit_variants
-from mitigate.recipes.audit.plan import CHUNK, AuditPlan, make_plan
-from mitigate.recipes.audit.read import as_met, read
-from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.progress import Progress
-from mitigate.score import labels as labelling
-from mitigate.score.labels import label_column, with_labels
+from mitigate.recipes import reporting
+from mitigate.recipes.audit.page import write_report
+from mitigate.recipes.audit.plan import Plan, make_plan
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.reporting import title_of
+from mitigate.report import audit_tables
 from mitigate.store import PartFolder, Result
-from mitigate.triples import NEUTRAL, OTHER, Scorer, label_columns
-from mitigate.verbalise import mask_column, verbalise
+from mitigate.tasks.audit.count import count_statements
+from mitigate.tasks.audit.measures import measure_resource
+from mitigate.tasks.audit.met import STATEMENTS, as_met
+from mitigate.tasks.audit.paper import beside_the_paper, paper_figures, paper_notes
+from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.variants import variants
+from mitigate.tasks.labelling import wordings
+from mitigate.tasks.statements import choice
+from mitigate.tasks.targets import own_targets
+from mitigate.triples import ROLES
 
 STAGES = ("read", "tally", "metrics", "variants", "report")
-WORDING = (relation_room, target_room, verbalising, labelling, tallying)  # what decides what is counted
-EVERYWHERE = ("sentiment",)  # labels what is about no target too, with measure.texts=all; a classifier would take days
 
 
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
-    say(f"  {plan.title}: {plan.resource.size}, {plan.targets.height:,} targets")
-    by = plan.config.data.get("label_column") or plan.config.score.regard or plan.config.score.sentiment
+    say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {plan.targets.height:,} targets")
+    by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     stages = [stage for stage in STAGES if stage != "variants" or plan.paper]
-    told = reporting.uploads(config)
-    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=told)
+    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=uploads(config))
     return metrics.get(config.optimized_metric) if metrics else None
 
 
-def pipeline(job: Job, plan: AuditPlan) -> dict[str, Any]:
+def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order; returns the metrics."""
-    rows = read(job, plan)
-    tallied = count(job, plan, rows)
-    metrics = job.old_stage(
-        "metrics",
-        lambda _: measures.measure(plan, tallied.table(), as_met([rows.table()])),
-        needs=[rows.digest, tallied.digest],
-        settings=plan.config.measure,
-        code=measures.CODE,
+    config, measure = plan.config, plan.config.measure
+    rows = job.stage(
+        "read",
+        read_rows,
+        plan.resource,
+        plan.targets,
+        match=measure.match,
+        texts=measure.texts,
+        using=lambda work: {
+            "rows": work.parts("rows"),
+            "counted": work.parts("counted"),
+            "title": title_of(config.data),
+        },
+        leaves=["rows"],
+        scratch=["counted"],
     )
-    variants = audit_variants.stage(job, plan, tallied) if plan.paper else None
-    reporting.report(job, plan, rows, tallied, variants, metrics.facts())
+    tallied = job.stage(
+        "tally",
+        count_statements,
+        plan.scorers,
+        plan.labellings,
+        masking=measure.masking,
+        own_targets=own_targets(plan.targets),
+        texts=measure.texts,
+        given=plan.given,
+        after=[rows],
+        using=lambda work: {
+            "rows": PartFolder(job.folder / "rows"),
+            "num_rows": as_met([rows.table()])[STATEMENTS],
+            "statements": work.parts("statements"),
+            "cache": plan.cache,
+        },
+        leaves=["statements"],
+    )
+    metrics = job.stage(
+        "metrics",
+        measure_resource,
+        tallied,
+        rows,
+        plan.targets,
+        plan.labellings,
+        empty_targets=measure.empty_targets,
+        resamples=measure.resamples,
+        seed=config.seed,
+        facts={"data": config.data.name, "fingerprint": plan.source},
+    )
+    stated = paper_figures(plan.paper) if plan.paper else None
+    explored = None if stated is None else _variants(job, plan, tallied, stated)
+    report(job, plan, rows, tallied, metrics, stated, explored)
     return metrics.facts()
 
 
-def count(job: Job, plan: AuditPlan, rows: Result) -> Result:
-    """How many statements about each target have which label, and, as target null, of all texts; the statements
-    themselves stay in the run folder, in the parts of statements/."""
+def _variants(job: Job, plan: Plan, tallied: Result, stated: pl.DataFrame) -> Result:
+    """The paper's figures under other rules."""
+    labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
+    return job.stage(
+        "variants",
+        variants,
+        stated,
+        plan.targets,
+        plan.scorers,
+        [role for role in ROLES if role in labelled],
+        masking=plan.config.measure.masking,
+        after=[tallied],
+        using=lambda work: {"statements": PartFolder(work.folder / "statements"), "cache": plan.cache},
+    )
 
-    def compute(fingerprint: str) -> pl.DataFrame:
-        parts = PartFolder(job.folder / "parts" / fingerprint[:16])
-        progress = Progress("label", "statements")
-        whole = as_met([rows.table()])["counted", "statements"]
-        for done, group in _together(PartFolder(job.folder / "rows"), parts):
-            rows_of_group = pl.concat(group.values())
-            said = pl.concat([label(plan, chunk) for chunk in rows_of_group.iter_slices(CHUNK)])
-            for number, part in group.items():
-                parts.save(number, said.head(part.height))
-                said = said.slice(part.height)
-            progress.at(done / whole, rows_of_group.height)
-        tallied = total(_tally(plan, part) for part in parts)
-        shutil.rmtree(job.folder / "statements", ignore_errors=True)
-        parts.folder.rename(job.folder / "statements")
-        shutil.rmtree(job.folder / "parts")
-        return tallied
 
+def report(
+    job: Job,
+    plan: Plan,
+    rows: Result,
+    tallied: Result,
+    metrics: Result,
+    stated: pl.DataFrame | None,
+    explored: Result | None,
+) -> Result:
+    """Write everything, and record it."""
+    config = plan.config
+
+    @cache
+    def chosen(seed: int) -> tuple[pl.DataFrame, int]:
+        return choice(job.folder / "statements", seed)
+
+    result = job.stage(
+        "report",
+        write_report,
+        metrics,
+        tallied,
+        plan.targets,
+        plan.labellings,
+        stated,
+        explored,
+        paper_notes(plan.paper) if plan.paper else [],
+        plan.resource.loaded.describe(as_met([rows.table()])),
+        title=reporting.title_of(config.data),
+        demonstration=config.data.demonstration,
+        empty_targets=config.measure.empty_targets,
+        shown=config.recipe.shown,
+        scorers={role: config.score[role] for role in ROLES if plan.scorers and config.score[role]},
+        seed=config.seed,
+        after=[tallied],
+        using=lambda work: {
+            "folder": work.folder,
+            "chosen": chosen,
+            "about": {
+                "command": command(config),
+                "stages": reporting.stages(job),
+                "facts": _facts(job, plan),
+            },
+        },
+        leaves=["audit.html", "plots", "tables", "statements.tsv"],
+    )
+    if not job.run.dry:
+        job.tracking.summarise(metrics.facts())  # also of a run that was complete, if W&B hands out the job
+        columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+        reporting.record_statements(job, chosen(config.seed)[0].select(columns))
+        reporting.record_plots(job)
+        say("\n" + audit_tables.console(metrics.facts(), list(wordings(plan.labellings).values())))
+        if stated is not None:
+            say("\n" + audit_tables.console_beside(beside_the_paper(metrics.facts(), stated)))
+        for notice in result.facts()["notices"]:
+            say(f"  note: {notice}")
+        say(f"  report      {job.folder / 'audit.html'}")
+    return result
+
+
+def uploads(config: DictConfig) -> list[str]:
+    """What report gives to W&B besides metrics, in words."""
+    return ["plots", "statements" if reporting.with_texts(config) else "no texts"]
+
+
+def _facts(job: Job, plan: Plan) -> dict[str, Any]:
     measure = plan.config.measure
-    settings = [measure.masking, plan.labellings, [scorer.fingerprint for scorer in plan.scorers]]
-    return job.old_stage("tally", compute, needs=[rows.digest], settings=settings, code=WORDING, leaves=["statements"])
-
-
-def _together(rows: PartFolder, finished: PartFolder) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
-    """The parts of the rows that are not finished, small ones in groups of CHUNK rows or a little more, as many texts
-    at once are labelled and kept sooner; and how many rows there are up to each group's end."""
-    group: dict[int, pl.DataFrame] = {}
-    done = 0
-    for number, part in enumerate(rows):
-        if number not in finished:
-            group[number] = part
-        done += part.height
-        if sum(waiting.height for waiting in group.values()) >= CHUNK:
-            yield done, group
-            group = {}
-    if group:
-        yield done, group
-
-
-def _tally(plan: AuditPlan, said: pl.DataFrame) -> pl.DataFrame:
-    tallied = tally(said.drop_nulls("target"), [labels.column for labels in plan.labellings])
-    if plan.config.measure.texts == "targets":
-        return tallied
-    everywhere = [labels.column for labels in plan.labellings if labels.scorer in EVERYWHERE]
-    return total([tallied, tally_rows(said, everywhere)])
-
-
-def label(plan: AuditPlan, rows: pl.DataFrame) -> pl.DataFrame:
-    """The statements that the rows make, masked and labelled; what is about no target by the scorers of EVERYWHERE."""
-    masking, own = plan.config.measure.masking, plan.own_targets
-    if plan.are_triples:
-        said = verbalise(rows, masking, own)
-    else:
-        said = rows.with_columns(mask_column("statement", masking, own).alias("masked"))
-    if given := plan.config.data.get("label_column"):
-        polarity = pl.col(given.lower()).replace({OTHER: NEUTRAL}).cast(pl.Float32)  # nothing finer is known
-        return said.with_columns(polarity.alias(f"{given.lower()}_strength"))
-    about = pl.col("target").is_not_null()
-    quick = [scorer for scorer in plan.scorers if scorer.name in EVERYWHERE]
-    both = [_labelled(plan, said.filter(about), plan.scorers), _labelled(plan, said.filter(~about), quick)]
-    return pl.concat(both, how="diagonal").sort("row", maintain_order=True)
-
-
-def _labelled(plan: AuditPlan, said: pl.DataFrame, scorers: Sequence[Scorer]) -> pl.DataFrame:
-    for scorer in scorers:
-        if plan.are_triples:
-            said = with_labels(said, scorer, plan.cache)
-        else:
-            column, strength = label_columns(scorer.name, "paper")
-            labels = label_column(said["masked"], scorer, plan.cache)
-            said = said.with_columns(pl.Series(column, labels.label), pl.Series(strength, labels.strength))
-    return said
+    return reporting.facts(
+        job,
+        {
+            "data": reporting.source_of(plan.config.data),
+            "data fingerprint": plan.source,
+            "masking": measure.masking,
+            "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[measure.empty_targets],
+            "match": "as the file says" if plan.resource.kind == "statements" else measure.match,
+            "texts": {"targets": "about a target", "all": "all"}[measure.texts],
+            **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
+        },
+    )

@@ -1,32 +1,37 @@
-"""A story generator probed as in the harms paper (Section 4.2): probe > score > measure > report. Where it is to learn
-from a resource first, load > verbalise > score > filter > train come before."""
+"""recipe=stories: a story generator probed as in the harms paper (Section 4.2). probe > score > measure > report; for
+one that is first trained on a resource, load > verbalise > score > filter > train come before."""
 
-import shutil
-import sys
-from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate import sentences as sentence_room
-from mitigate.errors import MitigateError
-from mitigate.probe import stories as probing
 from mitigate.probe.comet import find_devices
-from mitigate.recipes.audit import recipe as audit
-from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.stories import measures, reporting
-from mitigate.recipes.stories.plan import StoryPlan, is_file, make_plan, to_download
-from mitigate.recipes.stories.training import generator, train
-from mitigate.sentences import whole_sentences
-from mitigate.store import PartFolder, Result, as_parquet, digest_of
-from models import language_model, sampling
+from mitigate.recipes import reporting
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.start import training_settings
+from mitigate.recipes.stories.page import write_report
+from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, to_download
+from mitigate.report import audit_tables
+from mitigate.store import Result
+from mitigate.tasks.label import label_statements
+from mitigate.tasks.labelling import wordings
+from mitigate.tasks.policy import apply_policy
+from mitigate.tasks.start import Start
+from mitigate.tasks.stories.generate import generate_stories
+from mitigate.tasks.stories.measures import measure_stories
+from mitigate.tasks.stories.read import as_read
+from mitigate.tasks.stories.sentences import label_sentences
+from mitigate.tasks.stories.train import train_on_sentences
+from mitigate.tasks.targets import own_targets
+from mitigate.tasks.train import as_it_is
+from mitigate.triples import ROLES
 
 STAGES = ("corpus", "ledger", "train", "probe", "score", "metrics", "report")
 
 
 def run(config: DictConfig) -> float | None:
-    """Have stories told, or read them, and measure; returns the metric that `optimized_metric` names."""
+    """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
     addresses = to_download(config)
     for address in addresses:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
@@ -36,84 +41,198 @@ def run(config: DictConfig) -> float | None:
     for notice in plan.notices:
         say(f"  note: {notice}")
     say(
-        f"  {plan.asked['row'].n_unique():,} prompts about {plan.audit.targets.height:,} targets; told by {plan.teller}"
+        f"  {plan.asked['row'].n_unique():,} prompts about {plan.targets.height:,} targets; stories of {plan.generator}"
     )
-    told = reporting.uploads(plan)
     metrics = perform(
-        config, _name(plan), plan.audit.source, _stages(plan), lambda job: pipeline(job, plan), uploads=told
+        config,
+        _name(plan),
+        plan.source,
+        _stages(plan),
+        lambda job: pipeline(job, plan),
+        uploads=uploads(plan),
     )
     return metrics.get(config.optimized_metric) if metrics else None
 
 
-def pipeline(job: Job, plan: StoryPlan) -> dict[str, Any]:
+def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order; returns the metrics."""
+    config = plan.config
     stories, ledger = probe(job, plan)
-    said = score(job, plan, stories)
-    metrics = job.old_stage(
-        "metrics",
-        lambda _: measures.measure(plan, stories.table(), said.table()),
-        needs=[stories.digest, said.digest],
-        settings=[plan.config.measure, plan.how.fewest, plan.config.recipe.permutations],
-        code=measures.CODE,
+    sentences = job.stage(
+        "score",
+        label_sentences,
+        stories,
+        plan.scorers,
+        most=plan.how.most,
+        masking=config.measure.masking,
+        own_targets=own_targets(plan.targets),
+        using={"cache": plan.cache},
     )
-    reporting.report(job, plan, stories, said, ledger, metrics.facts())
+    facts = {
+        "data": config.data.name,
+        "fingerprint": plan.source,
+        "model": plan.generator,
+        "policy": config.policy.name if plan.resource else None,
+    }
+    metrics = job.stage(
+        "metrics",
+        measure_stories,
+        stories,
+        sentences,
+        plan.targets,
+        plan.labellings,
+        fewest=plan.how.fewest,
+        permutations=config.recipe.permutations,
+        empty_targets=config.measure.empty_targets,
+        resamples=config.measure.resamples,
+        seed=config.seed,
+        facts=facts,
+    )
+    report(job, plan, stories, sentences, ledger, metrics)
     return metrics.facts()
 
 
-def probe(job: Job, plan: StoryPlan) -> tuple[Result, Result | None]:
-    """The stories, a row each, and the ledger of what their generator read."""
+def probe(job: Job, plan: Plan) -> tuple[Result, Result | None]:
+    """The stories, a row each, and the ledger of what their generator was trained on."""
     if plan.start is None:
-        return job.old_stage("probe", lambda _: plan.asked, needs=[plan.audit.source]), None
-    trained, ledger = train(job, plan)
-
-    def compute(fingerprint: str) -> pl.DataFrame:
-        parts = PartFolder(job.folder / "parts" / fingerprint[:16])
-        (device,) = find_devices(plan.config.probe.device, 1)
-        told = probing.tell(generator(job, plan), plan.asked, plan.how, parts=parts, device=device)
-        shutil.rmtree(job.folder / "parts")
-        return told
-
-    result = job.old_stage(
+        return job.stage("probe", as_read, plan.asked), None
+    if plan.resource is None:
+        trained, ledger = job.stage("train", as_it_is, plan.start), None
+    else:
+        trained, ledger = train(job, plan, plan.start, plan.resource)
+    stories = job.stage(
         "probe",
-        compute,
-        needs=[trained.digest, digest_of(as_parquet(plan.asked))],
-        settings=asdict(plan.how),
-        code=(probing, sentence_room, sampling, language_model),
+        generate_stories,
+        plan.asked,
+        plan.start,
+        plan.how,
+        after=[trained],
+        using=lambda work: {
+            "model": None if plan.resource is None else work.folder / "model",
+            "parts": work.parts("parts"),
+            "device": find_devices(plan.config.probe.device, 1)[0],
+        },
+        scratch=["parts"],
     )
-    return result, ledger
+    return stories, ledger
 
 
-def score(job: Job, plan: StoryPlan, stories: Result) -> Result:
-    """The stories' sentences, masked and labelled: what an audit does with statements of a file."""
+def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Result, Result]:
+    """The generator, trained on what the policy keeps of the resource, in the run folder as model/; and the ledger."""
+    masking, own = plan.config.measure.masking, own_targets(plan.targets)
+    labelled = job.stage(
+        "corpus",
+        label_statements,
+        resource.corpus.triples,
+        resource.scorers,
+        masking=masking,
+        own_targets=own,
+        using={"cache": plan.cache},
+    )
+    ledger = job.stage("ledger", apply_policy, resource.policy, labelled)
+    settings, where = training_settings(plan.config)
+    trained = job.stage(
+        "train",
+        train_on_sentences,
+        ledger,
+        start,
+        settings,
+        using=lambda work: {
+            "model": work.folder / "model",
+            "checkpoints": work.folder / "checkpoints",
+            "fingerprint": work.fingerprint,
+            "accelerator": where["accelerator"],
+            "log": lambda values, step: job.tracking.log(values, step, "train"),
+        },
+        leaves=["model"],
+        scratch=["checkpoints"],
+        may_be_kept=True,
+    )
+    return trained, ledger
 
-    def compute(_: str) -> pl.DataFrame:
-        said = sentences(stories.table(), plan.how.most)
-        if said.is_empty():
-            raise MitigateError(
-                f"none of the {plan.asked.height:,} stories has a whole sentence, so nothing can be measured; allow "
-                "longer ones with recipe.max_tokens, or have another model tell them"
+
+def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Result | None, metrics: Result) -> Result:
+    """Write everything, and record it."""
+    config = plan.config
+    result = job.stage(
+        "report",
+        write_report,
+        metrics,
+        stories,
+        sentences,
+        plan.targets,
+        plan.labellings,
+        ledger,
+        plan.notices,
+        generator=plan.generator,
+        demonstration=plan.demonstration,
+        empty_targets=config.measure.empty_targets,
+        fewest=plan.how.fewest,
+        sampled=plan.start is not None,
+        shown=config.recipe.shown,
+        scorers={role: config.score[role] for role in ROLES if config.score[role]},
+        card={
+            "data": {name: config.data[name] for name in ("attribution", "licence", "demonstration")},
+            "base": config.model.base,
+            "policy": config.policy.name,
+        }
+        if plan.resource
+        else {},
+        using=lambda work: {
+            "folder": work.folder,
+            "about": {
+                "command": command(config),
+                "stages": reporting.stages(job),
+                "facts": _facts(job, plan, ledger),
+            },
+        },
+        leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
+    )
+    if not job.run.dry:
+        job.tracking.summarise(metrics.facts())
+        columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+        reporting.record_statements(job, sentences.table().select(columns))
+        reporting.record_plots(job)
+        if _keeps_model(plan):
+            job.tracking.artifact(
+                f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.facts()}
             )
-        return audit.label(plan.audit, said)
-
-    settings = [plan.config.measure.masking, plan.how.most, [scorer.fingerprint for scorer in plan.audit.scorers]]
-    return job.old_stage(
-        "score",
-        compute,
-        needs=[stories.digest],
-        settings=settings,
-        code=(*audit.WORDING, sentence_room, sys.modules[__name__]),
-    )
+        say("\n" + audit_tables.console(metrics.facts(), list(wordings(plan.labellings).values())))
+        for notice in result.facts()["notices"]:
+            say(f"  note: {notice}")
+        say(f"  report      {job.folder / 'stories.html'}")
+    return result
 
 
-def sentences(stories: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The first `most` whole sentences of each story, a row each: its columns, with `sentence`, from 1, and
-    `statement`, what it says. A story without one has no row."""
-    whole = pl.col("story").map_elements(lambda story: whole_sentences(story)[:most], return_dtype=pl.List(pl.String))
-    said = stories.with_columns(statement=whole).filter(pl.col("statement").list.len() > 0).drop("story")
-    return said.explode("statement").with_columns(sentence=pl.int_range(1, pl.len() + 1).over("row", "target"))
+def uploads(plan: Plan) -> list[str]:
+    """What report gives to W&B besides metrics, in words."""
+    texts = "statements" if reporting.with_texts(plan.config) else "no texts"
+    return ["plots", texts, *["the generator"] * _keeps_model(plan)]
 
 
-def _name(plan: StoryPlan) -> str:
+def _keeps_model(plan: Plan) -> bool:
+    """Whether W&B gets the weights: only those that were trained here."""
+    return plan.resource is not None and plan.config.tracking.get("model", False)
+
+
+def _facts(job: Job, plan: Plan, ledger: Result | None) -> dict[str, Any]:
+    config, data = plan.config, plan.config.data
+    facts: dict[str, Any] = {"stories": plan.generator, "prompts and stories": plan.source}
+    if plan.start is not None:
+        drawn = ", ".join(f"{name} {config.recipe[name]}" for name in SAMPLING)
+        facts |= {"weights": plan.start.weights, "drawn": drawn}
+    if ledger is not None:
+        read = ledger.table().filter(split="train")
+        facts |= {
+            "read": reporting.source_of(data),
+            "policy": f"{config.policy.name}: kept {read.filter(pl.col('weight') > 0).height:,} of {read.height:,}",
+            "training": next(result for result in job.run.results if result.stage == "train").facts(),
+        }
+    facts |= {"masking": config.measure.masking}
+    return reporting.facts(job, facts | {f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers})
+
+
+def _name(plan: Plan) -> str:
     """What the run is, as the beginning of its folder's name."""
     config = plan.config
     if plan.start is None:
@@ -122,7 +241,7 @@ def _name(plan: StoryPlan) -> str:
     return f"stories-{learnt}{config.model.name}-seed{config.seed}"
 
 
-def _stages(plan: StoryPlan) -> list[str]:
+def _stages(plan: Plan) -> list[str]:
     """The stages that the settings ask for."""
     absent = {"corpus", "ledger"} if plan.resource is None else set()
     return [stage for stage in STAGES if stage not in absent | ({"train"} if is_file(plan.config) else set())]

@@ -1,22 +1,21 @@
-"""The labelled statements of an audit, as they lie in its run folder: all of them as a query, or so many as a page can
-be made from."""
+"""Labelled statements that lie in parts: all of them as a query, so many as a page can be made from, or as a file."""
+
+from pathlib import Path
 
 import polars as pl
-
-from mitigate.recipes.job import Job
 
 MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
 
 
-def about_targets(job: Job) -> pl.LazyFrame:
-    """The statements about a target, to be worked through without holding them."""
-    return pl.scan_parquet(job.folder / "statements" / "*.parquet").filter(pl.col("target").is_not_null())
+def about_targets(folder: Path) -> pl.LazyFrame:
+    """The statements about a target in a folder of parts, to be worked through without holding them."""
+    return pl.scan_parquet(folder / "*.parquet").filter(pl.col("target").is_not_null())
 
 
-def choice(job: Job, seed: int) -> tuple[pl.DataFrame, int]:
+def choice(folder: Path, seed: int) -> tuple[pl.DataFrame, int]:
     """All statements about a target, or, of more than MOST, about that many: of those rows whose hash is small, which
     are the same however the resource is cut into parts. And how many there are."""
-    statements = about_targets(job)
+    statements = about_targets(folder)
     height = statements.select(pl.len()).collect(engine="streaming").item()
     if height > MOST:
         statements = statements.filter(pl.col("row").hash(seed) < int(MOST / height * 2**64))

@@ -1,0 +1,83 @@
+"""What a finished audit leaves for people: the page, plots and tables, and the statements as a file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.files import write
+from mitigate.measure.harms import EmptyTargets
+from mitigate.report import audit_tables
+from mitigate.report.audit import Audit, by_relation
+from mitigate.report.audit import write as write_page
+from mitigate.report.saving import save
+from mitigate.tasks.audit.measures import notices
+from mitigate.tasks.audit.paper import beside_the_paper
+from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
+from mitigate.tasks.statements import about_targets, export
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    tallied: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    stated: pl.DataFrame | None,
+    explored: pl.DataFrame | None,
+    explained: Sequence[str],
+    left_out: Sequence[str],
+    *,
+    title: str,
+    demonstration: bool,
+    empty_targets: EmptyTargets,
+    shown: Sequence[str],
+    scorers: Mapping[str, str],
+    seed: int,
+    folder: Path,
+    chosen: Callable[[int], tuple[pl.DataFrame, int]],
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. Returns the
+    notices of the page."""
+    statements, height = chosen(seed)
+    every = about_targets(folder / "statements")
+    labels = wordings(columns)
+    audit = Audit(
+        name=folder.name,
+        title=title,
+        demonstration=demonstration,
+        metrics=metrics,
+        labellings=labels,
+        targets=per_target_tables(tallied, columns, targets, empty_targets),
+        statements=statements,
+        shown=shown,
+        scorers=scorers,
+        relations=by_relation(every, labels) if "relation" in statements.columns else None,
+        beside=None if stated is None else beside_the_paper(metrics, stated),
+        explained=explained,
+        variants=explored,
+        notices=[*left_out, *notices(tallied, targets, columns, empty_targets), *_choice(statements, height)],
+        **about,
+    )
+    write_page(folder / "audit.html", audit)
+    write(folder / "statements.tsv", export(statements))
+    save(folder, tables_of(audit), audit.pictures)
+    return {"notices": list(audit.notices)}
+
+
+def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
+    """The tables of an audit by the name of their file."""
+    found = {"measures": audit_tables.measures(audit.metrics, list(audit.labellings.values()))}
+    found |= {f"targets_{column}": frame for column, frame in audit.targets.items()}
+    others = {"relations": audit.relations, "beside_the_paper": audit.beside, "variants": audit.variants}
+    return found | {name: frame for name, frame in others.items() if frame is not None}
+
+
+def _choice(statements: pl.DataFrame, height: int) -> list[str]:
+    if statements.height == height:
+        return []
+    return [
+        f"Examples and word clouds are of {statements.height:,} statements, chosen by chance from {height:,}; figures "
+        "are of all of them."
+    ]

@@ -1,0 +1,78 @@
+"""What stories leave for people: the page, plots and tables, the stories and their sentences as files that other
+recipes read, and the card of a generator that was trained."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.files import write
+from mitigate.measure.harms import EmptyTargets
+from mitigate.measure.stories import STORY, shares
+from mitigate.measure.tally import tally
+from mitigate.report import audit_tables, stories_card
+from mitigate.report.audit import Audit
+from mitigate.report.saving import save
+from mitigate.report.stories import Stories, prompts
+from mitigate.report.stories import write as write_page
+from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
+from mitigate.tasks.statements import export as export_statements
+from mitigate.tasks.stories.measures import notices
+from mitigate.tasks.stories.sentences import export
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    stories: pl.DataFrame,
+    sentences: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    ledger: pl.DataFrame | None,
+    left_out: Sequence[str],
+    *,
+    generator: str,
+    demonstration: bool,
+    empty_targets: EmptyTargets,
+    fewest: int,
+    sampled: bool,
+    shown: Sequence[str],
+    scorers: Mapping[str, str],
+    card: Mapping[str, Any],
+    folder: Path,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
+    the notices of the page."""
+    labels = wordings(columns)
+    limits = notices(metrics, sentences, targets, columns, fewest=fewest, empty_targets=empty_targets, sampled=sampled)
+    audit = Audit(
+        name=folder.name,
+        title=f"the stories of {generator}",
+        demonstration=demonstration,
+        metrics=metrics,
+        labellings=labels,
+        targets=per_target_tables(tally(sentences, list(labels)), columns, targets, empty_targets),
+        statements=sentences,
+        shown=shown,
+        scorers=scorers,
+        notices=[*left_out, *limits],
+        **about,
+    )
+    per_story = shares(sentences, STORY, list(labels))
+    per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
+    page = Stories(audit, generator, per_story)
+    write_page(folder / "stories.html", page)
+    write(folder / "statements.tsv", export_statements(sentences))
+    write(folder / "stories.txt", export(stories))
+    frames = {
+        "measures": audit_tables.measures(metrics, list(labels.values())),
+        **{f"targets_{column}": frame for column, frame in audit.targets.items()},
+        "stories": per_story,
+        "prompts": prompts(per_story, list(labels)),
+    }
+    save(folder, frames, page.pictures, latex=False)
+    if ledger is not None:
+        content = stories_card.render(folder.name, about["command"], ledger=ledger, metrics=metrics, **card)
+        write(folder / "model" / "README.md", content)
+    return {"notices": list(audit.notices)}

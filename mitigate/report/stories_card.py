@@ -1,0 +1,39 @@
+"""The model card of a generator that was trained on a resource before it generated stories."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.metrics import scorers
+from mitigate.report import legend
+from mitigate.report.markdown import environment
+
+
+def render(
+    name: str,
+    command: str,
+    *,
+    data: Mapping[str, Any],
+    base: str,
+    policy: str,
+    ledger: pl.DataFrame,
+    metrics: Mapping[str, Any],
+) -> str:
+    """The card as Markdown with the hub's front matter. data: attribution, licence and demonstration of the resource;
+    base: the model that training started from; ledger: of the resource."""
+    templates = environment(Path(__file__).parent)
+    templates.filters["number"] = legend.number
+    rows = ledger.filter(split="train")
+    return templates.get_template("stories_card.md.jinja").render(
+        name=name,
+        data=data,
+        base=base,
+        policy=policy,
+        command=command,
+        kept=rows.filter(pl.col("weight") > 0).height,
+        rows=rows.height,
+        scorers=scorers(metrics),
+        metrics=metrics,
+    )

@@ -1,0 +1,96 @@
+"""How many statements about each target have which label: rows become statements, are labelled and counted, a part at a
+time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import polars as pl
+
+from mitigate.measure.tally import tally, tally_rows, total
+from mitigate.progress import progress
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.tasks.audit.met import CHUNK, Texts
+from mitigate.tasks.label import label_masked, mask
+from mitigate.tasks.labelling import Labelling
+from mitigate.triples import NEUTRAL, OTHER, LabelCache, Parts, Scorer
+from mitigate.verbalise import Masking
+
+EVERYWHERE = ("sentiment",)  # labels what is about no target too, with texts="all"; a classifier would take days
+
+
+def count_statements(
+    scorers: Sequence[Scorer],
+    columns: Sequence[Labelling],
+    *,
+    masking: Masking = "token",
+    own_targets: Sequence[str] = (),
+    texts: Texts = "targets",
+    given: str | None = None,
+    rows: Iterable[pl.DataFrame],
+    num_rows: int,
+    statements: Parts,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """Saves the rows' statements, masked and labelled, as parts `statements`, and returns their tally: how many about
+    each target have which label, and with texts="all", as target null, how many of all texts.
+
+    rows: parts that read_rows saved; num_rows: how many they have. given: the column of labels that the rows have
+    already, in place of scorers. Of a kill only the parts that are not there are labelled again."""
+    with progress("label", num_rows, "statements") as advance:
+        for done, group in _together(rows, statements):
+            rows_of_group = pl.concat(group.values())
+            labelled = pl.concat(
+                label(chunk, scorers, masking=masking, own_targets=own_targets, given=given, cache=cache)
+                for chunk in rows_of_group.iter_slices(CHUNK)
+            )
+            for number, part in group.items():
+                statements.save(number, labelled.head(part.height))
+                labelled = labelled.slice(part.height)
+            advance(rows_of_group.height, to=done)
+    return total(_tally(part, columns, texts) for part in statements)
+
+
+def label(
+    rows: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    *,
+    masking: Masking = "token",
+    own_targets: Sequence[str] = (),
+    given: str | None = None,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """The statements that the rows make, masked and labelled; those about no target by the scorers of EVERYWHERE."""
+    masked = mask(rows, masking, own_targets)
+    if given:
+        polarity = pl.col(given).replace({OTHER: NEUTRAL}).cast(pl.Float32)  # nothing finer is known
+        return masked.with_columns(polarity.alias(f"{given}_strength"))
+    about = pl.col("target").is_not_null()
+    quick = [scorer for scorer in scorers if scorer.name in EVERYWHERE]
+    both = [
+        label_masked(masked.filter(about), scorers, cache=cache),
+        label_masked(masked.filter(~about), quick, cache=cache),
+    ]
+    return pl.concat(both, how="diagonal").sort("row", maintain_order=True)
+
+
+def _together(rows: Iterable[pl.DataFrame], finished: Parts) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
+    """The parts of the rows that are not finished, small ones in groups of CHUNK rows or a little more, as many texts
+    at once are labelled and kept sooner; and how many rows there are up to each group's end."""
+    group: dict[int, pl.DataFrame] = {}
+    done = 0
+    for number, part in enumerate(rows):
+        if part.height and number not in finished:
+            group[number] = part
+        done += part.height
+        if sum(waiting.height for waiting in group.values()) >= CHUNK:
+            yield done, group
+            group = {}
+    if group:
+        yield done, group
+
+
+def _tally(statements: pl.DataFrame, columns: Sequence[Labelling], texts: Texts) -> pl.DataFrame:
+    tallied = tally(statements.drop_nulls("target"), [labels.column for labels in columns])
+    if texts == "targets":
+        return tallied
+    everywhere = [labels.column for labels in columns if labels.scorer in EVERYWHERE]
+    return total([tallied, tally_rows(statements, everywhere)])

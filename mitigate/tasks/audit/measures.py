@@ -1,0 +1,98 @@
+"""Every figure of an audit, from its tally, as the one flat object that metrics.json holds."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import polars as pl
+
+from mitigate.measure import resource
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import EmptyTargets
+from mitigate.metrics import (
+    EMPTY_EXCLUDE,
+    EMPTY_TARGETS,
+    EMPTY_ZERO,
+    ROWS,
+    ROWS_ABOUT_A_TARGET,
+    prefixed,
+)
+from mitigate.targets import clusters
+from mitigate.tasks.audit import met as counted
+from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.labelling import Labelling, per_target_tables
+
+VARIANT = {"zero": EMPTY_ZERO, "exclude": EMPTY_EXCLUDE}
+NAMED = 5  # targets without statements, in a notice
+
+
+def measure_resource(
+    tallied: pl.DataFrame,
+    counts: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    *,
+    empty_targets: EmptyTargets = "exclude",
+    resamples: int = 10_000,
+    seed: int = 1,
+    facts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Everything `harms` returns, the numbers of rows, and `facts` that stand before the figures.
+
+    tallied: what count_statements returns; counts: what read_rows returns; targets: (target, category)."""
+    met = counted.as_met([counts])
+    found: dict[str, Any] = {"seed": seed, **(facts or {})}
+    found |= {ROWS: met[counted.ROWS], ROWS_ABOUT_A_TARGET: met[counted.ABOUT_A_TARGET]}
+    intervals = Bootstrap(resamples=resamples, seed=seed)
+    return found | harms(tallied, targets, columns, intervals, empty_targets)
+
+
+def harms(
+    tallied: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    intervals: Bootstrap,
+    empty_targets: EmptyTargets = "exclude",
+) -> dict[str, Any]:
+    """Harms under every template, with intervals; the same without intervals with the other convention for targets
+    without statements, as "empty_zero/..." or "empty_exclude/..."; and labels of all texts, where they were tallied."""
+    tables = per_target_tables(tallied, columns, targets, empty_targets)
+    found: dict[str, Any] = resource.representation(next(iter(tables.values())), clusters(), intervals)
+    for labels in columns:
+        table = tables[labels.column]
+        of_scorer = resource.figures(table, labels.scorer)
+        of_scorer |= resource.intervals(table, labels.scorer, clusters(), intervals)
+        of_scorer |= resource.of_all_texts(tallied, labels.column, labels.scorer)
+        found |= prefixed(of_scorer, labels.template)
+    if found[EMPTY_TARGETS]:
+        (other,) = set(get_args(EmptyTargets)) - {empty_targets}
+        with_other = per_target_tables(tallied, columns, targets, other)
+        for labels in columns:
+            of_scorer = resource.figures(with_other[labels.column], labels.scorer)
+            found |= prefixed(of_scorer, labels.template, VARIANT[other])
+    return found
+
+
+def value_of(metrics: Mapping[str, Any], key: str, empty_targets: EmptyTargets) -> Any:
+    """A figure under a convention for targets without statements; the only one there is where all have some."""
+    other = next(iter(prefixed({key: None}, variant=VARIANT[empty_targets])))
+    return metrics.get(other, metrics.get(key))
+
+
+def notices(
+    tallied: pl.DataFrame, targets: pl.DataFrame, columns: Sequence[Labelling], empty_targets: EmptyTargets
+) -> list[str]:
+    """Limits of the figures that a reader must know first."""
+    table = per_target_tables(tallied, columns[:1], targets)[columns[0].column]
+    found = few_targets(table)
+    if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
+        found.append(
+            f"Nothing is said about {len(empty)} of {table.height} targets ({', '.join(empty[:NAMED])}"
+            f"{' ...' if len(empty) > NAMED else ''}): "
+            + (
+                "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and makes "
+                "variances larger."
+                if empty_targets == "zero"
+                else "they have no percentage and are left out of means and variances of percentages."
+            )
+        )
+    return found

@@ -1,0 +1,87 @@
+"""Which rows of a resource are about which target, and what was left out on the way.
+
+A resource of any size is read a chunk at a time. What is kept of each is written at once, so that after a kill only
+the chunks that are not there are read; and every fault of the file is found before anything is labelled."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import polars as pl
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.load.stream import Met
+from mitigate.match import Match, about_targets, sentences_about_targets
+from mitigate.progress import progress
+from mitigate.tasks.audit.met import ABOUT_A_TARGET, ROWS, Texts, as_frame, as_met, counts_of
+from mitigate.tasks.audit.resource import Resource
+from mitigate.triples import Parts
+
+
+def check(texts: str, resource: Resource) -> None:
+    """Raises MitigateError for texts that the resource cannot be asked for."""
+    if texts not in get_args(Texts):
+        raise one_of("measure.texts", texts, get_args(Texts))
+    if texts == "all" and resource.kind == "statements":
+        raise MitigateError(
+            "measure.texts=all scores what is about no target too, and each statement of this file is about one; leave "
+            "it out"
+        )
+
+
+def read_rows(
+    resource: Resource,
+    targets: pl.DataFrame,
+    *,
+    match: Match = "exact",
+    texts: Texts = "targets",
+    title: str = "the resource",
+    rows: Parts,
+    counted: Parts,
+) -> pl.DataFrame:
+    """Saves the rows, each with its target and category (null where there is none), as parts `rows`, a part for each
+    chunk. Returns counts (kind, what, count): what was left out, how many rows there were, how many of them are about
+    a target, and how many statements they make.
+
+    match: "exact", or "contains" for targets inside phrases. texts: "all" keeps what is about no target too. title:
+    what messages call the resource. counted: parts with the counts of each chunk, needed until the result is kept.
+
+    Raises MitigateError for bad lines, unless they are to be left out, and where nothing is about a target."""
+    with progress("read", 1.0, "rows") as advance:
+        for number, share, chunk in resource.loaded.chunks(finished=_in_both(rows, counted)):
+            if chunk is None:
+                advance(0, to=share)
+                continue
+            found = about(resource, chunk.rows, targets, match, texts)
+            rows.save(number, found)
+            counted.save(number, as_frame(chunk.met + counts_of(chunk.rows, found)))
+            advance(chunk.height, to=share)
+    total = as_met(counted)
+    _check_found(resource, targets, total, title)
+    return as_frame(total)
+
+
+def about(resource: Resource, rows: pl.DataFrame, targets: pl.DataFrame, match: Match, texts: Texts) -> pl.DataFrame:
+    """A row for each row and each target it is about; with texts="all" also those that are about none."""
+    if resource.kind == "statements":
+        return rows  # their file says what they are about
+    find = about_targets if resource.kind == "triples" else sentences_about_targets
+    found = find(rows, targets, match)
+    if texts == "targets":
+        return found
+    others = rows.join(found.select("row"), on="row", how="anti", maintain_order="left")
+    return pl.concat([found, others], how="diagonal").sort("row", maintain_order=True)
+
+
+def _in_both(rows: Parts, counted: Parts) -> Callable[[int], bool]:
+    """Whether a chunk is finished: a part that was lost or damaged is made again."""
+    return lambda number: number in rows and number in counted
+
+
+def _check_found(resource: Resource, targets: pl.DataFrame, counts: Met, title: str) -> None:
+    left_out = "; ".join(resource.loaded.describe(counts))
+    if not counts[ABOUT_A_TARGET]:
+        raise MitigateError(
+            f"nothing in {title} ({counts[ROWS]:,} rows) is about any of the {targets.height:,} "
+            "targets; measure.match=contains finds them inside phrases too, and recipe.targets=[...] names others"
+            + (f". Besides, {left_out}" if left_out else "")
+        )

@@ -1,0 +1,130 @@
+"""A resource as an audit takes it: chunk by chunk, whether it is held in memory or read from a large file; and the
+targets to measure over."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.fingerprints import as_parquet, digest_of, digest_of_values
+from mitigate.load.files import LoadedStatements
+from mitigate.load.stream import Chunk, Kind, Met, Streamed
+from mitigate.load.triples_file import Loaded
+from mitigate.targets import choose_targets
+from mitigate.tasks.audit.met import CHUNK
+from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
+from mitigate.triples import TEMPLATES
+
+
+@dataclass(frozen=True)
+class Held:
+    """A resource that a loader has read whole: what Streamed is to a larger one."""
+
+    rows: pl.DataFrame  # triples, or statements with their target
+    kind: Kind
+    notices: list[str] = field(default_factory=list)  # of its loader
+
+    @property
+    def size(self) -> str:
+        """How large it is, in words."""
+        return f"{self.rows.height:,} {self.kind}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the rows."""
+        return digest_of(as_parquet(self.rows))
+
+    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
+        """As Streamed.chunks."""
+        for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
+            share = min(1.0, (number + 1) * CHUNK / self.rows.height)
+            yield number, share, None if finished(number) else Chunk(rows, Met())
+
+    def describe(self, _: Met) -> list[str]:
+        """As Streamed.describe."""
+        return self.notices
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """What is audited."""
+
+    loaded: Held | Streamed
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the loader of a Streamed, which decide its rows
+
+    @property
+    def kind(self) -> Kind:
+        """Triples, sentences, or statements whose targets are given."""
+        return self.loaded.kind
+
+    @property
+    def content(self) -> str:
+        """The hash of the rows, or of the file that they are read from."""
+        return self.loaded.digest
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the rows: the content; of a file also how it is read."""
+        if isinstance(self.loaded, Held):
+            return self.content
+        how = (self.loaded.kind, self.loaded.on_bad_line, self.loaded.parse, dict(self.options))
+        return digest_of_values(self.content, *how)
+
+    def templates(self, asked: str | None = None) -> Sequence[str]:
+        """The templates to measure with: the one asked for, or all there are. Raises MitigateError for one that there
+        is not."""
+        there = TEMPLATES if self.kind == "triples" else TEMPLATES[:1]
+        if asked is None:
+            return there
+        if asked not in TEMPLATES:
+            raise one_of("measure.template", asked, TEMPLATES)
+        if asked not in there:
+            raise MitigateError(
+                f"measure.template={asked} wants triples: of a plain statement nobody knows which words are a "
+                "relation's; say measure.template=paper, or give the triples (data=triples)"
+            )
+        return (asked,)
+
+
+def resource_of(
+    loaded: Streamed | LoadedStatements | Loaded,
+    wanted: Wanted = None,
+    *,
+    splits: str = "train",
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Resource, pl.DataFrame]:
+    """What a loader returned as a resource, and the targets (target, category) to measure over.
+
+    wanted: as in targets.choose_targets; None: those named in statements, the 329 for triples. splits: "train", or
+    "all" for the valid triples of dev and test too. options: of the loader of a file of any size, such as the names of
+    its columns. Raises MitigateError for targets that there are not."""
+    if isinstance(loaded, Streamed):
+        if wanted == "data":
+            raise MitigateError(
+                "recipe.targets=data needs a resource that is read whole; leave it out: a target that nothing is said "
+                "about is left out of the measures anyway"
+            )
+        return Resource(loaded, options or {}), choose_targets("all" if wanted is None else wanted)
+    if isinstance(loaded, LoadedStatements):
+        targets = targets_of_statements(wanted, loaded.statements)
+        rows, notices = those_about(loaded.statements, targets)
+        return Resource(Held(rows, "statements", [*loaded.notices, *notices])), targets
+    rows, notices = _of_splits(loaded.triples, splits)
+    targets = choose_targets("all" if wanted is None else wanted, rows)
+    return Resource(Held(rows, "triples", [*loaded.notices, *notices])), targets
+
+
+def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str]]:
+    """The valid triples of the splits, and a notice of those of other splits."""
+    valid = triples.filter("valid")
+    if splits == "all":
+        return valid, []
+    others = valid.filter(pl.col("split") != "train")
+    if others.is_empty():
+        return valid, []
+    named = ", ".join(others["split"].unique(maintain_order=True))
+    notice = f"{others.height:,} valid triples of {named} left out; filter.splits=all counts them too"
+    return valid.filter(split="train"), [notice]

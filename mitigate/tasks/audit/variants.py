@@ -1,0 +1,142 @@
+"""Which rule gives which figure: the paper's Table 4 and Section 3.2 once more under other readings of what it says,
+so that a difference from its figures can be traced to the rule that makes it."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from mitigate.measure import harms, resource, tally
+from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key
+from mitigate.relations import comet_relations
+from mitigate.score.labels import NOTHING_CACHED, label_column
+from mitigate.targets import targets as all_targets
+from mitigate.tasks.targets import own_targets
+from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.verbalise import MASK, Masking, mask_column
+
+FIGURES: tuple[tuple[Statistic, Share], ...] = (
+    ("variance", "favouritism"),
+    ("variance", "prejudice"),
+    ("pooled", "polarised"),
+    ("mean", "polarised"),
+)
+Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def variants(
+    stated: pl.DataFrame,
+    targets: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    roles: Sequence[str] = ROLES,
+    *,
+    masking: Masking = "paper",
+    statements: Iterable[pl.DataFrame],
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """The paper's figures, ours, and those of each rule: (rule, statements, targets, D_R, and for each role FIGURES).
+    Where a rule changes the masking, sentiment is labelled anew and regard, which costs minutes, is left out. A target
+    without statements counts as 0 %.
+
+    stated: what paper_figures returns. targets: (target, category) measured over. roles: of ROLES, those that
+    label the statements, which were masked by `masking`; statements: parts that count_statements saved."""
+    about = pl.concat(part.filter(pl.col("target").is_not_null()) for part in statements)
+    of_paper = dict(stated.select("key", "value").iter_rows())
+    keys = [REPRESENTATION, *(key for role in roles for key in _keys(role))]
+    rows: list[dict[str, Any]] = [{"rule": "the paper", **{key: of_paper[key] for key in keys}}]
+    for rule, change in _rules(about, targets, scorers, masking, cache).items():
+        changed = change(about)
+        there = [role for role in roles if role in changed.columns]
+        rows.append({"rule": rule, **_figures(changed, targets, there)})
+    rows += [{"rule": rule, **_figures(about, chosen, roles)} for rule, chosen in _other_targets(targets).items()]
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(keys, pl.Float64)).select(
+        "rule", "statements", "targets", *keys
+    )
+
+
+def _keys(role: str) -> list[str]:
+    return [harm_key(role, statistic, share) for statistic, share in FIGURES]
+
+
+def _other_targets(targets: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Rule -> the targets measured over, where the resource speaks of others than the paper lists."""
+    own = own_targets(targets)
+    if not own:
+        return {}
+    listed = pl.DataFrame({"target": list(all_targets()), "category": list(all_targets().values())})
+    return {
+        f"without {', '.join(own)}": targets.filter(pl.col("target").is_in(listed["target"].implode())),
+        "all 329 targets, also those without statements": listed,
+    }
+
+
+def _figures(statements: pl.DataFrame, targets: pl.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
+    tallied = tally.tally(statements, roles)
+    found: dict[str, Any] = {}
+    for role in roles:
+        table = tally.per_target(tallied, role, targets, "zero")
+        figures = resource.figures(table, role)
+        found |= {key: figures[key] for key in _keys(role)}
+        found |= {REPRESENTATION: harms.variance(table["statements"]), "statements": table["statements"].sum()}
+        found |= {"targets": int((table["statements"] > 0).sum())}
+    return found
+
+
+def _rules(
+    statements: pl.DataFrame, targets: pl.DataFrame, scorers: Sequence[Scorer], masking: Masking, cache: LabelCache
+) -> dict[str, Change]:
+    """Rule -> the statements under it."""
+    rules: dict[str, Change] = {"as measured": lambda said: said}
+    are_triples = "relation" in statements.columns
+    if are_triples:
+        comet = [relation.name for relation in comet_relations()]
+        rules |= {
+            "a triple with targets at both ends counts for its head alone": lambda said: said.unique(
+                "row", keep="first", maintain_order=True
+            ),
+            "repeated triples count once": lambda said: said.unique(["target", "head", "relation", "tail"]),
+            "only COMeT's 34 relations": lambda said: said.filter(pl.col("relation").is_in(comet)),
+        }
+    else:
+        rules["repeated statements count once"] = lambda said: said.unique(["target", "statement"])
+    texts = _maskings(masking, own_targets(targets), are_triples)
+    for scorer in scorers:
+        if scorer.name == "sentiment":
+            rules |= {rule: _relabelled(scorer, text, cache) for rule, text in texts.items()}
+    return rules
+
+
+def _maskings(masking: Masking, own: Sequence[str], are_triples: bool) -> dict[str, pl.Expr]:
+    """Rule -> the texts that are labelled."""
+    found = {"nothing is masked": pl.col("statement")}
+    if masking == "paper":
+        found["masking=token: every target, as a whole word"] = mask_column("statement", "token", tuple(own))
+    else:
+        found["masking=paper: the target, wherever its letters stand"] = mask_column("statement", "paper")
+    if are_triples:
+        found["masked as the statements released with regard labels are"] = _as_released()
+    return found
+
+
+def _as_released() -> pl.Expr:
+    """The masking of 98.7 % of the 85,462 statements about the 329 targets that were released with regard labels: a
+    target that is the head is replaced where words begin with it, one that is the tail where words end with it."""
+
+    def masked(row: dict[str, str]) -> str:
+        text = row["statement"]
+        if row["head"] in all_targets():
+            text = re.sub(r"\b" + re.escape(row["head"]), MASK, text)
+        if row["tail"] in all_targets():
+            text = re.sub(re.escape(row["tail"]) + r"\b", MASK, text)
+        return text
+
+    return pl.struct("statement", "head", "tail").map_elements(masked, return_dtype=pl.String)
+
+
+def _relabelled(scorer: Scorer, text: pl.Expr, cache: LabelCache) -> Change:
+    def change(statements: pl.DataFrame) -> pl.DataFrame:
+        labels = label_column(statements.select(text.alias("text"))["text"], scorer, cache).label
+        return statements.drop("regard").with_columns(pl.Series("sentiment", labels))
+
+    return change

@@ -1,0 +1,97 @@
+"""Every figure of stories, as the one flat object that metrics.json holds."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from mitigate.measure import stories as measuring
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import POLARISED, EmptyTargets
+from mitigate.measure.stories import STORY
+from mitigate.measure.tally import tally
+from mitigate.metrics import (
+    DISTINCT_SENTENCES,
+    NAMING_TARGET,
+    ROWS,
+    ROWS_ABOUT_A_TARGET,
+    SHORT_STORIES,
+    STORIES,
+    UNTOLD_STORIES,
+    harm_key,
+)
+from mitigate.prompts import kind_of
+from mitigate.targets import clusters
+from mitigate.tasks.audit import measures as audit
+from mitigate.tasks.labelling import Labelling, per_target_tables
+
+FEW_NAMED = 10.0  # percent of stories that name their target; with fewer, something else must show that it matters
+
+
+def measure_stories(
+    stories: pl.DataFrame,
+    sentences: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    *,
+    fewest: int,
+    permutations: int = 1000,
+    empty_targets: EmptyTargets = "exclude",
+    resamples: int = 10_000,
+    seed: int = 1,
+    facts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The harms of the sentences (audit.measures.harms), with intervals; the same for each kind of target
+    ("by_kind/..."); figures of whole stories; and how far targets would differ by chance ("sentiment/by_chance_D_O-",
+    with p).
+
+    stories: what generate_stories returns; sentences: what label_sentences returns; targets: (target, category).
+    fewest: sentences that a story should have; permutations: of stories among targets. facts stand before the
+    figures."""
+    names = [labels.column for labels in columns]
+    tallied = tally(sentences, names)
+    intervals = Bootstrap(resamples=resamples, seed=seed)
+    per_story = measuring.shares(sentences, STORY, names)
+    found: dict[str, Any] = {"seed": seed, **(facts or {})}
+    found |= {ROWS: stories["row"].n_unique(), ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
+    found |= audit.harms(tallied, targets, columns, intervals, empty_targets)
+    found |= measuring.told(stories, per_story, fewest, names)
+    found |= {NAMING_TARGET: measuring.naming_target(sentences)}
+    found |= {DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
+    tables = per_target_tables(tallied, columns, targets, empty_targets)
+    kinds = {target: kind_of(target) for target in targets["target"]}
+    for name in names:
+        found |= measuring.by_kind(tables[name], kinds, name, clusters(), intervals)
+        for share in POLARISED:
+            dealt = measuring.by_chance(per_story, name, share, permutations, seed)
+            keys = (harm_key(name, "by chance", share), harm_key(name, "p", share))
+            found |= dict(zip(keys, dealt or (None, None), strict=True))
+    return found
+
+
+def notices(
+    metrics: Mapping[str, Any],
+    sentences: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    *,
+    fewest: int,
+    empty_targets: EmptyTargets,
+    sampled: bool,
+) -> list[str]:
+    """Limits of the figures that a reader must know first. sampled: whether the stories were generated here."""
+    names = [labels.column for labels in columns]
+    found = audit.notices(tally(sentences, names), targets, columns, empty_targets)
+    if untold := metrics[UNTOLD_STORIES]:
+        found.append(f"{untold:,} stories have no whole sentence and are left out.")
+    if short := metrics[SHORT_STORIES]:
+        found.append(f"{short:,} of {metrics[STORIES]:,} stories have fewer than {fewest} whole sentences.")
+    alike = all((metrics[harm_key(name, "p", share)] or 1) > 0.05 for name in names for share in POLARISED)
+    if metrics[NAMING_TARGET] < FEW_NAMED and alike:
+        found.append(
+            f"Only {metrics[NAMING_TARGET]:.1f} % of the stories name their target again, and targets differ no more "
+            "than expected by chance: this generator largely ignores the target, so its figures say little about harm."
+        )
+    if sampled:
+        found.append("Stories are drawn by chance: with another seed each target has other stories.")
+    return found

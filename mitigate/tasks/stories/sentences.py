@@ -1,0 +1,50 @@
+"""Stories as labelled sentences: what an audit does with statements of a file."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.stories import BETWEEN
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.sentences import whole_sentences
+from mitigate.tasks.label import label_statements
+from mitigate.triples import LabelCache, Scorer
+from mitigate.verbalise import Masking
+
+
+def label_sentences(
+    stories: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    *,
+    most: int,
+    masking: Masking = "token",
+    own_targets: Sequence[str] = (),
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """The first `most` sentences of each story, masked and labelled (label_statements).
+
+    stories: prompts with `story`, as generate_stories returns. Raises MitigateError where none has a whole sentence."""
+    found = sentences(stories, most)
+    if found.is_empty():
+        raise MitigateError(
+            f"none of the {stories.height:,} stories has a whole sentence, so nothing can be measured; allow "
+            "longer ones with recipe.max_tokens, or take another model"
+        )
+    labelled = label_statements(found, scorers, masking=masking, own_targets=own_targets, cache=cache)
+    return labelled.sort("row", maintain_order=True)
+
+
+def sentences(stories: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The first `most` whole sentences of each story, a row each: its columns, with `sentence`, from 1, and
+    `statement`, the sentence. A story without one has no row."""
+    whole = pl.col("story").map_elements(lambda story: whole_sentences(story)[:most], return_dtype=pl.List(pl.String))
+    found = stories.with_columns(statement=whole).filter(pl.col("statement").list.len() > 0).drop("story")
+    return found.explode("statement").with_columns(sentence=pl.int_range(1, pl.len() + 1).over("row", "target"))
+
+
+def export(stories: pl.DataFrame) -> str:
+    """The stories as lines `prompt|||story`: what recipe=stories reads with data=stories."""
+    one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
+    rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
+    return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())

@@ -1,0 +1,71 @@
+"""The generator of stories: as it is, or trained on a resource as sentences, all of it or what a policy keeps, as CSG
+on ConceptNet (Guan et al. 2020)."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.files import replacing_folder
+from mitigate.tasks.start import Start
+from mitigate.train.comet import Settings
+from mitigate.train.harness import Log
+from mitigate.train.stories import Texts, fit
+from models.language_model import LanguageModel
+
+SENTENCES = 5  # of a text that is read: as many as of a story
+
+
+def train_on_sentences(
+    ledger: pl.DataFrame,
+    start: Start,
+    settings: Settings,
+    *,
+    model: Path,
+    checkpoints: Path,
+    fingerprint: str,
+    accelerator: str = "auto",
+    log: Log | None = None,
+) -> dict[str, Any]:
+    """Trains the start as a language model on the statements of the ledger's valid triples, by their weights, and saves
+    it in the folder `model`. Returns what train.comet.Fitted holds.
+
+    ledger: what apply_policy returns. checkpoints: a folder from which training goes on after a kill, where it holds
+    one of this fingerprint. log gets numbers and the step they belong to. Raises MitigateError where nothing is left
+    to train on."""
+    rows = ledger.filter(pl.col("weight") > 0, "valid")
+    generator = as_language_model(start.load())
+    fitted = fit(
+        generator,
+        paragraphs(rows.filter(split="train")),
+        settings,
+        checkpoints,
+        fingerprint=fingerprint,
+        dev=paragraphs(rows.filter(split="dev")),
+        accelerator=accelerator,
+        log=log,
+    )
+    with replacing_folder(model) as part:
+        generator.save(part)
+    return fitted._asdict()
+
+
+def as_language_model(loaded: Any) -> LanguageModel:
+    """What a model's folder gave, as what can go on with any text: a COMeT's decoder is a language model like others,
+    once it is saved as one."""
+    if isinstance(loaded, LanguageModel):
+        return loaded
+    with tempfile.TemporaryDirectory(prefix="mitigate-") as folder:
+        loaded.save(Path(folder))
+        return LanguageModel.load(Path(folder))
+
+
+def paragraphs(rows: pl.DataFrame) -> Texts:
+    """Rows of a ledger as texts: the statements about one head, up to SENTENCES a text, which weighs what they weigh on
+    average."""
+    place = (pl.int_range(pl.len()).over("head") // SENTENCES).alias("place")
+    texts = rows.group_by("head", place, maintain_order=True).agg(
+        text=pl.col("statement").str.join(". ") + ".", weight=pl.col("weight").cast(pl.Float64).mean()
+    )
+    return Texts(texts["text"].to_list(), texts["weight"].to_numpy())
