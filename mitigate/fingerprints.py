@@ -113,7 +113,8 @@ def plain(value: object) -> Any:
         return value.item()
     for name in ("digest", "fingerprint"):
         if isinstance(known := getattr(value, name, None), str):
-            return {name: known}
+            called = getattr(value, "name", None)  # a scorer's columns are called by its name
+            return {name: known} | ({"name": called} if isinstance(called, str) else {})
     if is_dataclass(value) and not isinstance(value, type):
         kept = {f.name: plain(getattr(value, f.name)) for f in fields(value) if "surrounding" not in f.metadata}
         return {"object": type(value).__qualname__, **kept}

@@ -121,3 +121,11 @@ def test_what_no_result_may_depend_on() -> None:
 def test_an_object_by_its_class_and_facts() -> None:
     assert fingerprint(Vader(), "lexicon") != fingerprint(Vader(), "another lexicon")
     assert fingerprint(Vader(), "lexicon") == fingerprint(Vader(), "lexicon")
+
+
+def test_a_scorer_under_another_name_is_another_value() -> None:
+    """Its columns are called by its name."""
+    first, second = Vader(), Vader()
+    assert digest_of_values(first) == digest_of_values(second)
+    second.name = "polarity"
+    assert digest_of_values(first) != digest_of_values(second)
