@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import remove_parts, write, writing
-from mitigate.fingerprints import as_parquet, digest_of, digest_of_code, digest_of_stage, digest_of_values
+from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest_of_values
 
 __all__ = ["as_parquet", "digest_of"]
 
@@ -193,29 +192,6 @@ class Run:
     def _remove(self, names: Sequence[str]) -> None:
         for name in names:
             shutil.rmtree(self.folder / name, ignore_errors=True)
-
-    def old_stage(
-        self,
-        stage: str,
-        compute: Callable[[str], pl.DataFrame | dict[str, Any]],
-        *,
-        needs: Sequence[str] = (),
-        settings: object = None,
-        code: Sequence[ModuleType] = (),
-        leaves: Sequence[str] = (),
-    ) -> Result:
-        """A stage whose sources are listed by hand; goes when the last recipe has been moved to `stage`."""
-        inputs = digest_of(json.dumps([stage, list(needs), settings], sort_keys=True, default=str))
-        code_digest = digest_of("".join(digest_of_code(module) for module in code))
-        result = self._known(stage, inputs, code_digest, False)
-        if result is None and self.dry:
-            raise NotComputedError(stage)
-        if result is None:
-            fingerprint = digest_of(inputs + code_digest)
-            depends = {"code": code_digest, "inputs": inputs}
-            result = self._compute(stage, lambda: compute(fingerprint), depends, leaves)
-        self.results.append(result)
-        return result
 
     def finished(self) -> bool:
         """Whether the manifest, written last, is there and can be read."""

@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import polars as pl
 
-from mitigate.metrics import TEMPLATE_PREFIX as TEMPLATE_PREFIX  # until nobody reads it from here
-
 PREJUDICE, NEUTRAL, FAVOURITISM, OTHER = -1, 0, 1, 2
 """The labels. OTHER ("neither, or of two minds", Sheng et al. 2019) is kept apart and counts as neutral."""
 

@@ -8,8 +8,8 @@ import polars as pl
 from omegaconf import OmegaConf
 
 from mitigate.measure.harms import neutral_metrics, per_target
+from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.store import digest_of
-from mitigate.triples import TEMPLATE_PREFIX
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts

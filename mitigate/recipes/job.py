@@ -47,10 +47,6 @@ class Job:
         result = self.run.stage(name, function, *values, **{key: plain(value) for key, value in more.items()})
         return self._done(result)
 
-    def old_stage(self, name: str, compute: Callable[[str], Any], *, settings: object = None, **depends: Any) -> Result:
-        """Run.old_stage, its settings made plain, with a line on the terminal."""
-        return self._done(self.run.old_stage(name, compute, settings=plain(settings), **depends))
-
     def _done(self, result: Result) -> Result:
         if self.status:
             self.status.done(result.stage)

@@ -9,7 +9,6 @@ from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, provenance
 from mitigate.report.page import Stage
-from mitigate.report.saving import save as save  # until all import it from there
 
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
 

@@ -1,6 +1,6 @@
 """The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -67,15 +67,16 @@ def stages_of(plan: Plan) -> list[str]:
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
-    labelled = score(job, plan, "score", plan.source, plan.corpus.triples, also=plan.policy_scorers)
+    filtering = [*plan.scorers, *plan.policy_scorers]
+    labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
     ledger = job.stage("ledger", apply_policy, plan.policy, labelled)
     training, generator = train(job, plan, ledger)
     probed = probe(job, plan, generator)
     if plan.policy.reranks:
-        candidates = _label(job, plan, "candidates", probed, [*plan.scorers, *plan.policy_scorers])
+        candidates = _label(job, plan, "candidates", label_probed, probed, filtering)
         probed = job.stage("rerank", rerank_neutral_first, plan.policy, candidates, plan.config.probe.top)
     scorers = [*plan.scorers, *plan.extras]
-    statements = _label(job, plan, "statements", probed, scorers)
+    statements = _label(job, plan, "statements", label_probed, probed, scorers)
     if plan.plausibility is not None:
         statements = job.stage(
             "validity", with_plausibility, statements, plan.plausibility, using={"cache": plan.cache}
@@ -104,25 +105,14 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     return metrics.facts()
 
 
-def score(job: Job, plan: Plan, stage: str, source: str, triples: pl.DataFrame, also: Sequence[Scorer] = ()) -> Result:
-    """Triples as statements with their labels."""
+def _label(
+    job: Job, plan: Plan, stage: str, label: Callable[..., pl.DataFrame], rows: object, scorers: Sequence[Scorer]
+) -> Result:
+    """Triples, or what a probe returned as triples, as statements with their labels."""
     return job.stage(
         stage,
-        label_statements,
-        triples,
-        [*plan.scorers, *also],
-        masking=plan.config.measure.masking,
-        own_targets=plan.own_targets,
-        using={"cache": plan.cache},
-    )
-
-
-def _label(job: Job, plan: Plan, stage: str, probed: Result, scorers: Sequence[Scorer]) -> Result:
-    """What a probe returned as statements with their labels."""
-    return job.stage(
-        stage,
-        label_probed,
-        probed,
+        label,
+        rows,
         list(scorers),
         masking=plan.config.measure.masking,
         own_targets=plan.own_targets,
