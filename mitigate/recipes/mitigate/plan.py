@@ -16,7 +16,7 @@ from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_scorer, missing_scorers
-from mitigate.recipes.start import find_start
+from mitigate.recipes.start import find_start, training_settings
 from mitigate.relations import Relation, comet_relations
 from mitigate.store import as_parquet, digest_of
 from mitigate.targets import choose_targets, targets
