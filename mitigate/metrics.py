@@ -293,16 +293,13 @@ def headlines() -> list[str]:
 
 
 def markdown() -> str:
-    """The headline metrics as a table for README: measure, what it is, which direction is better. Neighbours with the
-    same meaning share a line."""
-    rows = [row for row in table().values() if row.share == "neutral" and row.scorer]
-    rows += [_any_scorer(share, "mean") for share in ("prejudice", "favouritism")]
-    rows += [quality(measure) for measure in (*QUALITY, PLAUSIBLE)]
+    """The metrics that README shows results of, as a table: measure, what it is, which direction is better."""
+    rows = [row for row in table().values() if row.share == "neutral" and row.statistic in ("mean", "variance")]
+    rows += [quality(PLAUSIBLE), quality("perplexity"), table()[DISTINCT_TAILS], table()[KEPT]]
     lines = ["| measure | what it is | better |", "|---|---|---|"]
-    for meaning in dict.fromkeys(row.meaning for row in rows):
-        alike = [row for row in rows if row.meaning == meaning]
-        direction = {"up": "higher", "down": "lower", "none": ""}[alike[0].better]
-        lines.append(f"| {', '.join(row.symbol for row in alike)} | {meaning} | {direction} |")
+    for row in rows:
+        direction = {"up": "higher", "down": "lower", "none": ""}[row.better]
+        lines.append(f"| {row.symbol} | {row.meaning.replace(SCORER, 'another scorer')} | {direction} |")
     return "\n".join(lines) + "\n"
 
 

@@ -203,14 +203,26 @@ def test_keys_of_made_up_runs_are_metrics(tmp_path: Path) -> None:
     assert {key: str(parse(key)) for key in keys} == {key: key for key in keys}
 
 
+SHOWN = ["NSM", "NSV", "NRM", "NRV", "neutral mean", "neutral variance", "plausible share", "perplexity"]
+SHOWN += ["distinct tails", "kept"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_table_for_readme() -> None:
     lines = metrics.markdown().splitlines()
     assert lines[0] == "| measure | what it is | better |"
-    assert [line.split(" | ")[0][2:] for line in lines[2:]] == [
-        *("NSM", "NSV", "NRM", "NRV", "O−, O+", "perplexity", "bits per character", "BLEU-2"),
-        *("plausible first tails", "plausible share"),
-    ]
+    assert [line.split(" | ")[0][2:] for line in lines[2:]] == SHOWN
     assert lines[3].endswith("| lower |")
+    assert lines[-1].endswith("|  |")
+    assert "{" not in metrics.markdown()
+    assert metrics.markdown() in README
+
+
+def test_readme_defines_each_measure_that_it_shows_results_of() -> None:
+    """A row of its results begins with the measure: "neutral mean, n-gram regard"."""
+    results = README.split("\n## Results\n")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0][2:] for line in results.splitlines() if line.startswith("| ")][1:]
+    assert {row.split(",")[0] for row in rows} == set(SHOWN)
 
 
 SPELLED = re.compile(

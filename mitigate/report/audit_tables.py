@@ -48,7 +48,7 @@ def rows(wordings: Sequence[Wording]) -> list[Row]:
 
 
 def meanings(shown: Sequence[Row]) -> dict[str, str]:
-    """What the lines mean, by their names; neighbours with the same meaning share one: {"O−, O+": ...}."""
+    """What the lines mean, by their names; neighbours with the same meaning share one: {"A, B": ...}."""
     names: dict[str, dict[str, None]] = {}
     for row in shown:
         names.setdefault(keys.parse(row.key).metric.meaning, {})[row.name] = None
