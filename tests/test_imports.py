@@ -82,6 +82,24 @@ def test_imports_follow_the_rule(path: Path) -> None:
     assert broken_rules(layer(path), imported(path)) == []
 
 
+SHARED = {"comparing", "job", "notes", "rated", "reporting", "scorers", "showing", "start"}
+"""Modules of recipes/ that recipes share; the others are recipes, or callbacks of a sweep."""
+
+
+def recipe_of(module: str) -> str | None:
+    """The recipe that a module is of: mitigate.recipes.audit.plan is of "audit"; None for what recipes share."""
+    parts = module.split(".")
+    is_recipe = parts[:2] == ["mitigate", "recipes"] and len(parts) > 2 and parts[2] not in SHARED
+    return parts[2] if is_recipe else None
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "mitigate" / "recipes").rglob("*.py")), ids=lambda path: path.stem)
+def test_no_recipe_imports_another(path: Path) -> None:
+    mine = recipe_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    others = {recipe for name in imported(path) if (recipe := recipe_of(name))}
+    assert others <= {mine}
+
+
 @pytest.mark.parametrize(
     ("where", "name"),
     [

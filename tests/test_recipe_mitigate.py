@@ -1,6 +1,7 @@
 """The main job on the sample corpus, shrunk to seconds."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from command import SMALL, apart, here, killed
 
+from mitigate import store
 from models.comet import Comet
 
 OPEN_ELSEWHERE = """
@@ -208,3 +210,30 @@ def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_p
     assert last.returncode == 0, last.stderr
     assert last.stdout.count("cached") >= 2
     assert metrics_of(only_run(tmp_path / "out")) == metrics_of(finished)
+
+
+def test_a_finished_training_may_be_kept_although_its_code_changed(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Manifest and page say so; what comes after it is computed anew only where its own code changed."""
+    folder = tmp_path / finished.name
+    shutil.copytree(finished, folder)
+    unchanged = store.digest_of_stage
+
+    def edited(function: object, values: object) -> str:
+        is_changed = getattr(function, "__name__", "") in ("train_generator", "write_report")
+        return unchanged(function, values) + "edited" * is_changed
+
+    monkeypatch.setattr(store, "digest_of_stage", edited)
+    command = ("policy=both", f"paths.outputs={tmp_path}", "tracking=none", *SMALL)
+    assert here(monkeypatch, *command, "dry_run=true") == 0
+    assert re.findall(r"(\w+) +to be run", capsys.readouterr().out)[0] == "train"
+    assert here(monkeypatch, *command, "code=keep", "dry_run=true") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"train +kept, old code", said)
+    assert re.findall(r"(\w+) +to be run", said) == ["report"]
+    assert here(monkeypatch, *command, "code=keep") == 0
+    stages = {stage["stage"]: stage for stage in json.loads((folder / "manifest.json").read_text())["stages"]}
+    assert [name for name, stage in stages.items() if "code" in stage] == ["train"]
+    assert "kept although the code has changed" in (folder / "report.html").read_text(encoding="utf-8")
+    assert metrics_of(folder) == metrics_of(finished)
