@@ -1,3 +1,84 @@
-"""Find, filter and measure representational harms in commonsense resources and the generators trained on them."""
+"""Find, filter and measure representational harms in commonsense resources and the generators trained on them.
+
+The library's names are loaded when they are first used: `import mitigate` alone loads no PyTorch and no polars. They
+are functions of plain arguments and small frozen objects; docs/library.md has examples."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_PLACES = {  # public name -> the module that has it
+    "Bootstrap": "mitigate.measure.bootstrap",
+    "ComparedRuns": "mitigate.tasks.compare.compared",
+    "FinishedRun": "mitigate.tasks.runs",
+    "LabelStore": "mitigate.label_cache",
+    "Labels": "mitigate.triples",
+    "MitigateError": "mitigate.errors",
+    "Policy": "mitigate.filter.policy",
+    "Scorer": "mitigate.triples",
+    "Start": "mitigate.tasks.start",
+    "TrainingSettings": "mitigate.tasks.train",
+    "about_targets": "mitigate.match",
+    "apply_policy": "mitigate.tasks.policy",
+    "choose_targets": "mitigate.targets",
+    "compare_runs": "mitigate.tasks.compare.compared",
+    "default_scorers": "mitigate.tasks.scorers",
+    "held_out_likelihood": "mitigate.tasks.likelihood",
+    "label_probed": "mitigate.tasks.label",
+    "label_statements": "mitigate.tasks.label",
+    "make_scorer": "mitigate.tasks.scorers",
+    "measure_harms": "mitigate.tasks.harms",
+    "measure_quality": "mitigate.tasks.quality",
+    "open_generator": "mitigate.tasks.generator",
+    "open_run": "mitigate.tasks.runs",
+    "probe_generator": "mitigate.tasks.probe",
+    "read_triples": "mitigate.tasks.read",
+    "sample_triples": "mitigate.tasks.read",
+    "train_generator": "mitigate.tasks.train",
+}
+
+__all__ = [*_PLACES]
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
+    from mitigate.errors import MitigateError as MitigateError
+    from mitigate.filter.policy import Policy as Policy
+    from mitigate.label_cache import LabelStore as LabelStore
+    from mitigate.match import about_targets as about_targets
+    from mitigate.measure.bootstrap import Bootstrap as Bootstrap
+    from mitigate.targets import choose_targets as choose_targets
+    from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
+    from mitigate.tasks.compare.compared import compare_runs as compare_runs
+    from mitigate.tasks.generator import open_generator as open_generator
+    from mitigate.tasks.harms import measure_harms as measure_harms
+    from mitigate.tasks.label import label_probed as label_probed
+    from mitigate.tasks.label import label_statements as label_statements
+    from mitigate.tasks.likelihood import held_out_likelihood as held_out_likelihood
+    from mitigate.tasks.policy import apply_policy as apply_policy
+    from mitigate.tasks.probe import probe_generator as probe_generator
+    from mitigate.tasks.quality import measure_quality as measure_quality
+    from mitigate.tasks.read import read_triples as read_triples
+    from mitigate.tasks.read import sample_triples as sample_triples
+    from mitigate.tasks.runs import FinishedRun as FinishedRun
+    from mitigate.tasks.runs import open_run as open_run
+    from mitigate.tasks.scorers import default_scorers as default_scorers
+    from mitigate.tasks.scorers import make_scorer as make_scorer
+    from mitigate.tasks.start import Start as Start
+    from mitigate.tasks.train import TrainingSettings as TrainingSettings
+    from mitigate.tasks.train import train_generator as train_generator
+    from mitigate.triples import Labels as Labels
+    from mitigate.triples import Scorer as Scorer
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first used (PEP 562)."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """What there is, loaded or not."""
+    return sorted({*globals(), *_PLACES})

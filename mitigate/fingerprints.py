@@ -223,9 +223,10 @@ def _is_text_alone(node: ast.AST) -> bool:
 
 @cache
 def _imports(path: Path, name: str) -> tuple[str, ...]:
-    """The modules that a source imports, at its top or inside functions, and the packages they are in."""
+    """The modules that a source imports, at its top or inside functions, and the packages they are in. A public name of
+    the library stands for the module that has it."""
     is_package = path.name == "__init__.py"
-    found: list[str] = []
+    found = [] if name == "mitigate" else _library_names(path)
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
@@ -238,6 +239,29 @@ def _imports(path: Path, name: str) -> tuple[str, ...]:
             found.append(base)
             found += [f"{base}.{alias.name}" for alias in node.names]
     return tuple(dict.fromkeys(_with_packages(found)))
+
+
+def _library_names(path: Path) -> list[str]:
+    """The modules of the public names that a source takes from the library: `from mitigate import label_statements`, or
+    `import mitigate as m` and `m.label_statements`."""
+    tree, offered = _tree(path), _offered()
+    called, used = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            called |= {alias.asname or alias.name for alias in node.names if alias.name == "mitigate"}
+        elif isinstance(node, ast.ImportFrom) and node.module == "mitigate":
+            used |= {alias.name for alias in node.names}
+    for node in ast.walk(tree) if called else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in called:
+            used.add(node.attr)
+    return [offered[name] for name in sorted(used) if name in offered]
+
+
+@cache
+def _offered() -> dict[str, str]:
+    """The library's public names, each with the module it is from."""
+    imports = (node for node in ast.walk(_tree(PACKAGE / "__init__.py")) if isinstance(node, ast.ImportFrom))
+    return {alias.asname: node.module for node in imports for alias in node.names if alias.asname and node.module}
 
 
 def _with_packages(names: Iterable[str]) -> Iterator[str]:
@@ -302,5 +326,5 @@ def _digest_of_file(path: Path) -> str:
 
 def forget() -> None:
     """Read every source again the next time, as after an edit in a running process."""
-    for cached in (_reached, _file_of, _tree, _imports, _named_files, _digest_of_reached, _digest_of_file):
+    for cached in (_reached, _file_of, _tree, _imports, _offered, _named_files, _digest_of_reached, _digest_of_file):
         cached.cache_clear()

@@ -73,10 +73,19 @@ def label_columns(scorer: str, template: str) -> tuple[str, str]:
 class Scorer(Protocol):
     """Labels texts. It is given each distinct text once and may take them in any order."""
 
-    name: str  # what its labels are called in tables and metrics: its role, or the name it is configured under
-    fingerprint: str  # changes whenever the same text could get another label
+    @property
+    def name(self) -> str:
+        """What its labels are called in tables and metrics: its role, or the name it is configured under."""
+        ...
 
-    def __call__(self, texts: Sequence[str]) -> Labels: ...
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text could get another label."""
+        ...
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        """The labels of n texts, in their order."""
+        ...
 
 
 class LabelCache(Protocol):

@@ -66,6 +66,8 @@ def broken_rules(where: str, names: set[str]) -> list[str]:
             broken.append(f"{name}: the base layer imports only itself")
         if where in STAGES and top == "mitigate" and target not in BASE | {where}:
             broken.append(f"{name}: a stage imports no other stage, no store, no recipe")
+        if where == "__init__" and top == "mitigate" and target not in BASE | STAGES | {"tasks", "label_cache"}:
+            broken.append(f"{name}: the library offers tasks, stages and the base layer")
         if where == "tasks" and top == "mitigate" and target not in BASE | STAGES | {"tasks"}:
             broken.append(f"{name}: a task imports stages and the base layer, no store, no recipe")
         if where == "measure" and top in {"models", "pathlib", "os", "io", "torch", "transformers"}:
@@ -114,6 +116,7 @@ def test_no_recipe_imports_another(path: Path) -> None:
         ("tracking", "mitigate.recipes.job"),
         ("tasks", "mitigate.store.Run"),
         ("tasks", "omegaconf.DictConfig"),
+        ("__init__", "mitigate.recipes.job.perform"),
         ("score", "mitigate.tasks.label"),
     ],
 )

@@ -18,7 +18,7 @@ from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.rerank import rerank_neutral_first
 from mitigate.tasks.run import filter_figures
 from mitigate.tasks.start import find_start
-from mitigate.tasks.train import Settings, as_it_is, examples, train_generator
+from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels
 from models.beam import Beam
 
@@ -130,7 +130,7 @@ def test_only_a_comet_can_be_trained(tmp_path: Path) -> None:
     assert as_it_is(start) == {"trained": False, "weights": start.weights}
     ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
     with pytest.raises(MitigateError, match="Words cannot be trained"):
-        train_generator(ledger, start, Settings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
+        train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
 
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def test_only_mitigate_lands_in_site_packages(installed: Path) -> None:
     assert names == {"mitigate"}
     for part in (
         "_models/comet.py",
+        "py.typed",
         "_conf/config.yaml",
         "data/sample/train.txt",
         "report/page.html.jinja",

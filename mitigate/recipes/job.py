@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.fingerprints import plain as known_by
 from mitigate.progress import listening
 from mitigate.recipes import notes
 from mitigate.recipes.showing import Showing, say
@@ -63,7 +64,7 @@ class Job:
 def perform(
     config: DictConfig,
     name: str,
-    inputs: str,
+    inputs: object,
     stages: Sequence[str],
     pipeline: Callable[[Job], dict[str, Any]],
     *,
@@ -71,11 +72,13 @@ def perform(
 ) -> dict[str, Any] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
+    inputs: tables, or what else a stage may be given (fingerprints.plain), such as the hash of a file.
+
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
     run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process works
     on the same run, this one waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in
     words."""
-    folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), inputs]))[:8]}"
+    folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), known_by(inputs)]))[:8]}"
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
     rehearsal = Run(folder, dry=True, keep_code=keep_code)

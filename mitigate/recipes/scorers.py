@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
-from mitigate.fingerprints import digest_of, fingerprint
 from mitigate.recipes.job import build, plain
 from mitigate.score.workers import OnWorkers
+from mitigate.tasks.scorers import identified
 from mitigate.triples import ROLES, Scorer
 
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
@@ -79,24 +78,9 @@ def _build(score: DictConfig, setting: str, configured: str, name: str) -> Score
 
 
 def _load(arguments: Mapping[str, Any], name: str) -> Scorer:
-    """The scorer of a class and its arguments. One without a fingerprint has that of its code and its arguments."""
-    scorer: Scorer = build(OmegaConf.create(dict(arguments)))
-    _set(scorer, "name", name)
-    if not hasattr(scorer, "fingerprint"):
-        given = {key: _content(value) for key, value in arguments.items() if key != "missing"}
-        _set(scorer, "fingerprint", fingerprint(scorer, given))
-    return scorer
-
-
-def _set(scorer: Scorer, attribute: str, value: str) -> None:
-    object.__setattr__(scorer, attribute, value)  # setattr refuses a frozen dataclass
-
-
-def _content(value: Any) -> Any:
-    """An argument; of one that names a file, what the file holds."""
-    if isinstance(value, str) and Path(value).is_file():
-        return {"file": digest_of(Path(value).read_bytes())}
-    return value
+    """The scorer of a class and its arguments."""
+    given = {key: value for key, value in arguments.items() if key != "missing"}
+    return identified(build(OmegaConf.create(dict(arguments))), name, given)
 
 
 def build_rated_scorers(score: DictConfig) -> list[Scorer]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.errors import MitigateError, one_of
 from mitigate.measure import harms, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
@@ -20,7 +21,7 @@ def measure_harms(
     statements: pl.DataFrame,
     targets: pl.DataFrame | None = None,
     *,
-    scorers: Sequence[str] = ROLES,
+    scorers: Sequence[str] | None = None,
     empty_targets: EmptyTargets = "exclude",
     intervals: Bootstrap | None = BOOTSTRAP,
 ) -> dict[str, Any]:
@@ -28,9 +29,22 @@ def measure_harms(
     under each template whose labels the statements have.
 
     statements: what label_statements returns, with `target`. targets: (target, category); None: those that
-    the statements are about. intervals: None leaves out all but the neutral means and variances.
-    Raises MitigateError where labels are missing."""
+    the statements are about. scorers: their names; None: all that the statements have labels of. intervals: drawn from
+    the targets, 95 % by default; None leaves out all but the neutral means and variances. A figure is None where no
+    target has statements, and a bound where there are fewer than two targets.
+
+    Raises MitigateError where targets or labels are missing."""
+    if "target" not in statements.columns:
+        raise MitigateError("measure_harms: the statements have no column 'target', the word that each is about")
     targets = _targets_of(statements) if targets is None else targets
+    if targets.is_empty():
+        raise MitigateError("measure_harms: no statement is about a target; their column 'target' is null")
+    known = _scorers_of(statements)
+    scorers = known if scorers is None else scorers
+    if lacking := [scorer for scorer in scorers if scorer not in statements.columns]:
+        raise one_of("scorer", lacking[0], known)
+    if not scorers:
+        raise MitigateError("measure_harms: the statements have no labels; take them from label_statements")
     tables = per_target_tables(statements, targets, empty_targets, scorers)
     return harm_figures(tables, scorers, intervals)
 
@@ -70,6 +84,13 @@ def per_target_tables(
         if neutral in statements.columns:
             tables[neutral] = harms.per_target(statements, neutral, targets, empty_targets)
     return tables
+
+
+def _scorers_of(statements: pl.DataFrame) -> list[str]:
+    """The names of the scorers whose labels stand beside their strengths, each once for both templates."""
+    names = [column.removesuffix("_strength") for column in statements.columns if column.endswith("_strength")]
+    neutral = {label_columns(name, "neutral")[0] for name in names}
+    return [name for name in names if name not in neutral]
 
 
 def _targets_of(statements: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,8 @@ import polars as pl
 from mitigate.probe import comet as probing
 from mitigate.probe.comet import Precision
 from mitigate.probe.generator import Generator
+from mitigate.relations import asked_with, comet_relations
+from mitigate.targets import choose_targets
 from mitigate.tasks.start import Start
 from mitigate.triples import Parts
 
@@ -30,8 +32,8 @@ class PartsInMemory:
 
 def probe_generator(
     generator: Generator | Start,
-    targets: pl.DataFrame,
-    asked: Mapping[str, str],
+    targets: pl.DataFrame | Sequence[str],
+    asked: Mapping[str, str] | Sequence[str] | None = None,
     *,
     beams: int = 10,
     top: int = 10,
@@ -42,12 +44,18 @@ def probe_generator(
 ) -> pl.DataFrame:
     """The best tails of every target and relation (columns PROBED), in the order of targets, then relations, then rank.
 
-    targets: (target, category), as targets.choose_targets returns. asked: the wording of each relation, by name. Of
+    targets: (target, category), as choose_targets returns, or words. asked: the wording of each relation, by name; or
+    names of relations, worded as the generator was trained; None: all of COMeT's 34. Of
     `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate. parts: where
     what is finished is kept, across a kill. devices: a process for each; of several, `parts` must be a folder's.
 
     Raises MitigateError for settings that do not fit together."""
     parts = PartsInMemory() if parts is None else parts
+    if not isinstance(targets, pl.DataFrame):
+        targets = choose_targets(targets)
+    if not isinstance(asked, Mapping):
+        wordings = generator.asked if isinstance(generator, Start) else asked_with("phrase")
+        asked = {relation.name: wordings[relation.name] for relation in comet_relations(asked)}
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(
         model,

@@ -11,6 +11,7 @@ from mitigate.metrics import DISTINCT_TAILS, SHARED_TAILS, quality_key, relation
 from mitigate.targets import clusters
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
 
+BOOTSTRAP = Bootstrap()
 MANY_SHARED_TAILS = 50.0
 """Percent; beyond it what is generated is much the same for every target."""
 
@@ -33,6 +34,20 @@ def relation_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
     """The same for each relation."""
     relations = statements["relation"].unique(maintain_order=True)
     return {relation_part(relation): pl.col("relation") == relation for relation in relations}
+
+
+def measure_quality(
+    likelihood: pl.DataFrame, statements: pl.DataFrame | None = None, *, intervals: Bootstrap = BOOTSTRAP
+) -> dict[str, Any]:
+    """A generator's quality by its keys in metrics.json: held_out_figures, and where a plausibility classifier labelled
+    what it generates, plausible_figures.
+
+    likelihood: what held_out_likelihood returns, of triples labelled by sentiment and regard. statements: labelled ones
+    that were probed, with judged_valid (score.plausibility) or without."""
+    metrics = held_out_figures(likelihood)
+    if statements is not None and "judged_valid" in statements.columns:
+        metrics |= plausible_figures(statements, intervals)
+    return metrics
 
 
 def held_out_figures(likelihood: pl.DataFrame) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import ADDED, DROPPED, FREQUENT_RELATIONS, KEPT, SHARED_TAILS, WEIGHT, prefixed
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
-from mitigate.tasks.quality import MANY_SHARED_TAILS, held_out_figures, plausible_figures, tail_figures
+from mitigate.tasks.quality import MANY_SHARED_TAILS, measure_quality, tail_figures
 from mitigate.triples import ROLES
 
 NOTHING: Mapping[str, Any] = {}
@@ -41,9 +41,7 @@ def measure_run(
     if frequent.height < statements.height:
         without = per_target_tables(frequent, targets, empty_targets, scorers)
         metrics |= prefixed(harm_figures(without, scorers), variant=FREQUENT_RELATIONS)
-    metrics |= held_out_figures(likelihood)
-    if "judged_valid" in statements.columns:
-        metrics |= plausible_figures(statements, intervals)
+    metrics |= measure_quality(likelihood, statements, intervals=intervals)
     metrics |= filter_figures(ledger)
     metrics |= harms.counts(tables["sentiment"])
     return metrics | tail_figures(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))

@@ -1,42 +1,54 @@
 """A generator trained on what a ledger keeps: train."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
+from mitigate.fingerprints import digest_of_values
 from mitigate.tasks.start import Start
 from mitigate.train import launch
-from mitigate.train.comet import Examples, Log, Settings
+from mitigate.train.comet import Examples, Log
+from mitigate.train.comet import Settings as TrainingSettings
 from models.comet import Comet
 
-__all__ = ["Examples", "Settings", "as_it_is", "examples", "train_generator", "trained"]
+__all__ = ["Examples", "TrainingSettings", "as_it_is", "examples", "train_generator", "trained"]
 
+SETTINGS = TrainingSettings()
 WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
 
 
 def train_generator(
     ledger: pl.DataFrame,
     start: Start,
-    settings: Settings,
+    settings: TrainingSettings = SETTINGS,
     *,
-    model: Path,
-    checkpoints: Path,
-    fingerprint: str,
+    model: str | Path,
+    checkpoints: Path | None = None,
+    fingerprint: str | None = None,
     log: Log | None = None,
     where: Mapping[str, Any] = WHERE,
 ) -> dict[str, Any]:
     """Trains the start on the ledger's training triples by their weights, and saves it in the folder `model`, for
-    transformers and for Comet.load. Returns what train.comet.Fitted holds.
+    transformers and for open_generator. Returns what train.comet.Fitted holds: steps, seconds, loss, perplexity.
 
     ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
-    which training goes on after a kill, where it holds one of this fingerprint. log gets numbers and the step they
-    belong to. where: accelerator, devices, strategy and compile, as launch.fit takes them.
+    which training goes on after a kill, where it holds one of this fingerprint; None: it begins anew. fingerprint: of
+    all that changes the result; None: that of the arguments. log gets numbers and the step they belong to. where:
+    accelerator, devices, strategy and compile, as launch.fit takes them.
 
-    Raises MitigateError where nothing is left to train on, or the model cannot be trained."""
+    Raises MitigateError where nothing is left to train on, for relations that a generator is not asked about, and where
+    the model cannot be trained."""
+    if checkpoints is None:
+        with TemporaryDirectory() as folder:
+            again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
+            return again(checkpoints=Path(folder), fingerprint=fingerprint)
+    fingerprint = fingerprint or digest_of_values(ledger, start, settings)
     generator = start.load()
     if not isinstance(generator, Comet):
         raise MitigateError(f"{type(generator).__name__} cannot be trained; start from a model that Comet.load opens")
@@ -55,7 +67,7 @@ def train_generator(
         log=log,
         **where,
     )
-    with replacing_folder(model) as part:
+    with replacing_folder(Path(model)) as part:
         generator.save(part)
     return fitted._asdict()
 
@@ -71,7 +83,13 @@ def trained(start: Start, model: Path, digest: str) -> Start:
 
 
 def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
-    """Rows of a ledger as what to train on, relations worded as they will be asked."""
+    """Rows of a ledger as what to train on, relations worded as they will be asked. Raises MitigateError for relations
+    without such a wording."""
+    if unknown := sorted(set(rows["relation"]) - set(asked)):
+        raise MitigateError(
+            f"a generator cannot be trained on the relations {', '.join(unknown)}; leave their triples out. Allowed: "
+            f"{', '.join(asked)}"
+        )
     return Examples(
         heads=rows["head"].to_list(),
         phrases=[asked[relation] for relation in rows["relation"]],

@@ -1,0 +1,118 @@
+"""Scorers for the library: the two of the harms paper, and one's own."""
+
+import inspect
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.fingerprints import digest_of, digest_of_values, fingerprint, reached
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, Labels, Scorer
+
+__all__ = ["default_scorers", "make_scorer"]
+
+LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
+
+
+def default_scorers(roles: Sequence[str] = ROLES) -> list[Scorer]:
+    """The scorers of the harms paper's two roles that the main job uses unless told otherwise: "sentiment" by VADER,
+    "regard" by the shipped classifier on all-MiniLM-L6-v2. Raises MitigateError for another role, and where that
+    encoder is not installed."""
+    return [_default_scorer(role) for role in roles]
+
+
+def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scorer:
+    """A scorer of one's own, called `name` in tables, metrics and policies.
+
+    labels: a class whose objects are called with texts, built with the arguments; such an object; or a function.
+    Classes and objects return Labels for n texts. A function may also return n labels (-1 prejudice, 0 neutral, 1
+    favouritism, 2 other), which then are the strengths too.
+
+    The fingerprint, which cached labels belong to, is the object's own; where it has none it follows from the source
+    code and the arguments (of an object, its attributes). Labels of a function without a source file, of a lambda or of
+    a function inside another are cached for this process only. Raises MitigateError for something that cannot be
+    called, and for attributes that cannot be compared."""
+    if inspect.isroutine(labels):
+        if arguments:
+            raise MitigateError(f"make_scorer: a function takes no arguments but texts; given: {', '.join(arguments)}")
+        return _FunctionScorer(labels, name, _fingerprint_of_function(labels))
+    if isinstance(labels, type):
+        return identified(labels(**arguments), name, {"class": labels.__qualname__, **arguments})
+    if not callable(labels) or arguments:
+        raise MitigateError(f"make_scorer: {labels!r} is neither a function, nor a class, nor an object to be called")
+    try:
+        return identified(copy(labels), name, {"class": type(labels).__qualname__, **vars(labels)})
+    except TypeError as error:
+        raise MitigateError(
+            f"make_scorer: the attributes of {labels!r} cannot be compared ({error}). Give its class and "
+            f"arguments, as in make_scorer({type(labels).__name__}, {name!r}, ...), or an attribute `fingerprint`"
+        ) from error
+
+
+def identified(scorer: Any, name: str, arguments: Mapping[str, Any]) -> Scorer:
+    """The object, now called `name`. One without a fingerprint gets that of its code and of the arguments it was made
+    with; of one that names a file, what the file holds."""
+    _set(scorer, "name", name)
+    if not hasattr(scorer, "fingerprint"):
+        _set(scorer, "fingerprint", fingerprint(scorer, {key: _content(value) for key, value in arguments.items()}))
+    return scorer
+
+
+class _FunctionScorer:
+    """A function from texts to labels (the Protocol `Scorer`)."""
+
+    def __init__(self, function: Callable[[Sequence[str]], Any], name: str, fingerprint: str) -> None:
+        self.function = function
+        self.name = name
+        self.fingerprint = fingerprint
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        found = self.function(texts)
+        if isinstance(found, Labels):
+            return found
+        label = np.asarray(found)
+        if label.shape != (len(texts),) or not np.isin(label, LABELS).all():
+            raise MitigateError(
+                f"scorer {self.name}: expected {len(texts):,} labels, each -1, 0, 1 or 2, one for each text; found "
+                f"{str(found)[:60]}"
+            )
+        return Labels(label.astype(np.int8), np.where(label == OTHER, 0, label).astype(np.float32))
+
+
+def _fingerprint_of_function(function: Callable[..., Any]) -> str:
+    """Of its code, where that can be told from its file."""
+    name = getattr(function, "__qualname__", "")
+    local = "<" in name or getattr(function, "__self__", None) is not None  # <lambda>, <locals>; a bound method
+    if local or not reached(function).sources:
+        return digest_of(uuid.uuid4().hex)
+    return digest_of_values("function", function)
+
+
+def _default_scorer(role: str) -> Scorer:
+    if role == "sentiment":
+        from mitigate.score.vader import Vader
+
+        return Vader()
+    if role != "regard":
+        raise one_of("role of a scorer", role, ROLES)
+    from mitigate.score.regard import MiniLMRegard  # loads PyTorch, which other scorers do without
+
+    try:
+        return MiniLMRegard()
+    except (OSError, ValueError) as error:
+        raise MitigateError(str(error)) from error
+
+
+def _set(scorer: Any, attribute: str, value: str) -> None:
+    object.__setattr__(scorer, attribute, value)  # setattr refuses a frozen dataclass
+
+
+def _content(value: Any) -> Any:
+    """An argument; of one that names a file, what the file holds."""
+    if isinstance(value, str | Path) and Path(value).is_file():
+        return {"file": digest_of(Path(value).read_bytes())}
+    return value
