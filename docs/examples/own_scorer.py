@@ -1,0 +1,25 @@
+"""A scorer of one's own in a policy: no triple whose text has one of a list of words is kept."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import mitigate
+
+
+class Words:
+    """Labels a text with any of the words as prejudice, all others as neutral."""
+
+    def __init__(self, words: Sequence[str] = ("lazy", "bossy")) -> None:
+        self.words = list(words)
+
+    def __call__(self, texts: Sequence[str]) -> mitigate.Labels:
+        found = np.array([any(word in text.split() for word in self.words) for text in texts])
+        return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
+
+
+if __name__ == "__main__":
+    scorer = mitigate.make_scorer(Words, "words", words=["lazy", "bossy", "rude"])
+    labelled = mitigate.label_statements(mitigate.sample_triples(), [scorer])
+    ledger = mitigate.apply_policy(mitigate.Policy("no such words", scorers=["words"]), labelled)
+    print(ledger.filter(ledger["weight"] == 0).select("head", "relation", "tail", "reason"))

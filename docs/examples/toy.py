@@ -1,0 +1,38 @@
+"""recipe=toy: how many statements of a file are neutral, and which words most often end the others."""
+
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+import mitigate
+from mitigate.recipes.job import Job, build, perform, say
+
+
+def run(config: DictConfig) -> None:
+    """Label the triples by sentiment, relations worded neutrally, and count."""
+    triples = build(config.data.load).triples
+    name = f"{config.recipe.name}-{config.data.name}"
+    metrics = perform(config, name, triples, ["labels", "words", "metrics"], lambda job: pipeline(job, triples))
+    if metrics:
+        say(f"  {metrics['neutral']:.1f} % of {metrics['statements']:,} statements are neutral")
+
+
+def pipeline(job: Job, triples: pl.DataFrame) -> dict[str, Any]:
+    """The stages: each is a function and what it is given. A finished one is read from the run folder."""
+    labels = job.stage("labels", label, triples)
+    job.stage("words", last_words, labels, top=job.config.recipe.top)
+    return job.stage("metrics", count, labels).facts()
+
+
+def label(triples: pl.DataFrame) -> pl.DataFrame:
+    return mitigate.label_statements(triples, mitigate.default_scorers(["sentiment"]))
+
+
+def last_words(labels: pl.DataFrame, top: int) -> pl.DataFrame:
+    ends = labels.filter(pl.col("sentiment_neutral") != 0)["tail"].str.split(" ").list.last().rename("word")
+    return ends.value_counts(sort=True).sort("count", "word", descending=[True, False]).head(top)
+
+
+def count(labels: pl.DataFrame) -> dict[str, Any]:
+    return {"statements": labels.height, "neutral": 100 * (labels["sentiment_neutral"] == 0).mean()}

@@ -1,0 +1,310 @@
+"""The library as users meet it: its names, its examples, a scorer and a recipe of one's own."""
+
+import ast
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from small_models import save_gpt1
+
+import mitigate
+from mitigate import fingerprints
+from mitigate.errors import MitigateError
+from mitigate.metrics import quality_key
+from mitigate.triples import TRIPLES
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "docs" / "examples"
+HEAVY = ("torch", "transformers", "pytorch_lightning", "hydra", "wandb", "polars", "numpy")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of docs/examples, to run and to edit."""
+    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
+
+
+def python(folder: Path, *arguments: str) -> str:
+    """What Python prints, run in a folder; fails where it fails."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(
+        [sys.executable, "-W", "error", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_importing_takes_no_heavy_package(tmp_path: Path) -> None:
+    listed = f"import sys, mitigate; dir(mitigate); print([name for name in {HEAVY} if name in sys.modules])"
+    assert python(tmp_path, "-c", listed).strip() == "[]"
+
+
+def test_sentiment_and_a_policy_take_no_network(tmp_path: Path) -> None:
+    script = """if True:
+        import sys, mitigate
+        (scorer,) = mitigate.default_scorers(["sentiment"])
+        labelled = mitigate.label_statements(mitigate.sample_triples().head(50), [scorer])
+        mitigate.measure_harms(mitigate.apply_policy(mitigate.Policy("mine", ["sentiment"]), labelled))
+        print([name for name in ("torch", "transformers", "hydra", "wandb") if name in sys.modules])"""
+    assert python(tmp_path, "-c", script).strip() == "[]"
+
+
+@pytest.mark.parametrize("name", mitigate.__all__)
+def test_every_public_name_is_documented_and_typed(name: str) -> None:
+    thing = getattr(mitigate, name)
+    assert inspect.getdoc(thing)
+    assert name in dir(mitigate)
+    if inspect.isfunction(thing):
+        signature = inspect.signature(thing)
+        assert inspect.Parameter.empty not in [p.annotation for p in signature.parameters.values()]
+        assert signature.return_annotation is not inspect.Signature.empty
+    assert f"`{name}`" in (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+
+
+def test_public_names_are_those_that_type_checkers_see_and_collide_with_no_module() -> None:
+    tree = ast.parse((ROOT / "mitigate" / "__init__.py").read_text(encoding="utf-8"))
+    typed = {
+        alias.asname: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert typed == mitigate._PLACES
+    modules = {path.stem for path in (ROOT / "mitigate").iterdir()}
+    assert modules.isdisjoint(mitigate.__all__)
+    assert (ROOT / "mitigate" / "py.typed").is_file()
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="module 'mitigate' has no attribute 'label_triples'"):
+        _ = mitigate.label_triples
+
+
+def test_a_script_filters_ones_own_triples(folder: Path) -> None:
+    assert lines(folder / "own_triples.py") <= 25
+    found = python(folder, "own_triples.py", "triples.csv")
+    means = re.findall(r"NSM (\w+): ([\d.]+) % \(95 % interval ([\d.]+) to ([\d.]+)\)", found)
+    assert [name for name, *_ in means] == ["before", "after"]
+    for _, mean, low, high in means:
+        assert 0 < float(low) < float(mean) < float(high) < 100
+    assert float(means[0][1]) < float(means[1][1])
+    dropped, rows = map(int, re.findall(r"(\d+) of (\d+) triples are dropped", found)[0])
+    assert 0 < dropped < rows == lines(folder / "triples.csv") - 1
+
+
+def test_a_script_filters_by_a_scorer_of_ones_own(folder: Path) -> None:
+    found = python(folder, "own_scorer.py")
+    assert "bossy" in found
+    assert "words -1" in found
+
+
+def test_a_script_trains_and_probes_a_generator(folder: Path) -> None:
+    found = python(folder, "own_generator.py")
+    assert "3 steps, loss " in found
+    assert "shape: (8, 3)" in found  # 2 targets, 2 relations, 2 tails each
+
+
+def test_the_examples_of_the_documentation_run(folder: Path) -> None:
+    """In one process, as one reads them."""
+    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    (folder / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    found = python(folder, "page.py")
+    assert re.search(r"NSM [\d.]+ % \(95 % interval [\d.]+ to [\d.]+\)", found)
+    assert "short -1" in found
+    assert (folder / "model" / "config.json").is_file()
+
+
+def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
+    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+    (scorer,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert scorer in (EXAMPLES / "own_scorer.py").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"```yaml\n# conf/recipe/toy.yaml\n(.*?)```", text, re.DOTALL)
+    assert recipe in (EXAMPLES / "conf" / "recipe" / "toy.yaml").read_text(encoding="utf-8")
+
+
+def test_a_recipe_of_ones_own_is_cached_until_its_module_is_edited(folder: Path) -> None:
+    assert lines(folder / "toy.py") <= 40
+    start = ["-m", "mitigate", "--config-dir", "conf", "recipe=toy", "data=triples", "data.path=triples.csv"]
+
+    def run() -> str:
+        return python(folder, *start, "tracking=none", "paths.outputs=out")
+
+    first, second = run(), run()
+    (said,) = re.findall(r"[\d.]+ % of 192 statements are neutral", first)
+    assert not re.search(r"labels +cached", first)
+    assert "complete: nothing is left to do" in second
+    assert said in second
+    source = (folder / "toy.py").read_text(encoding="utf-8")
+    (folder / "toy.py").write_text(source.replace("and count.", "and count them."), encoding="utf-8")
+    assert "complete: nothing is left to do" in run()
+    (folder / "toy.py").write_text(source.replace("100 * (", "1000 * ("), encoding="utf-8")
+    third = run()
+    assert "complete" not in third
+    assert said not in third
+    (place,) = (folder / "out").glob("toy-triples-*")
+    assert pl.read_parquet(place / "words.parquet").height == 5
+    assert f"{float(said.split()[0]) / 10:.0f}" == f"{float(third.split(' % of')[0].split()[-1]) / 100:.0f}"
+
+
+def test_a_recipes_fingerprint_follows_the_tasks_it_takes_from_the_library(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(folder)
+    for source in ("import mitigate\nlabel = mitigate.label_statements\n", "from mitigate import label_statements\n"):
+        (folder / "own_stage.py").write_text(f"{source}def stage(triples): ...\n", encoding="utf-8")
+        monkeypatch.delitem(sys.modules, "own_stage", raising=False)
+        fingerprints.forget()
+        found = fingerprints.reached(__import__("own_stage").stage).sources
+        assert {folder / "own_stage.py", ROOT / "mitigate/tasks/label.py", ROOT / "mitigate/verbalise.py"} <= {*found}
+        assert not [path for path in found if path.is_relative_to(ROOT / "mitigate/train")]
+    fingerprints.forget()
+
+
+def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text("subject\trelation\ttail\nNurse\tIsA\tperson\nnurse\tOwns\tcar\n", encoding="utf-8")
+    triples = mitigate.read_triples(path, columns={"head": "subject"})
+    assert dict(triples.schema) == TRIPLES
+    assert triples.select("row", "head", "relation", "tail").rows() == [(2, "nurse", "IsA", "person")]
+    assert "Owns" in capsys.readouterr().err
+    with pytest.raises(MitigateError, match=r"mine\.tsv has no column head"):
+        mitigate.read_triples(path)
+
+
+def count_words(texts: Sequence[str]) -> list[int]:
+    """A scorer: -1 for a text of one word, 2 for one of two, 0 for longer ones."""
+    return [{1: -1, 2: 2}.get(len(text.split()), 0) for text in texts]
+
+
+def label_wrongly(texts: Sequence[str]) -> list[int]:
+    return [5 for _ in texts]
+
+
+class Words:
+    def __init__(self, words: Sequence[str] = ("cruel",)) -> None:
+        self.words = list(words)
+
+    def __call__(self, texts: Sequence[str]) -> mitigate.Labels:
+        found = np.array([any(word in text.split() for word in self.words) for text in texts])
+        return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
+
+
+class Others(Words):
+    pass
+
+
+def test_a_function_is_a_scorer() -> None:
+    scorer = mitigate.make_scorer(count_words, "words")
+    found = scorer(["a", "a b", "a b c"])
+    assert (scorer.name, found.label.tolist(), found.strength.tolist()) == ("words", [-1, 2, 0], [-1, 0, 0])
+    with pytest.raises(MitigateError, match="scorer wrong: expected 2 labels, each -1, 0, 1 or 2"):
+        mitigate.make_scorer(label_wrongly, "wrong")(["a", "b"])
+
+
+def test_fingerprints_of_scorers_differ_where_labels_may() -> None:
+    def local(texts: Sequence[str]) -> list[int]:
+        return [0 for _ in texts]
+
+    def scorers() -> list[str]:
+        makers = [
+            mitigate.make_scorer(count_words, "one"),
+            mitigate.make_scorer(label_wrongly, "one"),
+            mitigate.make_scorer(Words, "one"),
+            mitigate.make_scorer(Words, "one", words=["vile"]),
+            mitigate.make_scorer(Others, "one"),
+            mitigate.make_scorer(Others(["vile"]), "one"),
+        ]
+        return [scorer.fingerprint for scorer in makers]
+
+    assert scorers() == scorers()
+    assert len(set(scorers())) == 6
+    assert mitigate.make_scorer(local, "one").fingerprint != mitigate.make_scorer(local, "one").fingerprint
+
+
+def test_an_object_keeps_its_own_name_where_it_came_from() -> None:
+    own = Words(["vile"])
+    scorer = mitigate.make_scorer(own, "mine")
+    assert scorer.name == "mine"
+    assert not hasattr(own, "name")
+    own.words = pytest  # type: ignore[assignment]
+    own.open = object()  # type: ignore[attr-defined]
+    with pytest.raises(
+        MitigateError, match=r"Give its class and arguments, as in make_scorer\(Words, 'mine', \.\.\.\)"
+    ):
+        mitigate.make_scorer(own, "mine")
+    with pytest.raises(MitigateError, match="neither a function, nor a class"):
+        mitigate.make_scorer("vader", "mine")  # type: ignore[arg-type]
+    with pytest.raises(MitigateError, match="unknown role of a scorer 'feeling'; allowed: sentiment, regard"):
+        mitigate.default_scorers(["feeling"])
+
+
+def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
+    """A nurse's two statements: one of them prejudice; a man's one is neutral."""
+    triples = pl.DataFrame({"head": ["nurse", "nurse", "man"], "relation": "IsA", "tail": ["cruel", "kind", "kind"]})
+    labelled = mitigate.label_statements(triples, [mitigate.make_scorer(Words, "words")])
+    harms = mitigate.measure_harms(labelled, intervals=mitigate.Bootstrap(resamples=50, seed=1))
+    assert (harms["words/neutral_mean"], harms["words/O-"]) == (75, 25)
+    assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]
+    for statements, fault in (
+        (labelled.drop("target"), "have no column 'target'"),
+        (labelled.with_columns(target=None), "no statement is about a target"),
+        (triples.with_columns(target="head"), "have no labels"),
+    ):
+        with pytest.raises(MitigateError, match=fault):
+            mitigate.measure_harms(statements)
+    with pytest.raises(MitigateError, match="unknown scorer 'regard'; allowed: words"):
+        mitigate.measure_harms(labelled, scorers=["regard"])
+
+
+def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) -> None:
+    triples = mitigate.sample_triples().filter(pl.col("split") != "dev2").head(40)
+    ledger = mitigate.apply_policy(mitigate.Policy("none"), triples)
+    start = mitigate.open_generator(save_gpt1(tmp_path / "gpt1", triples["tail"].to_list()))
+    settings = mitigate.TrainingSettings(max_steps=2, batch_size=8)
+    facts = mitigate.train_generator(ledger, start, settings, model=tmp_path / "model")
+    assert facts["steps"] == 2
+    again = mitigate.train_generator(ledger, start, settings, model=str(tmp_path / "again"))
+    assert again["train_loss"] == facts["train_loss"]
+    generator = mitigate.open_generator(tmp_path / "model")
+    assert generator.weights == mitigate.open_generator(tmp_path / "again").weights != start.weights
+    probed = mitigate.probe_generator(generator, ["lawyer", "nurse"], ["IsA"], beams=2, top=2, max_length=3)
+    assert probed.select("target", "category", "relation", "rank").rows() == [
+        (target, "profession", "IsA", rank) for target in ("lawyer", "nurse") for rank in (1, 2)
+    ]
+    assert mitigate.probe_generator(generator, ["nurse"], beams=1, top=1, max_length=1).height == 34
+    with pytest.raises(MitigateError, match="cannot be trained on the relations Synonym; leave their triples out"):
+        mitigate.train_generator(
+            ledger.with_columns(relation=pl.lit("Synonym")), start, settings, model=tmp_path / "none"
+        )
+    with pytest.raises(MitigateError, match="is no folder, is not in the hub's cache"):
+        mitigate.open_generator("no/such-model")
+
+
+def test_quality_of_test_triples(tmp_path: Path) -> None:
+    """Each token of a generator whose figures are known costs 1 nat: perplexity e."""
+    likelihood = pl.DataFrame(
+        {
+            **{"head": ["nurse"], "relation": ["IsA"], "tail": ["a person"], "target": ["nurse"]},
+            **{"sentiment_neutral": [0], "regard_neutral": [0], "nll": [3.0], "tokens": [3], "characters": [8]},
+            "generated": ["a person"],
+        }
+    )
+    found = mitigate.measure_quality(likelihood)
+    assert found[quality_key("perplexity", "all")] == found[quality_key("perplexity", "neutral")]
+    assert found[quality_key("perplexity", "all")] == pytest.approx(np.e)
+    assert found[quality_key("triples", "polar")] == 0
