@@ -1,4 +1,4 @@
-"""Builds the wheel. In a checkout networks and configuration stand at the top, as models/ and conf/; names that
+"""Builds the wheel. In a checkout networks and configuration stand at the top, as models/ and conf/; names that are
 general must not land in anybody's site-packages, so a wheel holds them as mitigate/_models and mitigate/_conf."""
 
 import re
@@ -9,7 +9,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 
-class BuildWithRooms(build_py):
+class BuildWithNetworks(build_py):
     """build_py that moves models/ and conf/ below mitigate/ and renames what refers to them."""
 
     def run(self) -> None:
@@ -31,4 +31,4 @@ class BuildWithRooms(build_py):
             path.write_text(re.sub(r"(_target_: )models\.", r"\1mitigate._models.", path.read_text("utf-8")), "utf-8")
 
 
-setup(cmdclass={"build_py": BuildWithRooms})
+setup(cmdclass={"build_py": BuildWithNetworks})
