@@ -213,7 +213,9 @@ EDITS = [  # (file, text, what stands in its place, the first stage of the main 
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project, with a finished run of the main job."""
     place = tmp_path_factory.mktemp("copied")
-    (place / "cache").symlink_to(tmp_path_factory.getbasetemp() / "cache")  # labels of this session's other tests
+    labels = tmp_path_factory.getbasetemp() / "cache"  # of this session's other tests
+    labels.mkdir(exist_ok=True)
+    (place / "cache").symlink_to(labels)
     for name in ("mitigate", "models", "conf"):
         shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     assert rehearse(place, dry_run=False) == []
