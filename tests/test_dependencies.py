@@ -26,6 +26,7 @@ from mitigate.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
+    "__main__",
     "errors",
     "progress",
     "settings",
@@ -191,12 +192,7 @@ def edit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 EDITS = [  # (file, text, what stands in its place, the first stage of the main job that is to be run, or None)
     ("mitigate/data/relations.csv", "is capable of", "is able to do", "score"),
-    (
-        "mitigate/data/targets.csv",
-        "lawyer,profession",
-        "lawyer,origin",
-        None,
-    ),  # another folder: the targets are another
+    ("mitigate/data/targets.csv", "lawyer,profession", "lawyer,origin", "score"),
     ("mitigate/data/people.csv", None, "somebody new\n", "ledger"),
     ("mitigate/data/swaps.csv", None, "\n", "ledger"),
     ("mitigate/data/clusters.csv", None, "nurse,lawyer\n", "score"),
@@ -204,7 +200,8 @@ EDITS = [  # (file, text, what stands in its place, the first stage of the main 
     ("mitigate/score/regard.py", "probabilities.argmax(1)", "probabilities.argmax(1).copy()", "score"),
     ("mitigate/probe/likelihood.py", "BATCH = 128", "BATCH = 64", "likelihood"),
     ("models/beam.py", None, "EDITED = True\n", "train"),
-    ("mitigate/report/page.html.jinja", "<main", "<main id='edited'", "report"),
+    ("mitigate/report/page.html.jinja", "{% extends", "{# edited #}{% extends", "report"),
+    ("mitigate/report/base.html.jinja", "<main>", "<main id='edited'>", "report"),
     ("mitigate/verbalise.py", '"""A triple becomes', '"""Here a triple becomes', None),
 ]
 
