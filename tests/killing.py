@@ -51,7 +51,11 @@ def commands(place: Path) -> dict[str, list[str]]:
     (place / "stories.txt").write_text(STORIES)
     (place / "sentences.txt").write_text("".join(f"the {who} is kind\n" * 3 for who in ("lawyer", "nurse", "man")))
     (place / "labels.txt").write_text("1\n2\n2\n" * 3)
-    runs = [place / "compared" / f"{name}" for name in ("none", "both")]
+    (place / "humans").mkdir(exist_ok=True)
+    for resource in ("ConceptNet", "GenericsKB"):
+        for kind, source in (("sentences", "sentences.txt"), ("bias_labels", "labels.txt")):
+            shutil.copy(place / source, place / "humans" / f"{resource}_{kind}.txt")
+    runs = f"compare.runs=[{place}/compared/0,{place}/compared/1]"
     return {
         "mitigate": ["policy=both", *SMALL],
         "audit": ["recipe=audit", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
@@ -61,9 +65,31 @@ def commands(place: Path) -> dict[str, list[str]]:
             *("recipe=humans", f"humans.sentences={place}/sentences.txt", f"humans.bias_labels={place}/labels.txt"),
             *SMALL,
         ],
-        "compare": ["recipe=compare", f"compare.runs=[{runs[0]},{runs[1]}]", *SMALL],
+        "survey": ["recipe=humans", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
+        "agreement": ["recipe=agreement", f"data.root={place}", *SMALL],
+        "template": ["recipe=template", *SMALL],
+        "compare": ["recipe=compare", runs, *SMALL],
+        "compare_audits": ["recipe=compare", runs, *SMALL],
         "labels": ["recipe=labels", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
     }
+
+
+def compared(name: str, place: Path) -> list[list[str]]:
+    """The commands of the two runs that a comparison needs."""
+    if name == "compare":
+        return [[f"policy={policy}", *SMALL] for policy in ("none", "both")]
+    if name == "compare_audits":
+        (place / "others.tsv").write_text(STATEMENTS.replace("kind", "rude"))
+        files = [place / "statements.tsv", place / "others.tsv"]
+        return [["recipe=audit", "data=statements", f"data.path={file}", *SMALL] for file in files]
+    return []
+
+
+def make_compared(name: str, place: Path, run: Callable[[list[str]], int]) -> None:
+    """Have these runs made, and leave them where `commands` expects them."""
+    for number, arguments in enumerate(compared(name, place)):
+        assert run([*arguments, f"paths.outputs={place}/made-{number}"]) == 0
+        shutil.copytree(next((place / f"made-{number}").iterdir()), place / "compared" / str(number))
 
 
 def call(arguments: Sequence[str]) -> int:
@@ -142,13 +168,8 @@ def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     """The command killed before every operation, or every `every`-th and each that is the first of its kind."""
     place.mkdir(parents=True, exist_ok=True)
     arguments = [*commands(place)[name], f"paths.cache={place / 'cache'}"]
-    if name == "compare":
-        for policy in ("none", "both"):
-            made = place / f"made-{policy}"
-            asked = [f"policy={policy}", *SMALL, f"paths.cache={place / 'cache'}", f"paths.outputs={made}"]
-            assert forked(lambda asked=asked: call(asked), place / "said") == 0, (place / "said").read_text()
-            (place / "compared").mkdir(exist_ok=True)
-            shutil.copytree(next(made.iterdir()), place / "compared" / policy)
+    cache = f"paths.cache={place / 'cache'}"
+    make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
     outputs, copies = place / "out", place / "copies"
     copies.mkdir()
 

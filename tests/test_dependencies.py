@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from command import here
-from killing import SMALL, commands
+from killing import SMALL, commands, make_compared
 
 from mitigate import fingerprints
 from mitigate.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
@@ -39,6 +39,12 @@ AROUND = {
     "tracking",
     "dashboards",
 }
+
+
+RECIPES = (
+    *("mitigate", "audit", "stories", "stories_trained", "humans", "survey"),
+    *("labels", "agreement", "template", "compare", "compare_audits"),
+)
 
 
 class Observed(NamedTuple):
@@ -141,17 +147,13 @@ def observed(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
     return found
 
 
-@pytest.mark.parametrize("name", ["mitigate", "audit", "stories", "stories_trained", "humans", "labels", "compare"])
+@pytest.mark.parametrize("name", RECIPES)
 def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
     name: str, observed: list[Observed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = [*commands(tmp_path)[name], f"paths.outputs={tmp_path / 'out'}"]
-    if name == "compare":
-        for policy in ("none", "both"):
-            assert here(monkeypatch, f"policy={policy}", *SMALL, f"paths.outputs={tmp_path / policy}") == 0
-            (tmp_path / "compared").mkdir(exist_ok=True)
-            shutil.copytree(next((tmp_path / policy).iterdir()), tmp_path / "compared" / policy)
-        observed.clear()
+    make_compared(name, tmp_path, lambda asked: here(monkeypatch, *asked))
+    observed.clear()
     assert here(monkeypatch, *arguments) == 0
     assert observed
     for stage in observed:
