@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
+STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
 FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
 SMALL = [
-    *("trainer.max_steps=4", "trainer.batch_size=16", "trainer.checkpoint_every=0.01", "probe.targets=[lawyer,nurse]"),
+    *("trainer.max_steps=4", "trainer.batch_size=16", "trainer.checkpoint_every=1000", "probe.targets=[lawyer,nurse]"),
     *("probe.relations=[IsA,CapableOf]", "probe.max_length=4", "measure.resamples=100", "tracking=none"),
 ]
 STATEMENTS = "lawyer\tthe lawyer is kind\nnurse\tthe nurse is bad\nlawyer\tthe lawyer is a person\n" * 40
@@ -140,7 +141,7 @@ def copying(outputs: Path, copies: Path) -> Iterator[None]:
                 state["copying"] = True
                 copy = copies / f"{state['number']:05}"
                 state["number"] += 1
-                shutil.copytree(outputs, copy / "out") if outputs.is_dir() else originals["mkdir"](copy)
+                shutil.copytree(outputs, copy / "out", ignore=STATUS) if outputs.is_dir() else originals["mkdir"](copy)
                 (copy / "operation.json").write_text(json.dumps([name, os.fspath(path)[len(prefix) + 1 :]]))
                 state["copying"] = False
             return originals[name](path, *rest, **named)
