@@ -182,7 +182,9 @@ def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     expected = figures(outputs)
     assert expected, f"{name} left no figures"
     found, seen = [], set()
-    left = sorted(str(path.relative_to(outputs)) for path in outputs.rglob("*") if path.is_file())
+    left = sorted(
+        str(path.relative_to(outputs)) for path in outputs.rglob("*") if path.is_file() and path.name != "status.json"
+    )
     for number, copy in enumerate(sorted(copies.iterdir())):
         operation = Operation(*json.loads((copy / "operation.json").read_text()), copy)
         kind = (operation.name, "/".join(Path(operation.path).parts[1:2]))
@@ -194,7 +196,9 @@ def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
         told = "" if status == 0 else (copy / "said").read_text()[-600:]
         if not told and figures(here) != expected:
             told = "other figures"
-        there = sorted(str(path.relative_to(here)) for path in here.rglob("*") if path.is_file())
+        there = sorted(
+            str(path.relative_to(here)) for path in here.rglob("*") if path.is_file() and path.name != "status.json"
+        )
         if not told and there != left:
             told = f"files: missing {sorted(set(left) - set(there))}, left over {sorted(set(there) - set(left))}"
         found.append(Killed(operation, not told, told))

@@ -111,7 +111,7 @@ class Watch:
 
 def own(names: set[str]) -> set[Path]:
     """Those that are the project's and can change a result."""
-    paths = {Path(name) for name in names if name.startswith((str(PACKAGE), str(PROJECT / "models")))}
+    paths = {Path(name) for name in names if name.startswith((f"{PACKAGE}/", f"{PROJECT / 'models'}/"))}
     return {path for path in paths if not is_around(path)}
 
 
