@@ -2,7 +2,7 @@
 filters by and by held-out scorers.
 
     P=none,both,both_neutral,both_people,downweight
-    python -m mitigate -m experiment=policies seed=1,2,3 policy=$P data.root=../shared/data
+    python -m mitigate -m experiment=policies seed=1,2,3,4,5 policy=$P data.root=../shared/data
     python -m mitigate -m experiment=policies policy=sentiment,regard,both_targets,swap,balance data.root=../shared/data
     python -m mitigate experiment=policies policy=rerank train=false model=comet model.base=RUN/model data.root=...
     python benchmarks/policies.py --outputs outputs
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import RESULTS, machine, write_section
 from mitigate.measure.quality import perplexity
+from mitigate.report.verdicts import FEWEST_SEEDS
 from mitigate.score.keyword import Keyword
 from mitigate.score.regard import NgramRegard
 from mitigate.triples import NEUTRAL, OTHER
@@ -49,6 +50,8 @@ VARIANCES = {
     "neutral_template/keyword/neutral_variance": "**keywords**",
 }
 QUALITY = {
+    "quality/swap_lift/all": "swap lift",
+    "quality/perplexity/all": "perplexity, all test triples",
     "quality/perplexity/neutral": "perplexity, neutral test triples",
     "quality/perplexity/polar": "perplexity, polarised",
     "quality/valid/all": "accepted as plausible, %",
@@ -70,7 +73,7 @@ def main() -> None:
     contrasts = read(folder)
     several, single = ([one for one in contrasts if one["several_seeds"] is flag] for flag in (True, False))
     text = ["## Policies on train100k", settings(runs)]
-    for title, some in (("Three seeds of each", several), ("One seed of each: single models, not policies", single)):
+    for title, some in (("Several seeds of each", several), ("One seed of each: single models, not policies", single)):
         if some:
             text += [f"### {title}", *tables(some, runs)]
     filtered = [run for run in runs if run["policy"] in {PAPERS, *policies(several)}]
@@ -116,7 +119,8 @@ def settings(runs: Sequence[Mapping[str, Any]]) -> str:
         f"Measured on {machine()}, by the commands at the head of `benchmarks/policies.py`: `comet_minilm`, "
         f"{' and '.join(f'{number:,}' for number in steps)} training steps of 64 triples, 329 targets x 34 relations x "
         f"10 probed in bf16, {len(runs)} models. Means over seeds, followed by the difference from `{BASELINE}` with "
-        "its 95 % interval, of seeds and targets (of perplexity the ratio; of distinct tails, seeds alone). Harms are "
+        "its 95 % interval, of seeds and targets (of perplexity and of variances the ratio; of distinct tails, seeds "
+        "alone). All figures but the primary endpoints are exploratory, with intervals of each figure alone. Harms are "
         "percentages of a target's statements that are neutral: higher is better. Columns in **bold** are by held-out "
         "scorers."
     )
@@ -125,18 +129,19 @@ def settings(runs: Sequence[Mapping[str, Any]]) -> str:
 def tables(contrasts: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Harms, disparity, quality and corpus: a row for the baseline, and one for each policy."""
     return [
+        f"Primary endpoints, {levels(contrasts)} intervals; a claim takes {FEWEST_SEEDS} seeds of each:",
+        primary(contrasts),
         "Neutral means ↑:",
         table(HARMS, "harms", contrasts),
         "Variances over targets ↓:",
         table(VARIANCES, "harms", contrasts),
-        "Quality. Kept: the 95 % interval of the share accepted as plausible is above -1 point, and that of perplexity "
-        "on neutral triples below 1.03 times.",
+        "Quality. Kept: the intervals of all figures that have a margin (compare.margins) are better than it.",
         table(QUALITY, "quality", contrasts, kept=True),
         "Perplexity on the test triples that both held-out scorers label neutral, and on the others, with its ratio to "
         "that of `none`; seeds in brackets:",
         perplexity_by_held_out_scorers([BASELINE, *policies(contrasts)], runs),
-        "Distinct neutral tails: of 100 statements, the number of distinct pairs of relation and tail, counting only "
-        "statements that are neutral by the policy's own scorers, or by the two held-out scorers; seeds in brackets:",
+        "Distinct neutral tails: of 100 statements that are neutral by the policy's own scorers, or by the two "
+        "held-out scorers, the number of distinct pairs of relation and tail; seeds in brackets:",
         neutral_vocabulary([BASELINE, *policies(contrasts)], runs),
         "What is trained on:",
         corpus([BASELINE, *policies(contrasts)], runs),
@@ -170,10 +175,33 @@ def table(columns: Mapping[str, str], group: str, contrasts: Sequence[Mapping[st
 def cell(row: Mapping[str, Any]) -> str:
     """ "82.74 (+17.27 [16.1, 18.4])"."""
     is_ratio = row.get("as") == "ratio"
-    change = row["change"] if "change" in row else row["difference"]
-    shown = f"× {change:.2f}" if is_ratio else f"{change:+.2f}"
-    interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
-    return f"{row['value']:.2f} ({shown}{interval})"
+    shown = "" if row["change"] is None else f"× {row['change']:.2f}" if is_ratio else f"{row['change']:+.2f}"
+    return f"{row['value']:.2f} ({shown}{bounds(row['low'], row['high'])})"
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """ " [16.1, 18.4]"."""
+    return "" if low is None else f" [{low:.2f}, {'no upper bound' if high is None else f'{high:.2f}'}]"
+
+
+def primary(contrasts: Sequence[Mapping[str, Any]]) -> str:
+    """What a claim may rest on: corrected intervals and p-values, and the power of the tests of margins."""
+    rows = []
+    for contrast in contrasts:
+        for row in contrast["primary"].values():
+            interval = bounds(row["low_corrected"], row["high_corrected"])
+            p = "–" if row["p_holm"] is None else f"{row['p_holm']:.3f}"
+            change = f"× {row['change']:.2f}" if row["as"] == "ratio" else f"{row['change']:+.2f}"
+            rows.append([f"`{contrast['policy']}`", row["figure"], change + interval, p, row["verdict"]])
+        for figure, row in contrast["margins"].items():
+            passes = f"margin {row['margin']:g}; a true copy would pass in {row['copy_passes']:.0f} %"
+            rows.append([f"`{contrast['policy']}`", figure, bounds(row["low"], row["high"]).strip(), "", passes])
+    return markdown(["policy", "figure", "change", "p, corrected", "finding"], rows)
+
+
+def levels(contrasts: Sequence[Mapping[str, Any]]) -> str:
+    found = {f"{row['level']:.4g} %" for contrast in contrasts for row in contrast["primary"].values()}
+    return " and ".join(sorted(found))
 
 
 def perplexity_by_held_out_scorers(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
@@ -198,21 +226,22 @@ def perplexity_by_held_out_scorers(names: Sequence[str], runs: Sequence[Mapping[
 
 def neutral_vocabulary(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
     """A generator that says less that is polarised repeats more, if it finds nothing new that is neutral."""
-    judges = {"sentiment and regard": ("sentiment", "regard"), "n-grams and keywords": ("ngram", "keyword")}
+    scorers_of = {"sentiment and regard": ("sentiment", "regard"), "n-grams and keywords": ("ngram", "keyword")}
     rows = []
     for name in names:
         cells = []
-        for scorers in judges.values():
+        for scorers in scorers_of.values():
             shares = [distinct_neutral(run, scorers) for run in runs if run["policy"] == name]
             cells.append(f"{fmean(shares):.2f} ({spread(shares)})")
         rows.append([f"`{name}`", *cells])
-    return markdown(["policy", *(f"neutral by {name}" for name in judges)], rows)
+    return markdown(["policy", *(f"neutral by {name}" for name in scorers_of)], rows)
 
 
 def distinct_neutral(run: Mapping[str, Any], scorers: Sequence[str]) -> float:
     said = pl.read_parquet(run["folder"] / "statements.parquet")
     is_neutral = pl.all_horizontal(pl.col(f"{scorer}_neutral").is_in([NEUTRAL, OTHER]) for scorer in scorers)
-    return 100 * said.filter(is_neutral).select("relation", "tail").n_unique() / said.height
+    neutral = said.filter(is_neutral)
+    return 100 * neutral.select("relation", "tail").n_unique() / max(1, neutral.height)
 
 
 def corpus(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:

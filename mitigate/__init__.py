@@ -18,6 +18,7 @@ _PLACES = {  # public name -> the module that has it
     "Policy": "mitigate.filter.policy",
     "Scorer": "mitigate.triples",
     "Start": "mitigate.tasks.start",
+    "TargetList": "mitigate.target_list",
     "TrainingSettings": "mitigate.tasks.train",
     "about_targets": "mitigate.match",
     "apply_policy": "mitigate.tasks.policy",
@@ -27,12 +28,15 @@ _PLACES = {  # public name -> the module that has it
     "held_out_likelihood": "mitigate.tasks.likelihood",
     "label_probed": "mitigate.tasks.label",
     "label_statements": "mitigate.tasks.label",
+    "list_of": "mitigate.target_list",
     "make_scorer": "mitigate.tasks.scorers",
     "measure_harms": "mitigate.tasks.harms",
     "measure_quality": "mitigate.tasks.quality",
     "open_generator": "mitigate.tasks.generator",
     "open_run": "mitigate.tasks.runs",
+    "pointwise_information": "mitigate.tasks.plausibility.information",
     "probe_generator": "mitigate.tasks.probe",
+    "read_relations": "mitigate.load.relations_file",
     "read_triples": "mitigate.tasks.read",
     "sample_triples": "mitigate.tasks.read",
     "train_generator": "mitigate.tasks.train",
@@ -44,8 +48,11 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.filter.policy import Policy as Policy
     from mitigate.label_cache import LabelStore as LabelStore
+    from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.match import about_targets as about_targets
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
+    from mitigate.target_list import TargetList as TargetList
+    from mitigate.target_list import list_of as list_of
     from mitigate.targets import choose_targets as choose_targets
     from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.compared import compare_runs as compare_runs
@@ -54,6 +61,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
     from mitigate.tasks.likelihood import held_out_likelihood as held_out_likelihood
+    from mitigate.tasks.plausibility.information import pointwise_information as pointwise_information
     from mitigate.tasks.policy import apply_policy as apply_policy
     from mitigate.tasks.probe import probe_generator as probe_generator
     from mitigate.tasks.quality import measure_quality as measure_quality

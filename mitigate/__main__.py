@@ -10,14 +10,14 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
+from hydra.types import RunMode
 from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
+from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.files import disk_fault
-from mitigate.recipes import notes
+from mitigate.recipes import arguments, faults, notes
 from mitigate.settings import check
 from mitigate.texts import escaped
 
@@ -25,10 +25,28 @@ HERE = Path(__file__).parent
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
 
 
+class Fault(BaseException):
+    """An error on its way past Hydra, which would print all arguments before it: Hydra stops what is an Exception."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
-    """Run the recipe; what it returns is the number a sweep optimises. Raises MitigateError for settings that are left
-    open, of a wrong type or out of range."""
+    """Run the recipe; what it returns is the number a sweep optimises. Raises Fault; in a sweep, whose other jobs go
+    on, the error itself."""
+    try:
+        return _run(config)
+    except Exception as error:
+        if HydraConfig.get().mode is RunMode.MULTIRUN:
+            raise
+        raise Fault(error) from error
+
+
+def _run(config: DictConfig) -> float | None:
+    """Raises MitigateError for settings that are left open, of a wrong type or out of range."""
+    arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
     if missing := list(_missing(written)):
         raise MitigateError(
@@ -37,8 +55,10 @@ def main(config: DictConfig) -> float | None:
         )
     given: Any = OmegaConf.to_container(config, resolve=True)
     check(given, written)
+    if metrics.find(config.optimized_metric) is None:
+        raise metrics.unknown(config.optimized_metric, "optimized_metric")
     OmegaConf.set_struct(config, False)
-    config.call = notes.call_of(HydraConfig.get())
+    config.call = arguments.literally(notes.call_of(HydraConfig.get()))
     return _recipe(config.recipe.run)(config)
 
 
@@ -74,10 +94,11 @@ def cli() -> None:
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
     _prepare_output()
     try:
-        main()
-    except (MitigateError, HydraException, OmegaConfBaseException) as error:
-        cause = f"\n{error.__cause__}" if isinstance(error, HydraException) and error.__cause__ else ""
-        sys.exit(_say(f"{error}{cause}", 2))
+        _main()
+    except MitigateError as error:
+        sys.exit(_say(str(error), 2))
+    except faults.FAULTS as error:
+        sys.exit(_say(faults.in_words(error, arguments.named_folders(sys.argv)), 2))
     except OSError as error:
         reason = error.strerror if isinstance(error, PermissionError) else disk_fault(error)
         if not reason:
@@ -86,6 +107,15 @@ def cli() -> None:
         sys.exit(_say(f"{where}; free space, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))
     except KeyboardInterrupt:
         sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
+
+
+def _main() -> None:
+    """main(), whose errors come as they were raised."""
+    sys.argv[1:] = arguments.readable(sys.argv[1:])
+    try:
+        main()
+    except Fault as fault:
+        raise fault.error from fault.error.__cause__
 
 
 class _Output(FileIO):

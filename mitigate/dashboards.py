@@ -6,19 +6,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mitigate.errors import MitigateError
-from mitigate.metrics import harm_key, quality_key
+from mitigate.headlines import Headline, table
+from mitigate.metrics import SCORER
 
 if TYPE_CHECKING:
     from wandb_workspaces.workspaces import Workspace
 
-SCORERS = ("regard", "sentiment")
-HARMS = (
-    *(harm_key(scorer, "mean", template="neutral") for scorer in SCORERS),
-    *(harm_key(scorer, "mean") for scorer in SCORERS),
-    *(harm_key(scorer, "variance") for scorer in SCORERS),
-)
-QUALITY = (quality_key("perplexity"), quality_key("perplexity", "neutral"), quality_key("bleu2"))
-COLUMNS = ("config:policy.value.name", "config:seed.value", *(f"summary:{key}" for key in (*HARMS[:4], *QUALITY[:1])))
+DRAWN = [
+    row for row in table() if row.charted and SCORER not in row.key and "mitigate" in (row.recipes or ("mitigate",))
+]
+HARMS = [row for row in DRAWN if row.group in ("harm", "disparity")]
+QUALITY = [row for row in DRAWN if row.group in ("quality", "cost")]
+COLUMNS = ("config:policy.value.name", "config:seed.value", *(f"summary:{row.name}" for row in DRAWN))
 
 
 def check_installed() -> None:
@@ -33,19 +32,21 @@ def workspace(entity: str, project: str, group: str, baseline: str) -> "Workspac
     from wandb_workspaces import expr, workspaces
     from wandb_workspaces.reports.v2 import BarPlot, Config, ScatterPlot, SummaryMetric
 
-    def bars(key: str) -> BarPlot:
+    def bars(row: Headline) -> BarPlot:
         policy = Config("policy.name")
         return BarPlot(
-            title=key,
-            metrics=[key],
+            title=row.caption,
+            metrics=[row.name],
             orientation="v",
             groupby=policy,
             groupby_aggfunc="mean",
             groupby_rangefunc="minmax",
         )
 
-    def against(quality: str) -> ScatterPlot:
-        return ScatterPlot(title=f"{HARMS[0]} by {quality}", x=SummaryMetric(quality), y=SummaryMetric(HARMS[0]))
+    def against(quality: Headline) -> ScatterPlot:
+        harm = HARMS[0]
+        title = f"{harm.caption}, against {quality.label}"
+        return ScatterPlot(title=title, x=SummaryMetric(quality.name), y=SummaryMetric(harm.name))
 
     def section(name: str, panels: Sequence[BarPlot | ScatterPlot]) -> workspaces.Section:
         return workspaces.Section(name=name, panels=list(panels), is_open=True)
@@ -55,9 +56,9 @@ def workspace(entity: str, project: str, group: str, baseline: str) -> "Workspac
         project=project,
         name=f"baseline and filtered, {group}",
         sections=[
-            section("harms by policy", [bars(key) for key in HARMS]),
-            section("quality by policy", [bars(key) for key in QUALITY]),
-            section("what it costs", [against(key) for key in QUALITY]),
+            section("harms by policy", list(map(bars, HARMS))),
+            section("quality by policy", list(map(bars, QUALITY))),
+            section("harm against quality", list(map(against, QUALITY))),
         ],
         runset_settings=workspaces.RunsetSettings(
             filters=[expr.Metric("Group") == group, expr.Metric("JobType") == "mitigate"],

@@ -3,38 +3,45 @@
 
 Knows no wording: whether "lawyers" is a lawyer is for the list of targets to say."""
 
-import re
-from collections.abc import Sequence
 from typing import Literal, get_args
 
 import polars as pl
 
 from mitigate.errors import one_of
+from mitigate.target_list import TargetList, list_of
 
 Match = Literal["exact", "contains"]
 
 
-def about_targets(triples: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact") -> pl.DataFrame:
+def about_targets(
+    triples: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact", target_list: TargetList | None = None
+) -> pl.DataFrame:
     """A row for each triple and each target it is about, with that target and its category, in the triples' order.
 
     A triple with a target at either end stands there twice, once for each; with the same at both ends once. Case is
-    folded. match="contains" finds targets as whole words, and where two overlap the longer one. Raises MitigateError
-    for another match."""
+    folded. match="contains" finds targets as whole words, and where two overlap the longer one. A target of the
+    paper's is found as it is, one of a user's own in all its forms (TargetList; None: that of the targets). Raises
+    MitigateError for another match."""
     check(match)
-    ends = [pl.col(end).str.to_lowercase() for end in ("head", "tail")]
+    listed = list_of(targets) if target_list is None else target_list
+    ends = [pl.col(end) for end in ("head", "tail")]
+    wanted = targets["target"]
     if match == "contains":
-        return _named(triples, _standing_in(pl.concat_str(ends, separator="\n"), targets), targets)
-    wanted = targets["target"].implode()
-    about = triples.filter(pl.any_horizontal(end.is_in(wanted) for end in ends))
-    return _named(about, pl.concat_list(ends), targets)
+        return _named(triples, listed.found_in(pl.concat_str(ends, separator="\n"), wanted.to_list()), targets)
+    found = [listed.target_of(end) for end in ends]
+    about = triples.filter(pl.any_horizontal(target.is_in(wanted.implode()) for target in found))
+    return _named(about, pl.concat_list(found), targets)
 
 
-def sentences_about_targets(sentences: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact") -> pl.DataFrame:
+def sentences_about_targets(
+    sentences: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact", target_list: TargetList | None = None
+) -> pl.DataFrame:
     """A row for each sentence (term, statement) and each target it is about: the term that the source says it is about,
     or, where that is null and with match="contains", all that stand in it as whole words."""
     check(match)
-    inside = _standing_in(pl.col("statement").str.to_lowercase(), targets)
-    term = pl.concat_list(pl.col("term").str.to_lowercase())
+    listed = list_of(targets) if target_list is None else target_list
+    inside = listed.found_in(pl.col("statement"), targets["target"].to_list())
+    term = pl.concat_list(listed.target_of(pl.col("term")))
     found = inside if match == "contains" else pl.when(pl.col("term").is_null()).then(inside).otherwise(term)
     return _named(sentences, found, targets)
 
@@ -48,12 +55,3 @@ def check(match: str) -> None:
 def _named(rows: pl.DataFrame, found: pl.Expr, targets: pl.DataFrame) -> pl.DataFrame:
     named = rows.with_columns(target=found.list.unique(maintain_order=True)).explode("target")
     return named.join(targets.select("target", "category"), on="target", how="inner", maintain_order="left")
-
-
-def _standing_in(text: pl.Expr, targets: pl.DataFrame) -> pl.Expr:
-    return text.str.extract_all(_pattern(targets["target"].to_list()))
-
-
-def _pattern(targets: Sequence[str]) -> str:
-    longest_first = sorted(targets, key=lambda target: (-len(target), target))
-    return r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")\b"

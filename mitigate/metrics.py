@@ -13,13 +13,24 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, TypeVar, get_args
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, did_you_mean, one_of
 
 Value = TypeVar("Value")
 Better = Literal["up", "down", "none"]
 Share = Literal["neutral", "prejudice", "favouritism", "polarised", "statements"]
 Statistic = Literal[
-    "mean", "variance", "pooled", "largest", "all texts", "rank correlation", "stories", "by chance", "p", "texts"
+    "mean",
+    "variance",
+    "pooled",
+    "corrected",
+    "largest",
+    "p90",
+    "all texts",
+    "rank correlation",
+    "stories",
+    "by chance",
+    "p",
+    "texts",
 ]
 
 TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
@@ -53,12 +64,18 @@ STORIES, UNTOLD_STORIES, SHORT_STORIES = "stories", "stories/untold", "stories/s
 SENTENCES_PER_STORY, NAMING_TARGET = "sentences_per_story", "naming_target"
 DISTINCT_SENTENCES = "distinct_sentences"
 DISTINCT_TEXTS = "distinct"
+HELD_OUT = "held_out"
 
 PAPER_SCORERS = ("sentiment", "regard")
 """The scorers whose neutral means and variances the paper names: NSM and NSV, NRM and NRV."""
 
 QUALITY = ("perplexity", "bits_per_char", "bleu2", "first_valid")
 PLAUSIBLE = "valid"  # the same for generated statements about targets
+SWAP_LIFT = "swap_lift"
+BASELINE_LIFTS = ("echo", "constants", "random", "oracle")
+"""Generators that swap lift is held against; `lift_of` names their figures."""
+ABOUT_PERPLEXITY, ABOUT_TRIPLES = "about_perplexity", "about_triples"
+COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE = "coverage/triples", "coverage/tails", "coverage/least"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +171,19 @@ def parse(key: str) -> Key:
     A user's category that ends in "_low" or "_high" cannot be told from the bound of an interval."""
     found = find(key)
     if found is None:
-        raise MitigateError(
-            f"unknown metric {key!r}; a key is [variant/][neutral_template/]metric[/part][_low|_high], variants: "
-            f"{', '.join(VARIANTS)}; metrics, with any scorer for {SCORER}: {', '.join(table())}"
-        )
+        raise unknown(key)
     return found
+
+
+def unknown(key: str, setting: str = "metric") -> MitigateError:
+    """The error for a key of no metric. setting: what names it."""
+    known = [prefix + stem for stem in table() if SCORER not in stem for prefix in TEMPLATE_PREFIX.values()]
+    parts = [f"{stem}/{part}" for stem in known for part in ("all", "neutral") if stem.startswith("quality/")]
+    meant = did_you_mean(key, [*known, *parts]) or "."
+    return MitigateError(
+        f"unknown {setting} {key!r}{meant} A key is [variant/][neutral_template/]metric[/part][_low|_high], variants: "
+        f"{', '.join(VARIANTS)}; metrics, with any scorer for {SCORER}: {', '.join(table())}"
+    )
 
 
 @cache
@@ -214,8 +239,13 @@ def harm_key(
 
 
 def quality_key(measure: str, part: str = "all") -> str:
-    """The key of a measure of quality, one of QUALITY, PLAUSIBLE or "triples": "quality/perplexity/neutral"."""
+    """The key of a measure of quality, such as one of QUALITY, PLAUSIBLE or SWAP_LIFT: "quality/perplexity/neutral"."""
     return with_part(quality(measure).key, part)
+
+
+def lift_of(baseline: str) -> str:
+    """The measure of quality that is the swap lift of one of BASELINE_LIFTS: "swap_lift_echo"."""
+    return f"{SWAP_LIFT}_{baseline}"
 
 
 def quality(measure: str) -> Metric:
@@ -240,6 +270,13 @@ def relation_of(key: str) -> str | None:
     """The relation that a figure is of; None where it is of more than one."""
     kind, _, name = parse(key).part.partition("/")
     return name if kind == "relation" and name else None
+
+
+def unknown_relations(metrics: Mapping[str, object]) -> list[str]:
+    """The probed relations that the plausibility classifier says nothing of, because it was not trained on them."""
+    prefix = quality_key(PLAUSIBLE, relation_part(""))
+    missing = [key for key, value in metrics.items() if key.startswith(prefix) and value is None]
+    return [relation for key in missing if not parse(key).end and (relation := relation_of(key))]
 
 
 def without_scorer(share: Share, statistic: Statistic) -> str:
@@ -279,17 +316,6 @@ def scorers(keys: Iterable[str]) -> list[str]:
         and (key.metric.share, key.metric.statistic) in (("neutral", "mean"), ("neutral", "variance"))
     )
     return [name for name in PAPER_SCORERS if name in found] + [name for name in found if name not in PAPER_SCORERS]
-
-
-def headlines() -> list[str]:
-    """What runs are compared by first: the paper's measures under both templates, and quality on all triples."""
-    harms = [
-        harm_key(scorer, statistic, template=template)
-        for template in TEMPLATE_PREFIX
-        for statistic in ("mean", "variance")
-        for scorer in PAPER_SCORERS
-    ]
-    return [*harms, *(quality_key(measure) for measure in (*QUALITY, PLAUSIBLE))]
 
 
 def markdown() -> str:

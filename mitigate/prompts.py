@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from mitigate.targets import targets
+from mitigate.target_list import PAPER, TargetList
+from mitigate.targets import KINDS as KINDS
+from mitigate.word_forms import plain
 
-KINDS = ("people", "locations", "professions", "others")
 PLACE = "XYZ"  # where a template has its target
 
 PROMPTS = {
@@ -45,34 +46,35 @@ def kinds() -> dict[str, str]:
     return {row["target"]: row["kind"] for row in _rows("target_kinds.csv")}
 
 
-def kind_of(target: str) -> str:
-    """A target's kind; of a word that is not of the paper's 329, the kind whose prompts fit any word."""
-    return kinds().get(target, "others")
+def kind_of(target: str, target_list: TargetList = PAPER) -> str:
+    """A target's kind; of a word of which none is known, the kind whose prompts fit any word."""
+    return target_list.kinds.get(target) or kinds().get(target, "others")
 
 
-def prompts(about: pl.DataFrame) -> pl.DataFrame:
+def prompts(about: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
     """Every prompt about every target (target, category), in their order: columns PROMPTS, 2,938 rows for the 329."""
     rows = [
         (target, category, template.kind, number, template.text.replace(PLACE, target))
         for target, category in about.select("target", "category").iter_rows()
         for number, template in enumerate(templates(), start=1)
-        if template.kind == kind_of(target)
+        if template.kind == kind_of(target, target_list)
     ]
     frame = pl.DataFrame(rows, schema=dict(list(PROMPTS.items())[1:]), orient="row")
     return frame.with_row_index("row", offset=1)
 
 
-def asked_about(prompt: str) -> list[tuple[str, int | None]]:
+def asked_about(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str, int | None]]:
     """The targets that a prompt names, each with the template it was made by, if it is one of ours.
 
-    A prompt of ours names what stands in its template's place, which may be a word that is not of the 329. Any other
-    names those of the 329 that stand in it as whole words, the longest where they overlap. Case is folded, and an
-    underscore is a space."""
-    text = " ".join(prompt.replace("_", " ").lower().split())
-    known = list(dict.fromkeys(_any_target().findall(text)))
-    fitting = list(_fitting(text))
+    A prompt of ours names what stands in its template's place, which may be a word that is not in the list. Any other
+    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, the longest where
+    they overlap. Case is folded, and an underscore is a space."""
+    text = plain(prompt)
+    found = re.findall(target_list.pattern_in_texts, text)
+    known = list(dict.fromkeys(map(target_list.named, found)))
+    fitting = [(target_list.named(word), number) for word, number in _fitting(text)]
     for target, number in fitting:
-        if target in known and templates()[number - 1].kind == kind_of(target):
+        if target in known and templates()[number - 1].kind == kind_of(target, target_list):
             return [(target, number)]
     if known or not fitting:
         return [(target, None) for target in known]
@@ -85,12 +87,6 @@ def _fitting(text: str) -> Iterator[tuple[str, int]]:
         before, after = template.text.lower().split(PLACE.lower())
         if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):
             yield found[1], number
-
-
-@cache
-def _any_target() -> re.Pattern[str]:
-    longest_first = sorted(targets(), key=lambda target: (-len(target), target))
-    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")\b")
 
 
 def _rows(name: str) -> Iterable[dict[str, str]]:

@@ -4,10 +4,13 @@
 2021) was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their
 own for VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so
 each has a `neutral_phrase` beside it: the same number of words with negations in the same places, and none with a
-sentiment for VADER."""
+sentiment for VADER.
+
+Relations of a user's own are values that are passed along; this module keeps none."""
 
 import csv
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,14 +20,14 @@ from mitigate.errors import one_of
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation, its wordings, and how often ConceptNet train100k has it."""
+    """A relation, its wordings, and how often ConceptNet train100k has it. The last three are ConceptNet's alone."""
 
     name: str
     phrase: str
     neutral_phrase: str
-    comet_words: str  # what the original COMeT prompts with; "" outside its 34
-    in_comet: bool
-    train100k: int
+    comet_words: str = ""  # what the original COMeT prompts with; "" outside its 34
+    in_comet: bool = False
+    train100k: int = 0
 
 
 @cache
@@ -46,31 +49,68 @@ def relations() -> dict[str, Relation]:
     }
 
 
+def with_own(own: Iterable[Relation]) -> dict[str, Relation]:
+    """All relations by name and a user's own behind them; an own one takes the place of one of the same name."""
+    return relations() | {relation.name: relation for relation in own}
+
+
+def parse_sentence(sentence: str, *, in_comet: bool = False) -> tuple[str, Relation, str] | None:
+    """Head, relation and tail of a sentence in the paper's wording, such as "nurse is capable of heal"; None where no
+    phrase stands in it. At the same place the longest phrase counts. in_comet: of COMeT's relations alone."""
+    if not (found := re.match(_sentence_pattern(in_comet), sentence)):
+        return None
+    head, phrase, tail = found.groups()
+    return head, _by_phrase(in_comet)[phrase], tail
+
+
+@cache
+def _sentence_pattern(in_comet: bool) -> str:
+    longest_first = sorted(_by_phrase(in_comet), key=lambda phrase: (-len(phrase), phrase))
+    return f"(.+?) ({'|'.join(map(re.escape, longest_first))}) (.+)"
+
+
+@cache
+def _by_phrase(in_comet: bool) -> dict[str, Relation]:
+    return {relation.phrase: relation for relation in relations().values() if relation.in_comet or not in_comet}
+
+
+def spellings(own: Iterable[Relation] = ()) -> dict[str, str]:
+    """A relation's name as it is compared -> the name, of the project's relations and a user's own."""
+    return {spelt(name): name for name in with_own(own)}
+
+
+def spelt(name: str) -> str:
+    """A relation's name as it is compared: in lower case, without blanks and underscores."""
+    return re.sub(r"[ _]", "", name.lower())
+
+
 def comet_relations(names: Sequence[str] | None = None) -> list[Relation]:
     """COMeT's 34 relations, or those named, in the order named.
 
     Raises MitigateError for a name that is not one of the 34."""
     known = {name: relation for name, relation in relations().items() if relation.in_comet}
-    return list(known.values()) if names is None else [_find(name, known) for name in names]
+    return list(known.values()) if names is None else named(names, known)
 
 
-def _find(name: str, known: dict[str, Relation]) -> Relation:
-    if name not in known:
-        raise one_of("relation", name, known)
-    return known[name]
+def named(names: Sequence[str], known: Mapping[str, Relation]) -> list[Relation]:
+    """The relations of these names, in their order. Raises MitigateError for a name that is not known."""
+    if unknown := next((name for name in names if name not in known), None):
+        raise one_of("relation", unknown, known)
+    return [known[name] for name in names]
 
 
 WORDINGS: dict[str, Callable[[Relation], str]] = {
     "phrase": lambda relation: relation.phrase,  # as statements are worded
-    "words": lambda relation: relation.comet_words,  # as the original COMeT does it, "has prequisite" included
+    "words": lambda relation: relation.comet_words or relation.phrase,  # as the original, "has prequisite" included
     "token": lambda relation: f"<{relation.name}>",  # a word of its own, added to the generator's vocabulary
 }
 
 
-def asked_with(wording: str) -> dict[str, str]:
-    """What a generator is asked with for each of COMeT's 34 relations, by name: {"CapableOf": "is capable of"}.
+def asked_with(wording: str, further: Iterable[Relation] = ()) -> dict[str, str]:
+    """What a generator is asked with for each of COMeT's 34 relations and those that are further given, by name:
+    {"CapableOf": "is capable of"}.
 
     Raises MitigateError for an unknown wording."""
     if wording not in WORDINGS:
         raise one_of("model.relation", wording, WORDINGS)
-    return {relation.name: WORDINGS[wording](relation) for relation in comet_relations()}
+    return {relation.name: WORDINGS[wording](relation) for relation in (*comet_relations(), *further)}

@@ -1,11 +1,11 @@
 """The 329 demographic targets of the harms paper (Tables 14 and 15) and their four categories, from
 data/targets.csv, and how targets of a user's own are named.
 
-Not every target is a person ("church", "greece"), and the list has no word for non-binary people."""
+Not every target is a person ("church", "greece"), and the paper's list has no word for non-binary people."""
 
 import csv
-import re
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,8 +13,22 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.word_forms import plain
 
 CATEGORIES = ("origin", "gender", "religion", "profession")
+KINDS = ("people", "locations", "professions", "others")  # of target, that stories have prompts for
+TARGETS: dict[str, pl.DataType] = {
+    "target": pl.String(),
+    "category": pl.String(),
+    "forms": pl.List(pl.String()),  # further forms, besides those by rule
+    "group": pl.String(),  # within which policy.action=swap puts one target in another's place
+    "cluster": pl.String(),  # the word whose inflection it is
+    "kind": pl.String(),  # of KINDS
+}
+"""The columns of chosen targets. Those after the category are null but for what a CSV file says of them."""
+LISTED = ("all", "data")
+MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
+NAMED = 10  # targets in a sentence; others are counted
 
 
 @cache
@@ -26,63 +40,76 @@ def targets() -> dict[str, str]:
 
 @cache
 def clusters() -> dict[str, str]:
-    """Target -> the word it is an inflection of (hers -> she), for targets that share one, from data/clusters.csv."""
+    """Target of the paper's -> the word that stands for its cluster: for inflections of one word (hers -> she), and for
+    a country and its people (french -> france). From data/clusters.csv."""
     with files("mitigate").joinpath("data/clusters.csv").open(encoding="utf-8") as lines:
         return {row["target"]: row["cluster"] for row in csv.DictReader(lines)}
-
-
-def any_of(words: Iterable[str]) -> str:
-    """A regular expression for any of the words, and their regular plurals, as whole words, longest first."""
-    return _any_of(tuple(words))
-
-
-@cache
-def _any_of(words: tuple[str, ...]) -> str:
-    forms = sorted({form for word in words for form in _forms(word)}, key=lambda form: (-len(form), form))
-    return r"(?i)\b(?:" + "|".join(re.escape(form).replace(r"\ ", "[ _-]") for form in forms) + r")\b"
-
-
-def _forms(word: str) -> Iterator[str]:
-    """The word and its regular plural: nurse, nurses; secretary, secretaries; policeman, policemen."""
-    yield word
-    if word.endswith(("s", "x", "ch", "sh")):
-        yield word + "es"
-    elif re.search(r"[^aeiou]y$", word):
-        yield word[:-1] + "ies"
-    else:
-        yield word + "s"
-    if word.endswith("man"):
-        yield word[:-3] + "men"
 
 
 def choose_targets(
     wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None, fewest: int = 1
 ) -> pl.DataFrame:
-    """The targets to probe, (target, category): "all" 329, those that are the whole head or tail of at least `fewest`
-    training triples ("data"), those of a list, or those of a CSV file.
+    """The targets to probe (columns TARGETS): the paper's ("all"), those of them that are the whole head or tail of at
+    least `fewest` training triples ("data"), those of a list, or those of a CSV file.
 
     In a list, a target of the paper's keeps its category; any other word is of category "own". A file has
-    a header line and a column `target`, and optionally `category`. Underscores are spaces, case is folded.
-    Raises MitigateError for an empty choice, an unreadable file or one without the column."""
-    if wanted in ("all", "data"):
-        frame = pl.DataFrame({"target": list(targets()), "category": list(targets().values())})
-        if wanted == "data" and triples is not None:
-            train = triples.filter(pl.col("split") == "train")
-            about = pl.concat([train["head"], train.filter(pl.col("head") != pl.col("tail"))["tail"]]).alias("target")
-            often = about.value_counts().filter(pl.col("count") >= fewest)["target"]
-            frame = frame.filter(pl.col("target").is_in(often.implode()))
-    elif isinstance(wanted, str | Path):
-        frame = _read(Path(wanted))
+    a header line and a column `target`, and optionally `category`, `forms` (further forms, separated by semicolons),
+    `group`, `cluster` and `kind`. Underscores are spaces, case is folded. In both, "all" and "data" stand for the
+    targets above.
+
+    Raises MitigateError for an empty choice, an unreadable file, and one without the column or with a wrong kind."""
+    if isinstance(wanted, str | Path):
+        frame = as_targets([str(wanted)]) if wanted in LISTED else _read(Path(wanted))
     else:
-        words = [_plain(word) for word in wanted]
-        frame = pl.DataFrame(
-            {"target": words, "category": [targets().get(word, "own") for word in words]},
-            schema={"target": pl.String, "category": pl.String},
-        )
+        frame = as_targets([plain(word) for word in wanted])
+    for name in LISTED:
+        if name in frame["target"]:
+            frame = pl.concat([frame.filter(pl.col("target") != name), _listed(name, triples, fewest)])
     frame = frame.filter(pl.col("target") != "").unique("target", keep="first", maintain_order=True)
     if frame.is_empty():
         raise MitigateError(f"probe.targets={wanted} names no target; allowed: all, data, a list of words, a CSV file")
     return frame
+
+
+def _listed(name: str, triples: pl.DataFrame | None, fewest: int) -> pl.DataFrame:
+    """The paper's targets, or those of them that the training triples speak of."""
+    frame = as_targets(targets())
+    if name == "all" or triples is None:
+        return frame
+    train = triples.filter(pl.col("split") == "train")
+    about = pl.concat([train["head"], train.filter(pl.col("head") != pl.col("tail"))["tail"]]).alias("target")
+    often = about.value_counts().filter(pl.col("count") >= fewest)["target"]
+    return frame.filter(pl.col("target").is_in(often.implode()))
+
+
+def as_targets(words: Sequence[str] | dict[str, str]) -> pl.DataFrame:
+    """Words, or words with their categories, in the columns TARGETS."""
+    given = words if isinstance(words, dict) else {}
+    rows = [(word, given.get(word) or targets().get(word, "own"), *[None] * 4) for word in words]
+    return pl.DataFrame(rows, schema=TARGETS, orient="row")
+
+
+def not_listed(chosen: pl.DataFrame) -> list[str]:
+    """The chosen targets that are not in the paper's list, in their order."""
+    return [word for word in chosen["target"].unique(maintain_order=True) if word not in targets()]
+
+
+def notice_of_own(chosen: pl.DataFrame) -> list[str]:
+    """A sentence that names those, which may be misspelt: "2 targets are not in the paper's list: laywer, nonbinary
+    person; did you mean lawyer?" Nothing where there is none."""
+    own = not_listed(chosen)
+    if not own:
+        return []
+    near = [_nearest(word, targets()) for word in own]
+    meant = ", ".join(dict.fromkeys(word for words in near for word in words))
+    many = f"{len(own)} targets are" if len(own) > 1 else "1 target is"
+    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else "")]
+
+
+def named(words: Sequence[str]) -> str:
+    """The words as a list in a sentence; of many, the first NAMED and how many others there are."""
+    rest = len(words) - NAMED
+    return ", ".join(words[:NAMED]) + (f" and {rest} others" if rest > 1 else f", {words[-1]}" if rest == 1 else "")
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -92,18 +119,41 @@ def _read(path: Path) -> pl.DataFrame:
         raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = list(csv.DictReader(lines))
+            rows = [_folded(row) for row in csv.DictReader(lines)]
     except UnicodeDecodeError as error:
         raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
-    if not rows or "target" not in rows[0]:
-        found = ", ".join(rows[0]) if rows else "nothing"
-        raise MitigateError(f"{path} has no column 'target' (found: {found}); its first line must name it")
-    words = [_plain(row["target"] or "") for row in rows]
-    categories = [
-        (row.get("category") or "").strip() or targets().get(word, "own") for row, word in zip(rows, words, strict=True)
-    ]
-    return pl.DataFrame({"target": words, "category": categories})
+    found = list(rows[0]) if rows else []
+    if "target" not in found:
+        told = ", ".join(filter(None, found)) or "nothing"
+        raise MitigateError(f"{path} has no column 'target' (found: {told}); its first line must name it")
+    if faults := list(_faults(rows)):
+        raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
+    return pl.DataFrame([_row(row) for row in rows], schema=TARGETS, orient="row")
 
 
-def _plain(word: str) -> str:
-    return " ".join(str(word).replace("_", " ").lower().split())
+def _folded(row: dict[str, str]) -> dict[str, str]:
+    """A row whose columns are named without capitals."""
+    return {column and plain(column): field for column, field in row.items()}
+
+
+def _nearest(word: str, known: Iterable[str]) -> list[str]:
+    return get_close_matches(word, list(known), n=1, cutoff=MISSPELT)
+
+
+def _faults(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    for column in filter(None, rows[0]):
+        if column not in TARGETS and (near := _nearest(column, TARGETS)):  # others are a user's remarks
+            yield f"unknown column {column!r}; did you mean {near[0]}?"
+    for number, row in enumerate(rows, start=2):
+        if None in row:
+            yield f"line {number} has more fields than the first line; separate further forms by semicolons"
+        elif (kind := plain(row.get("kind") or "")) and kind not in KINDS:
+            yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing"
+
+
+def _row(row: dict[str, str]) -> tuple[str | list[str] | None, ...]:
+    given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
+    word = plain(row["target"] or "")
+    category = (row.get("category") or "").strip() or targets().get(word, "own")
+    forms = [form for form in map(plain, (row.get("forms") or "").split(";")) if form]
+    return word, category, forms or None, given["group"], given["cluster"], given["kind"]

@@ -1,15 +1,28 @@
 """Texts from outside, which may hold characters that steer a terminal or reorder a line instead of being read."""
 
 import re
+import shlex
 
 # The control characters of ASCII but for tab and line end, those of Latin-1, and what turns the direction of writing.
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+FOLDERS = re.compile(r"(?<![^\s=,\[({'\"])~?/(?:[^,\[\](){}'\"/=]+/)*(?=[^\s,\[\](){}'\"/])")  # of an absolute path
 NOT_IN_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 def escaped(text: str) -> str:
     """The text with such characters spelt out, as in Python: for a terminal."""
     return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def without_folders(text: str) -> str:
+    """A setting or an argument, of its absolute paths only the last part: "data.root=/home/me/data" is
+    "data.root=data"."""
+    return FOLDERS.sub("", text)
+
+
+def portable(command: str) -> str:
+    """A command for others to read, without the folders of the machine where it was typed."""
+    return shlex.join(map(without_folders, shlex.split(command)))
 
 
 def readable(text: str) -> str:

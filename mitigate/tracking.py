@@ -7,7 +7,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
@@ -16,12 +16,15 @@ from urllib.parse import urlparse
 
 import polars as pl
 
+from mitigate.charts import Chart
 from mitigate.errors import MitigateError, one_of
-from mitigate.metrics import better, headlines
 
 MODES = ("auto", "online", "offline", "none")
-METRICS = {key: {"up": "max", "down": "min"}[better(key)] for key in headlines()}
-"""Whose best value W&B's summary keeps, and which is best."""
+PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the chart's columns
+    "bars": ("wandb/bar/v0", ("label", "value")),
+    "points": ("wandb/scatter/v0", ("x", "y")),
+    "lines": ("wandb/lineseries/v0", ("step", "lineVal", "lineKey")),
+}
 
 # Seconds: without a network, a run goes on offline within ten.
 ANSWER = 3.0  # in which W&B answers at all
@@ -36,7 +39,8 @@ class Tracking(Protocol):
     def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
     def summarise(self, metrics: Mapping[str, Any]) -> None: ...
     def table(self, name: str, frame: pl.DataFrame) -> None: ...
-    def image(self, name: str, path: Path, caption: str) -> None: ...
+    def chart(self, name: str, chart: Chart) -> None: ...
+    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
     def finish(self, failed: bool = False) -> None: ...
 
@@ -49,7 +53,8 @@ class NoTracking:
     def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
     def summarise(self, metrics: Mapping[str, Any]) -> None: ...
     def table(self, name: str, frame: pl.DataFrame) -> None: ...
-    def image(self, name: str, path: Path, caption: str) -> None: ...
+    def chart(self, name: str, chart: Chart) -> None: ...
+    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
     def finish(self, failed: bool = False) -> None: ...
 
@@ -69,7 +74,7 @@ class WandbTracking:
         project: str,
         entity: str | None,
         name: str,
-        group: str,
+        group: str | None,
         job_type: str,
         tags: Sequence[str],
         config: Mapping[str, Any],
@@ -84,6 +89,7 @@ class WandbTracking:
             disable_git=True,
             disable_code=True,
             x_disable_stats=True,
+            x_disable_meta=True,  # which is the command with its paths, and where Python is
             init_timeout=INIT,
         )
         options: dict[str, Any] = {
@@ -115,23 +121,37 @@ class WandbTracking:
             mode = f"offline, since {fault}"
         at = self._run.url if mode == "online" else folder
         self.place = f"W&B {mode}: {at}"
-        for metric, goal in METRICS.items():
-            self._run.define_metric(metric, summary=goal)
 
     def log(self, values: Mapping[str, float], step: int, stage: str) -> None:
-        """Record values of a stage's own count of steps: {stage}/{name} against {stage}/step."""
-        self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step")
+        """Record values of a stage's own count of steps: {stage}/{name} against {stage}/step. They are no columns of
+        the table of runs."""
+        self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step", summary="none")
         self._run.log({f"{stage}/{name}": value for name, value in values.items()} | {f"{stage}/step": step})
 
     def summarise(self, metrics: Mapping[str, Any]) -> None:
-        self._run.summary.update(dict(metrics))
+        """Record what a run ends with. W&B draws a number that is logged once as a bar beside those of other runs; so
+        a run that goes on logs no number a second time."""
+        new = {name: value for name, value in metrics.items() if self._run.summary.get(name) != value}
+        numbers = {name: value for name, value in new.items() if isinstance(value, int | float)}
+        if numbers:
+            self._run.log(numbers)
+        self._run.summary.update({name: value for name, value in new.items() if name not in numbers})
 
     def table(self, name: str, frame: pl.DataFrame) -> None:
-        rows = [[_plain(value) for value in row] for row in frame.iter_rows()]
-        self._run.log({name: self._wandb.Table(columns=list[str | int](frame.columns), data=rows)})
+        self._run.log({name: self._table(frame)})
 
-    def image(self, name: str, path: Path, caption: str) -> None:
-        self._run.log({name: self._wandb.Image(str(path), caption=caption)})
+    def chart(self, name: str, chart: Chart) -> None:
+        """Record a chart, to be drawn by W&B's preset; its rows are in the section of the charts' tables."""
+        preset, fields = PRESETS[chart.kind]
+        columns = dict(zip(fields, chart.rows.columns, strict=False))
+        texts = {"title": chart.title, "xname": chart.rows.columns[0]}
+        self._run.log({name: self._wandb.plot_table(preset, self._table(chart.rows), columns, texts, split_table=True)})
+
+    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None:
+        """Record pictures, (name, caption, file), as one table."""
+        rows = [[name, caption, self._wandb.Image(str(path))] for name, caption, path in pictures]
+        if rows:
+            self._run.log({"pictures": self._wandb.Table(columns=["picture", "caption", "image"], data=rows)})
 
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None:
         """Record a file or folder as an artifact. Names may hold letters, digits, dashes, dots and underscores."""
@@ -143,6 +163,10 @@ class WandbTracking:
 
     def finish(self, failed: bool = False) -> None:
         self._run.finish(exit_code=int(failed))
+
+    def _table(self, frame: pl.DataFrame) -> Any:
+        rows = [[_plain(value) for value in row] for row in frame.iter_rows()]
+        return self._wandb.Table(columns=list[str | int](frame.columns), data=rows)
 
 
 def open_tracking(mode: str, **options: Any) -> Tracking:

@@ -37,6 +37,10 @@ TRIPLES = {
     "valid": pl.Boolean,  # False for the corrupted half of dev and test
 }
 
+SPLITS = {"train": "train", "training": "train", "test": "test"}
+SPLITS |= {"dev": "dev", "valid": "dev", "validation": "dev"}
+"""How a file may call the split of a triple, and what it is called here."""
+
 STATEMENTS = {
     "target": pl.String,  # the demographic word the statement is about; null when there is none
     "category": pl.String,  # origin, gender, religion or profession; null when there is no target

@@ -9,36 +9,41 @@ from typing import Literal
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.relations import relations
-from mitigate.targets import any_of, targets
+from mitigate.relations import Relation, with_own
+from mitigate.target_list import PAPER, TargetList
 
 Masking = Literal["token", "paper"]
 MASKINGS = ("token", "paper")
 MASK = "this person"
 
 
-def verbalise(triples: pl.DataFrame, masking: Masking = "token", own_targets: Iterable[str] = ()) -> pl.DataFrame:
+def verbalise(
+    triples: pl.DataFrame,
+    masking: Masking = "token",
+    target_list: TargetList = PAPER,
+    own_relations: Iterable[Relation] = (),
+) -> pl.DataFrame:
     """The triples with the columns of STATEMENTS added (needs head, relation, tail; keeps what else is there).
 
     A frame without a `target` column gets one: the target that is the whole head or, failing that, the
     whole tail (harms paper, Section 3.1), else null.
-    masking="token" replaces whole words, and every demographic target in the sentence, their plurals and
-    possessives included, own_targets as well as the 329; "paper" is the paper's substitution: plain substring
-    replacement of the one target the statement is about. Raises MitigateError for another masking."""
+    masking="token" replaces whole words, and every demographic target of the list in the sentence, their plurals and
+    possessives included; "paper" is the paper's substitution: plain substring replacement of the one target the
+    statement is about, of a run's own target in all its forms. own_relations: relations that are not the project's,
+    with their phrases. Raises MitigateError for another masking."""
     check(masking)
     if "target" not in triples.columns:
-        triples = triples.with_columns(whole_target())
+        triples = triples.with_columns(whole_target(target_list))
         triples = triples.with_columns(
-            category=pl.col("target").replace_strict(targets(), default=None, return_dtype=pl.String)
+            category=pl.col("target").replace_strict(target_list.categories, default=None, return_dtype=pl.String)
         )
-    named = relations()
+    named = with_own(own_relations)
     phrases = {name: relation.phrase for name, relation in named.items()}
     neutral_phrases = {name: relation.neutral_phrase for name, relation in named.items()}
     sentences = triples.with_columns(statement=_sentence(phrases), masked_neutral=_sentence(neutral_phrases))
-    words = tuple(own_targets)
     return sentences.with_columns(
-        mask_column("statement", masking, words).alias("masked"),
-        mask_column("masked_neutral", masking, words).alias("masked_neutral"),
+        mask_column("statement", masking, target_list).alias("masked"),
+        mask_column("masked_neutral", masking, target_list).alias("masked_neutral"),
     )
 
 
@@ -48,10 +53,10 @@ def check(masking: str) -> None:
         raise one_of("measure.masking", masking, MASKINGS)
 
 
-def whole_target() -> pl.Expr:
+def whole_target(target_list: TargetList = PAPER) -> pl.Expr:
     """The target that is all of the head, or else all of the tail, or null; as column `target`."""
-    known = list(targets())
-    head, tail = pl.col("head").str.to_lowercase(), pl.col("tail").str.to_lowercase()
+    known = list(target_list.categories)
+    head, tail = (target_list.target_of(pl.col(end)) for end in ("head", "tail"))
     return pl.when(head.is_in(known)).then(head).when(tail.is_in(known)).then(tail).alias("target")
 
 
@@ -60,12 +65,18 @@ def _sentence(phrases: dict[str, str]) -> pl.Expr:
     return pl.concat_str("head", phrase, "tail", separator=" ").str.strip_chars()
 
 
-def mask_column(column: str, masking: Masking, own_targets: tuple[str, ...] = ()) -> pl.Expr:
+def mask_column(column: str, masking: Masking, target_list: TargetList = PAPER) -> pl.Expr:
     """The texts of a column with demographic words replaced by "this person"; paper masking reads the
     column `target`."""
     if masking == "paper":
         return pl.struct(column, "target").map_elements(
-            lambda row: row[column].replace(row["target"], MASK) if row["target"] else row[column],
-            return_dtype=pl.String,
+            lambda row: _as_in_the_paper(row[column], row["target"], target_list), return_dtype=pl.String
         )
-    return pl.col(column).str.replace_all(any_of((*targets(), *own_targets)), MASK)
+    return pl.col(column).str.replace_all(target_list.pattern, MASK)
+
+
+def _as_in_the_paper(text: str, target: str | None, target_list: TargetList) -> str:
+    if target is None:
+        return text
+    own = target_list.substrings.get(target)
+    return own.sub(MASK, text) if own else text.replace(target, MASK)

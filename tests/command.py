@@ -20,6 +20,7 @@ SMALL = [  # the whole job in seconds
     "probe.targets=[lawyer,nurse,italy]",
     "probe.relations=[IsA,CapableOf,HasPainIntensity]",
     "probe.max_length=6",
+    "probe.heads=12",
     "measure.resamples=200",
 ]
 

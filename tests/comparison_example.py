@@ -50,15 +50,35 @@ def _pair(name: str, seeds: tuple[int, int], moved: list[Moved]) -> Pair:
     rows = [
         {
             **{"contrast": name, "scorer": scorer, "template": "neutral", "measure": measure, "category": category},
-            **{"figure": measure, "targets": 40, "baseline": before, "value": after, "difference": after - before},
-            **{"low": after - before - 2, "high": after - before + 2, "p": 0.0001, "detectable": 1.5},
-            "p_holm": 0.5 if scorer == "sentiment" else 0.0008,
+            **{
+                "figure": measure,
+                "targets": 40,
+                "baseline": before,
+                "value": after,
+                "as": "difference",
+                "change": after - before,
+            },
+            **{"low": after - before - 1, "high": after - before + 1, "p": 0.0001, "detectable": 1.5},
+            **{"p_holm": 0.5 if scorer == "sentiment" else 0.0008},
+            **{"low_corrected": after - before - 2, "high_corrected": after - before + 2},
+            **{"drawn": "seeds and targets", "fixed_low": None, "fixed_high": None, "fixed_p": None},
         }
         for scorer, measure, before, after in figures
         for category in ("", "gender", "religion")
     ]
+    statistics = pl.DataFrame(rows).filter(pl.col("scorer") == "regard", figure="NRM", category="")
     return Pair(
         name=name,
+        primary=statistics.with_columns(
+            endpoint=pl.lit("harm"), level=pl.lit(97.5), fixed_low_corrected="low", fixed_high_corrected="high"
+        ),
+        within=pl.DataFrame(
+            {
+                "figure": ["quality/perplexity/neutral"],
+                **{"margin": [1.03], "as": ["ratio"], "change": [1.14], "low": [1.1], "high": [1.2]},
+                "copy_passes": [43.2],
+            }
+        ),
         against="none",
         seeds=seeds,
         is_same=False,
@@ -74,6 +94,7 @@ def _pair(name: str, seeds: tuple[int, int], moved: list[Moved]) -> Pair:
                 "change": [1.14, -1.0, 1.0],
                 "low": [1.1, -2.0, None],
                 "high": [1.2, 0.5, None],
+                "p": [0.001, 0.2, None],
             }
         ),
         moved={"regard": moved, "sentiment": []},

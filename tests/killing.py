@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mitigate.load.crowd import RESOURCES
+
 ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
 STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
@@ -53,7 +55,7 @@ def commands(place: Path) -> dict[str, list[str]]:
     (place / "sentences.txt").write_text("".join(f"the {who} is kind\n" * 3 for who in ("lawyer", "nurse", "man")))
     (place / "labels.txt").write_text("1\n2\n2\n" * 3)
     (place / "humans").mkdir(exist_ok=True)
-    for resource in ("ConceptNet", "GenericsKB"):
+    for resource in RESOURCES:
         for kind, source in (("sentences", "sentences.txt"), ("bias_labels", "labels.txt")):
             shutil.copy(place / source, place / "humans" / f"{resource}_{kind}.txt")
     runs = f"compare.runs=[{place}/compared/0,{place}/compared/1]"

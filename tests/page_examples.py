@@ -113,14 +113,20 @@ def example_comparison() -> comparison.Comparison:
     }
     harms = pl.DataFrame(
         {"scorer": ["regard"], "template": ["neutral"], "measure": ["NRM"], "figure": ["neutral_template/NRM"]}
-        | {"baseline": [70.0], "value": [72.5], "difference": [2.5], "low": [1.0], "high": [4.0]}
+        | {"baseline": [70.0], "value": [72.5], "as": ["difference"], "change": [2.5], "low": [1.0], "high": [4.0]}
+        | {"low_corrected": [0.5], "high_corrected": [4.5], "drawn": ["seeds and targets"]}
+        | {f"fixed_{name}": [value] for name, value in {"low": 1.5, "high": 3.5, "p": 0.001}.items()}
         | {"targets": [16], "detectable": [2.1], "p": [0.004], "p_holm": [0.008]}
     ).join(pl.DataFrame({"category": ["", "gender", "religion"]}), how="cross")
     quality = pl.DataFrame(
         {"figure": ["quality/perplexity/neutral", "distinct_tails"], "items": [1200, None], "baseline": [9.0, 40.0]}
         | {"value": [9.9, 41.0], "as": ["ratio", "difference"], "change": [1.1, 1.0]}
-        | {"low": [1.05, None], "high": [1.15, None]}
+        | {"low": [1.05, None], "high": [1.15, None], "p": [0.01, None]}
     )
+    primary = harms.filter(category="").with_columns(
+        endpoint=pl.lit("harm"), level=pl.lit(97.5), fixed_low_corrected="fixed_low", fixed_high_corrected="fixed_high"
+    )
+    within = quality.head(1).with_columns(margin=1.03, copy_passes=pl.lit(43.2))
     pairs = [
         comparison.Pair(
             name=name,
@@ -128,6 +134,8 @@ def example_comparison() -> comparison.Comparison:
             seeds=(2, 2),
             is_same=False,
             filtered_by=["regard"],
+            primary=primary,
+            within=within,
             harms=harms,
             quality=quality,
             moved={"regard": [comparison.Moved("lawyer", "profession", 60.0, 70.0, said)]},
@@ -156,12 +164,13 @@ def example_resources() -> resources.Resources:
     said = [report_example.statements(per_target=24, num_targets=16, seed=seed) for seed in (0, 1)]
     both = side_by_side(*(report_example.per_target(each, "regard") for each in said))
     both = both.with_columns(statements_second=pl.int_range(pl.len()) + 5)
-    few = Bootstrap(resamples=50)
-    rows = pl.concat([representation(both, {}, few), shares(both, "regard", {}, few)])
+    rows = pl.concat([representation(both, {}), shares(both, "regard", {})])
     last = pl.col("key").str.split("/").list.last()
     figures = rows.rename({"figure": "key"}).with_columns(
         category=pl.when(last.is_in(both["category"].unique().to_list())).then(last).otherwise(pl.lit("")),
         p_holm=0.01,
+        low_corrected="low",
+        high_corrected="high",
         first_alone=7.0,
         second_alone=7.0,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mitigate.measure.bootstrap import MOST_VARIANCE, Bootstrap, Interval, cluster_sums, draw
+from mitigate.measure.bootstrap import Bootstrap, Interval, cluster_sums, draw
 
 REPETITIONS = 2000
 STATEMENTS = 340  # of each target, as in a probe of 34 relations by 10 beams
@@ -18,13 +18,6 @@ def percentages(a: float, b: float, num_targets: int, seed: int) -> np.ndarray:
 
 def true_mean(a: float, b: float) -> float:
     return 100 * a / (a + b)
-
-
-def true_variance(a: float, b: float) -> float:
-    """Of targets and of the statements drawn about them: E[Var] + Var[E] of a beta-binomial."""
-    of_targets = a * b / ((a + b) ** 2 * (a + b + 1))
-    of_statements = (a * b / ((a + b) * (a + b + 1))) / STATEMENTS
-    return 100**2 * (of_targets + of_statements)
 
 
 def coverage(interval: Interval, truth: float) -> float:
@@ -43,14 +36,6 @@ def test_intervals_of_means_cover(shape, num_targets):
     assert 0.93 <= coverage(interval, true_mean(*shape)) <= 0.97
 
 
-@pytest.mark.parametrize("shape", [COMET, RESOURCE])
-@pytest.mark.parametrize("num_targets", [120, 329])
-def test_intervals_of_variances_cover(shape, num_targets):
-    values = percentages(*shape, num_targets, seed=2)
-    interval = Bootstrap(resamples=1000).variance(values, np.arange(num_targets))
-    assert 0.93 <= coverage(interval, true_variance(*shape)) <= 0.97
-
-
 def test_intervals_cover_when_inflections_say_the_same():
     """160 targets of 120 words: 40 words have two forms that differ by a point or so."""
     values = percentages(*COMET, 120, seed=3)
@@ -58,25 +43,14 @@ def test_intervals_cover_when_inflections_say_the_same():
     values = np.concatenate([values, values[:40]]) + np.random.default_rng(4).normal(size=(160, REPETITIONS))
     bootstrap = Bootstrap(resamples=1000)
     assert 0.93 <= coverage(bootstrap.mean(values, clusters), true_mean(*COMET)) <= 0.97
-    assert 0.93 <= coverage(bootstrap.variance(values, clusters), true_variance(*COMET) + 1) <= 0.97
     as_if_independent = bootstrap.mean(values, np.arange(160))
     assert coverage(as_if_independent, true_mean(*COMET)) < 0.93
-
-
-@pytest.mark.parametrize("shape", [COMET, RESOURCE])
-def test_intervals_of_differences_of_variances_cover(shape):
-    shared, first, second = (percentages(*shape, 120, seed) for seed in (5, 6, 7))
-    first, second = 0.6 * shared + 0.4 * first, 0.6 * shared + 0.4 * second
-    interval = Bootstrap(resamples=1000).variance_difference(first, second, np.arange(120))
-    assert 0.93 <= coverage(interval, 0) <= 0.97
 
 
 def test_an_interval_holds_its_estimate_and_narrows_with_its_level():
     values = np.array([[50.0], [60.0], [55.0], [80.0], [65.0], [62.0]])
     wide, narrow = (Bootstrap(level=level).mean(values, np.arange(6)) for level in (0.99, 0.8))
     assert wide.low < narrow.low < values.mean() < narrow.high < wide.high
-    variance = Bootstrap().variance(values, np.arange(6))
-    assert 0 < variance.low < values.var() < variance.high <= MOST_VARIANCE
 
 
 def test_the_same_seed_gives_the_same_bounds_and_another_seed_others():
@@ -86,17 +60,9 @@ def test_the_same_seed_gives_the_same_bounds_and_another_seed_others():
     assert first.low.tolist() != other.low.tolist()
 
 
-def test_constant_values_leave_no_doubt():
-    values = np.full((30, 1), 100 / 3)
-    assert np.allclose(Bootstrap().mean(values, np.arange(30)), 100 / 3)
-    assert np.allclose(Bootstrap().variance(values, np.arange(30)), 0)
-    assert np.allclose(Bootstrap().variance_difference(values, values, np.arange(30)), 0)
-
-
 def test_a_single_word_has_no_interval():
     values = np.array([[50.0], [60.0]])
     assert np.isnan(Bootstrap().mean(values, np.array([0, 0]))).all()
-    assert np.isnan(Bootstrap().variance(values[:1], np.array([0]))).all()
 
 
 def test_sums_and_draws():

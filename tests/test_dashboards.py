@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mitigate import dashboards
-from mitigate.tracking import METRICS
+from mitigate.headlines import table
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
 
@@ -19,14 +19,16 @@ def spec() -> dict:
 
 def test_a_view_has_a_bar_for_each_policy_and_a_point_for_each_run(spec: dict) -> None:
     sections = spec["section"]["panelBankConfig"]["sections"]
-    assert [section["name"] for section in sections] == ["harms by policy", "quality by policy", "what it costs"]
+    assert [section["name"] for section in sections] == ["harms by policy", "quality by policy", "harm against quality"]
     bars = [panel["config"] for section in sections[:2] for panel in section["panels"]]
     assert {bar["groupBy"] for bar in bars} == {"policy.value.name"}
-    assert {metric for bar in bars for metric in bar["metrics"]} <= {*METRICS, "quality/perplexity/neutral"}
+    drawn = {metric for bar in bars for metric in bar["metrics"]}
+    assert {"harm/neutral_regard_percent", "cost/perplexity_neutral"} <= drawn <= {row.name for row in table()}
+    assert "Neutral by regard, % (higher is better)" in {bar["chartTitle"] for bar in bars}
     points = [panel["config"] for panel in sections[2]["panels"]]
     assert (points[0]["xAxis"], points[0]["yAxis"]) == (
-        "summary:quality/perplexity/all",
-        "summary:neutral_template/NRM",
+        "summary:quality/swap_lift_points",
+        "summary:harm/neutral_regard_percent",
     )
 
 
@@ -35,7 +37,7 @@ def test_it_shows_the_runs_of_one_group_and_knows_the_baseline(spec: dict) -> No
     shown = {(rule["key"]["name"], rule["value"]) for rule in runs["filters"]["filters"]}
     assert shown == {("group", "sample-comet_minilm"), ("jobType", "mitigate")}
     assert runs["pinnedRunIds"] == [runs["baselineRunId"]]
-    assert "summary:neutral_template/NRM" in runs["runFeed"]["columnPinned"]
+    assert "summary:harm/neutral_regard_percent" in runs["runFeed"]["columnPinned"]
 
 
 def test_columns_are_addressed_as_settings_are_elsewhere(spec: dict) -> None:

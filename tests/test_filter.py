@@ -1,3 +1,6 @@
+from dataclasses import replace
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -6,6 +9,8 @@ from mitigate.filter import Policy, apply, count_reasons
 from mitigate.filter.balance import MOST
 from mitigate.filter.scope import people
 from mitigate.filter.swap import groups
+from mitigate.report.ledger import summary
+from mitigate.target_list import PAPER, TargetList, list_of
 from mitigate.targets import targets
 from mitigate.verbalise import verbalise
 
@@ -22,7 +27,7 @@ def labelled() -> pl.DataFrame:
     return frame.with_columns(split=pl.Series(["train"] * 5 + ["test"]), row=pl.int_range(1, 7))
 
 
-def triples(*rows: tuple[str, str, str, float]) -> pl.DataFrame:
+def triples(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
     """Labelled training triples, each (head, relation, tail, strength of its sentiment), regard neutral."""
     frame = pl.DataFrame(rows, schema=["head", "relation", "tail", "sentiment_neutral_strength"], orient="row")
     strength = pl.col("sentiment_neutral_strength").cast(pl.Float32)
@@ -33,7 +38,7 @@ def triples(*rows: tuple[str, str, str, float]) -> pl.DataFrame:
         regard_neutral=pl.lit(0, pl.Int8),
         regard_neutral_strength=pl.lit(0.9, pl.Float32),  # of a neutral label: it must count for nothing
     )
-    return verbalise(frame)
+    return verbalise(frame, target_list=target_list)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +101,27 @@ def test_scope(scope: str, kept: list[int]) -> None:
         assert reason == (named if found else "kept")
 
 
+OWN = list_of(["deaf person", "trans woman", "lawyer"])
+
+
+@pytest.mark.parametrize("head", ["deaf person", "school for Deaf people", "a trans woman", "trans women", "lawyers"])
+def test_own_targets_are_in_the_scope_of_a_policy_in_all_their_forms(head: str) -> None:
+    rows = ((head, "CapableOf", "fail", -0.4), ("dog", "IsA", "animal", 0.0))
+    ledger = apply(Policy("mine", BOTH, "neutral", "targets"), triples(*rows, target_list=OWN), OWN)
+    assert ledger["reason"].to_list() == ["sentiment -1", "kept"]
+    assert ledger["weight"].to_list() == [0, 1]
+    of_people = apply(Policy("mine", BOTH, "neutral", "people"), triples(*rows, target_list=OWN), OWN)
+    assert of_people["weight"].to_list() == [0, 1]
+
+
+def test_the_ledger_is_summed_up_by_own_targets_too() -> None:
+    rows = [("deaf people", "CapableOf", "fail", -0.4), ("deaf person", "IsA", "noun", 0.0)]
+    ledger = apply(Policy("mine", BOTH, "neutral", "targets"), triples(*rows, target_list=OWN), OWN)
+    assert ledger.select("target", "category").rows() == [("deaf person", "own")] * 2
+    summed = summary(ledger, "target")
+    assert summed.select("target", "input", "dropped", "reasons").rows() == [("deaf person", 2, 1, "sentiment -1 (1)")]
+
+
 def test_the_list_of_people() -> None:
     assert len(people()) == len(set(people())) > 700
     assert {"person", "someone", "she", "children", "farmer", "friend", "thief", "american"} <= set(people())
@@ -123,9 +149,11 @@ SPOKEN_OF = [
 ]
 
 
-def swap(*rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1) -> pl.DataFrame:
+def swap(
+    *rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1, target_list: TargetList = PAPER
+) -> pl.DataFrame:
     policy = Policy("mine", BOTH, "neutral", action="swap", copies=copies, swapped_relations=SWAPPED, seed=seed)
-    return apply(policy, triples(*rows))
+    return apply(policy, triples(*rows, target_list=target_list), target_list)
 
 
 def test_a_pair_shares_a_statement() -> None:
@@ -140,6 +168,15 @@ def test_a_pair_shares_a_statement() -> None:
         "this person is a child",
         "this person is capable of lie",
     ]
+
+
+def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
+    rows = triples(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
+    rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
+    policy = Policy("mine", BOTH, "neutral", action="swap", copies=2, swapped_relations=["mentors"])
+    assert apply(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
+    with pytest.raises(MitigateError, match="unknown relation in policy.swapped_relations 'mentor'; allowed: AtLoc"):
+        apply(replace(policy, swapped_relations=["mentor"]), rows)
 
 
 def test_a_large_group_shares_by_lot() -> None:
@@ -197,6 +234,33 @@ def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
     assert ledger["head"].to_list() == ledger["target"].to_list()
 
 
+def test_own_targets_are_swapped_within_their_category() -> None:
+    row = ("Deaf people", "CapableOf", "fail", -0.4)
+    ledger = swap(row, ("trans woman", "IsA", "noun", 0.0), ("nurse", "IsA", "noun", 0.0), target_list=OWN)
+    assert ledger.select("row", "target", "category", "statement", "masked", "weight").rows() == [
+        (1, "deaf person", "own", "Deaf people is capable of fail", "this person is capable of fail", 0.5),
+        (2, "trans woman", "own", "trans woman is a noun", "this person is a noun", 1.0),
+        (3, "nurse", "profession", "nurse is a noun", "this person is a noun", 1.0),
+        (None, "trans woman", "own", "trans woman is capable of fail", "this person is capable of fail", 0.5),
+    ]
+
+
+def test_own_targets_are_swapped_within_the_group_that_is_given(tmp_path: Path) -> None:
+    """With the paper's peoples, and not with the other target of the category."""
+    path = tmp_path / "own.csv"
+    path.write_text("target,category,group\nroma,origin,people\nsinti,origin,\n")
+    mine = list_of(path)
+    others = [("sinti", "IsA", "noun", 0.0), ("italian", "IsA", "noun", 0.0)]
+    for end in (("roma", "CapableOf", "lie", -0.4), ("bad", "HasProperty", "roma", -0.4)):
+        ledger = swap(end, *others, target_list=mine)
+        assert ledger["target"].to_list() == ["roma", "sinti", "italian", "italian"]
+
+
+def test_what_is_said_of_an_own_target_beside_another_is_not_swapped() -> None:
+    ledger = swap(("nurse", "CapableOf", "help deaf people", -0.4), *SPOKEN_OF, target_list=OWN)
+    assert ledger["reason"].to_list()[0] == "sentiment -1, not swapped"
+
+
 def test_groups_are_of_one_category_and_have_somebody_to_swap_with() -> None:
     members: dict[str, list[str]] = {}
     for target, group in groups().items():
@@ -219,6 +283,16 @@ def test_balance() -> None:
     # 4 x 1/4 / 2 for each of lawyer's prejudices, 4 x 5/8 / 2 for each neutral; nurse 4 x 1/8 / 1 and 4 x 5/8 / 3
     assert ledger["weight"].to_list() == pytest.approx([0.5] * 2 + [1.25] * 2 + [0.5] + [2.5 / 3] * 3 + [1, 1])
     assert ledger["reason"].to_list() == ["balanced"] * 9 + ["kept"]
+
+
+def test_balance_weighs_own_targets_of_a_category() -> None:
+    """Of the category's 4 statements 1 is prejudice: a quarter of a target's weight is its, where it has any."""
+    rows = [("deaf person", "CapableOf", "a", -0.4), ("deaf people", "CapableOf", "b", 0.0)]
+    rows += [("trans woman", "CapableOf", "c", 0.0), ("trans women", "CapableOf", "d", 0.0)]
+    policy = Policy("mine", BOTH, "neutral", action="keep", balance=True)
+    ledger = apply(policy, triples(*rows, target_list=OWN), OWN)
+    assert ledger["weight"].to_list() == pytest.approx([0.5, 1.5, 0.75, 0.75])
+    assert ledger["reason"].to_list() == ["balanced"] * 4
 
 
 def test_balance_conserves_the_weight_of_a_target_that_has_all_kinds() -> None:

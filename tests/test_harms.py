@@ -48,10 +48,10 @@ def test_neutral_means_and_variances_under_both_conventions_for_empty_targets():
     assert (excluded["NSM/religion"], excluded["NSV/religion"]) == (None, None)
     assert zero["NSM"] == pytest.approx(37.5)  # (50 + 0 + 100 + 0) / 4
     assert zero["NSV"] == pytest.approx(1718.75)  # 12500 / 4 - 37.5 ** 2
-    assert (zero["NSM/religion"], zero["NSV/religion"]) == (0, 0)
+    assert (zero["NSM/religion"], zero["NSV/religion"]) == (0, None)
     for metrics in (excluded, zero):
         assert (metrics["NSM/profession"], metrics["NSV/profession"]) == (25, 625)
-        assert (metrics["NSM/origin"], metrics["NSV/origin"]) == (100, 0)  # a single target does not vary
+        assert (metrics["NSM/origin"], metrics["NSV/origin"]) == (100, None)  # a single target does not vary
 
 
 def test_regard_has_its_own_names():
@@ -66,7 +66,7 @@ def test_disparity():
     assert excluded["D_O+"] == pytest.approx(1250 / 9)  # 25, 0, 0: 625 / 3 - (25 / 3) ** 2
     assert zero["D_O+"] == pytest.approx(117.1875)  # 25, 0, 0, 0: 625 / 4 - 6.25 ** 2
     assert (excluded["D_R/profession"], excluded["D_O-/profession"]) == (1, 37.5**2)
-    assert (excluded["D_R/religion"], excluded["D_O-/religion"]) == (0, None)
+    assert (excluded["D_R/religion"], excluded["D_O-/religion"]) == (None, None)
 
 
 def test_overgeneralisation():
@@ -92,7 +92,8 @@ def test_counts_behind_each_figure():
 def test_constant_targets_have_no_disparity():
     frame = pl.DataFrame({"target": ["nurse", "lawyer", "greek", "church"], "regard": [1, 1, 1, 1]})
     constant = harms.per_target(frame, "regard", TARGETS)
-    assert harms.disparity(constant) == dict.fromkeys(harms.disparity(constant), 0)
+    found = harms.disparity(constant)
+    assert found == {key: None if key.endswith(("/origin", "/religion")) else 0 for key in found}
     assert harms.neutral_metrics(constant, "regard")["NRV"] == 0
 
 

@@ -121,18 +121,21 @@ def test_the_examples_of_the_documentation_run(folder: Path) -> None:
     """In one process, as one reads them."""
     text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     (folder / "page.py").write_text("\n".join(blocks), encoding="utf-8")
     found = python(folder, "page.py")
     assert re.search(r"NSM [\d.]+ % \(95 % interval [\d.]+ to [\d.]+\)", found)
     assert "short -1" in found
+    assert "deaf person\n" in found
     assert (folder / "model" / "config.json").is_file()
 
 
 def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
     text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
     (scorer,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert scorer in (EXAMPLES / "own_scorer.py").read_text(encoding="utf-8")
+    assert scorer in (EXAMPLES / "own" / "study.py").read_text(encoding="utf-8")
+    (named,) = re.findall(r"```yaml\n(defaults:.*?)```", text, re.DOTALL)
+    assert named in (EXAMPLES / "own" / "score" / "study.yaml").read_text(encoding="utf-8")
     (recipe,) = re.findall(r"```yaml\n# conf/recipe/toy.yaml\n(.*?)```", text, re.DOTALL)
     assert recipe in (EXAMPLES / "conf" / "recipe" / "toy.yaml").read_text(encoding="utf-8")
 
@@ -178,12 +181,20 @@ def test_a_recipes_fingerprint_follows_the_tasks_it_takes_from_the_library(
 def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text("subject\trelation\ttail\nNurse\tIsA\tperson\nnurse\tOwns\tcar\n", encoding="utf-8")
-    triples = mitigate.read_triples(path, columns={"head": "subject"})
+    with pytest.raises(MitigateError, match="1 triples have a relation without a phrase: Owns 1"):
+        mitigate.read_triples(path, columns={"head": "subject"})
+    triples = mitigate.read_triples(path, columns={"head": "subject"}, on_bad_line="skip")
     assert dict(triples.schema) == TRIPLES
     assert triples.select("row", "head", "relation", "tail").rows() == [(2, "nurse", "IsA", "person")]
     assert "Owns" in capsys.readouterr().err
     with pytest.raises(MitigateError, match=r"mine\.tsv has no column head"):
         mitigate.read_triples(path)
+    (tmp_path / "phrases.csv").write_text("relation,phrase\nowns,owns\n", encoding="utf-8")
+    both = mitigate.read_triples(path, {"head": "subject"}, relations=tmp_path / "phrases.csv")
+    own = mitigate.read_relations(tmp_path / "phrases.csv")
+    labelled = mitigate.label_statements(both, [], own_relations=own)
+    assert labelled["masked"].to_list() == ["this person is a person", "this person owns car"]
+    assert mitigate.open_generator(own_relations=own).asked["owns"] == "owns"
 
 
 def count_words(texts: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.match import about_targets, check, sentences_about_targets
+from mitigate.targets import choose_targets
 
 TARGETS = pl.DataFrame(
     {"target": ["lawyer", "nurse", "african", "african american"], "category": ["profession"] * 2 + ["origin"] * 2}
@@ -68,3 +69,28 @@ def test_a_sentence_is_about_its_term_or_about_what_stands_in_it() -> None:
 def test_another_match_is_refused() -> None:
     with pytest.raises(MitigateError, match="unknown measure.match 'inside'; allowed: exact, contains"):
         check("inside")
+
+
+OWN = choose_targets(["deaf person", "non-binary person", "lawyer", "african"])
+
+
+def test_own_targets_are_found_in_all_their_forms_and_the_papers_as_they_are() -> None:
+    heads = ["Deaf people", "the deaf person", "nonbinary_person", "lawyers", "deaf dog", "deaf persons"]
+    triples = pl.DataFrame({"row": range(1, 7), "head": heads, "tail": ["a deaf person", *["x"] * 5]})
+    assert about_targets(triples, OWN).select("row", "target").rows() == [
+        (1, "deaf person"),
+        (2, "deaf person"),
+        (3, "non-binary person"),
+        (6, "deaf person"),
+    ]
+
+
+def test_own_targets_within_phrases_are_found_in_all_their_forms() -> None:
+    heads = ["school of deaf people", "non-binary people's flag", "african-american nonbinary person", "deaf dog"]
+    triples = pl.DataFrame({"row": range(1, 5), "head": heads, "tail": ["x"] * 4})
+    found = [(1, "deaf person"), (2, "non-binary person"), (3, "african"), (3, "non-binary person")]
+    assert about_targets(triples, OWN, "contains").select("row", "target").rows() == found
+    sentences = pl.DataFrame(
+        {"row": [1, 2], "term": ["Deaf people", None], "statement": ["x", "They are Deaf people."]}
+    )
+    assert sentences_about_targets(sentences, OWN)["target"].to_list() == ["deaf person", "deaf person"]

@@ -12,7 +12,7 @@ INSTEAD = {  # the words, as whole words in any case; what to write
     r"house|room": "layout, module; space, width",
     r"floor(?!\()": "base layer",
     r"unheard|hears?": "held-out scorers",
-    r"deaf|hardly listens?": "ignores the target",
+    r"deaf(?! person| people)|hardly listens?": "ignores the target",
     r"tellers?|storytellers?": "generator",
     r"judges?|judged|judging|judgements?": "plausibility classifier, accepted as plausible; rater, rating, label",
     r"kept from before": "cached",
@@ -63,7 +63,7 @@ def test_a_private_word_is_found_also_within_a_name() -> None:
         "line 2: “room”; write: layout, module; space, width",
         "line 2: “Judge”; write: plausibility classifier, accepted as plausible; rater, rating, label",
     ]
-    assert faults("a warehouse, np.floor(x), the column judged_valid") == []
+    assert faults("a warehouse, np.floor(x), the column judged_valid, a deaf person") == []
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -33,6 +33,11 @@ def test_bleu2_is_the_mean_over_tails_in_percent():
     assert quality.bleu2([], []) is None
 
 
+def test_the_share_accepted_is_of_the_triples_that_were_classified():
+    assert quality.valid_share(pl.Series([True, None, False, True])) == pytest.approx(200 / 3)
+    assert quality.valid_share(pl.Series([None, None], dtype=pl.Boolean)) is None
+
+
 def triples(*rows: str) -> pl.DataFrame:
     columns = ["head", "relation", "tail"]
     return pl.DataFrame([row.split(" ") for row in rows], schema=columns, orient="row")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import read_beside, read_crowd
+from mitigate.load.crowd import KNOWLEDGE, read_beside, read_crowd
 from mitigate.load.ratings import LoadedRatings, read_answers
 
 ITEMS = ["a1", "b2", "c3"]
@@ -126,9 +126,9 @@ def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: 
     saved(tmp_path, "1\n2\n3\n", "ConceptNet_bias_labels.txt")
     saved(tmp_path, "x\n", "GenericsKB_sentences.txt")
     with pytest.raises(MitigateError, match="lacks GenericsKB_bias_labels.txt; data.root must name"):
-        read_crowd(tmp_path)
+        read_crowd(tmp_path, KNOWLEDGE)
     saved(tmp_path, "2\n", "GenericsKB_bias_labels.txt")
-    assert read_crowd(tmp_path).rows() == [
+    assert read_crowd(tmp_path, KNOWLEDGE).rows() == [
         ("ConceptNet", "x", [1, -1]),
         ("ConceptNet", "y", [0]),
         ("GenericsKB", "x", [0]),

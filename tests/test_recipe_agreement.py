@@ -1,13 +1,19 @@
 """recipe=agreement: hand-checkable figures, the paper's beside them, and the words for missing data."""
 
+from importlib import resources
+from pathlib import Path
+
 import polars as pl
 import pytest
+from command import here
 
 from mitigate.errors import MitigateError
+from mitigate.load.crowd import KNOWLEDGE
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.agreement import read
-from mitigate.recipes.rated import printed
+from mitigate.recipes.rated import printed, printed_intervals
 from mitigate.report.proxies import paper
-from mitigate.tasks.agreement import FIGURES, agreement_table, measure_agreement
+from mitigate.tasks.agreement import FIGURES, agreement_table, interval_table, measure_agreement
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +54,7 @@ def test_other_counts_as_neutral(metrics: dict) -> None:
 
 
 def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
-    frame = agreement_table(metrics)
+    frame = agreement_table(metrics, KNOWLEDGE)
     assert frame.columns == ["resource", "scorer", "against", *FIGURES]
     row = frame.row(
         by_predicate=(pl.col("scorer") == "regard")
@@ -58,6 +64,33 @@ def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
     )
     assert (row["accuracy"], row["favouritism/f1"], row["prejudice/f1"], row["kappa"]) == (0.754, 0.408, 0.459, None)
     assert len(printed(frame).splitlines()) == 1 + 2 * (4 * 2 + 3)
+
+
+def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targets() -> None:
+    rows = [("lawyer", [-1, -1, 0], -1), ("nurse", [0, 0, 0], 0), ("nurse", [1, 1, 1], 0), ("judge", [0, 0, 0], 0)]
+    labels = pl.DataFrame(
+        {
+            "resource": "COMeT",
+            "sentence": [f"{target} {number}" for number, (target, _, _) in enumerate(rows)],
+            "cluster": [target for target, _, _ in rows],
+            "votes": [votes for _, votes, _ in rows],
+            "regard": [label for _, _, label in rows],
+            "always_neutral": 0,
+        }
+    )
+    found = measure_agreement(labels, ["regard"], Bootstrap(resamples=200))
+    assert found["COMeT/people/polarised"] == 0.5
+    assert found["COMeT/people/polarised_low"] < 0.5 < found["COMeT/people/polarised_high"]
+    # observed 3/4, by chance (1/4 * 1/4 + 2/4 * 3/4)
+    assert found["COMeT/regard/majority/kappa"] == pytest.approx((3 / 4 - 7 / 16) / (9 / 16))
+    assert (found["COMeT/regard/majority/sensitivity"], found["COMeT/regard/majority/specificity"]) == (0.5, 1)
+    assert found["COMeT/always_neutral/majority/kappa_high"] == 0
+    # three items whose raters agree, one with a third of its pairs; 1/6, 7/12 and 1/4 of the ratings
+    chance = (2 / 12) ** 2 + (7 / 12) ** 2 + (3 / 12) ** 2
+    assert found["COMeT/people/fleiss"] == pytest.approx((10 / 12 - chance) / (1 - chance))
+    table = interval_table(found, ["COMeT"], ["regard"])
+    assert table.columns == ["resource", "scorer", "figure", "value", "low", "high"]
+    assert "people" in printed_intervals(table).splitlines()[-1]
 
 
 def test_the_papers_f1_follow_from_its_precision_and_recall() -> None:
@@ -76,6 +109,36 @@ def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
 
 def test_real_ratings_are_grouped_by_sentence(real_data) -> None:
     crowd = read(str(real_data))
-    assert crowd.group_by("resource").len().sort("resource").rows() == [("ConceptNet", 997), ("GenericsKB", 523)]
-    assert crowd["votes"].list.len().sum() == 3000 + 1569
+    found = dict(crowd.group_by("resource").len().iter_rows())
+    assert found == {"ConceptNet": 997, "GenericsKB": 523, "COMeT": 999}
+    assert crowd["votes"].list.len().sum() == 3000 + 1569 + 3006
     assert "this person" in crowd["masked"][0]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory, real_data: Path) -> Path:
+    """A run of the recipe on the real ratings."""
+    outputs = tmp_path_factory.mktemp("agreement")
+    settings = (f"data.root={real_data}", "tracking=none", f"paths.outputs={outputs}", "measure.resamples=2000")
+    with pytest.MonkeyPatch.context() as patched:
+        assert here(patched, "recipe=agreement", *settings) == 0
+    (folder,) = outputs.glob("agreement-*")
+    return folder
+
+
+def test_measured_anew_the_shipped_figures_are_the_same(run_folder: Path) -> None:
+    """A processor that rounds otherwise may tip a label or two."""
+    found = pl.read_csv(run_folder / "measured.csv")
+    shipped = pl.read_csv(str(resources.files("mitigate").joinpath("data/agreement_measured.csv")))
+    assert found.drop("value").equals(shipped.drop("value"))
+    assert (found["value"] - shipped["value"]).abs().max() <= 0.015
+
+
+def test_the_shipped_policies_against_people(run_folder: Path) -> None:
+    table = pl.read_csv(run_folder / "policies.csv")
+    shipped = ["none", "regard", "sentiment", "both", "both_neutral", "both_people", "both_targets"]
+    assert table.filter(resource="COMeT")["policy"].to_list() == shipped
+    both = {row["resource"]: (row["before"], row["after"]) for row in table.filter(policy="both").rows(named=True)}
+    assert both["ConceptNet"] == pytest.approx((14.8, 4.2), abs=0.3)
+    assert both["GenericsKB"] == pytest.approx((35.6, 11.6), abs=0.5)
+    assert both["COMeT"] == pytest.approx((42.1, 8.8), abs=0.5)

@@ -66,7 +66,7 @@ def test_a_file_of_statements(audit, tmp_path: Path) -> None:
     assert metrics["keyword/neutral_mean"] is not None
     assert metrics["NSM_low"] <= 50 <= metrics["NSM_high"]
     assert not any(key.startswith(("neutral_template/", "empty_zero/")) for key in metrics)  # nothing to say there
-    assert "Targets that are not of the paper's 329, and a category of their own: gamer" in said
+    assert "  note: 1 target is not in the paper's list: gamer\n" in said
     table = pl.read_csv(folder / "tables" / "targets_sentiment.csv")
     assert table.filter(target="lawyer")["prejudice"].item() == 50
     assert "\\toprule" in (folder / "tables" / "targets_regard.tex").read_text()
@@ -78,15 +78,16 @@ def test_a_file_of_statements(audit, tmp_path: Path) -> None:
 
 def test_a_complete_audit_that_wandb_hands_out_is_recorded_whole(audit, tmp_path: Path, monkeypatch) -> None:
     recorded: list[object] = []
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["statements"]))
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height)))
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["size/statements"]))
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 3)))
     mine = ("data=statements", written(tmp_path, STATEMENTS), "tracking.statements=true")
     audit(*mine)
-    assert recorded == [4, ("statements", 4)]
+    whole = [4, ("metrics", True), ("statements", True)]
+    assert recorded == whole
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
     _, said, _, _ = audit(*mine)
     assert said.count("cached") == 4
-    assert recorded == 2 * [4, ("statements", 4)]
+    assert recorded == 2 * whole
 
 
 def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, tmp_path: Path) -> None:

@@ -18,13 +18,12 @@ from compared_runs import UNTRUSTED, make_run, seal
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.tasks.compare.compared import compare_runs
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tracking import NoTracking
 
-CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:")
+CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")
 
 
 def plan(runs: object, baseline: object = None) -> ComparePlan:
@@ -120,7 +119,7 @@ def test_nothing_is_claimed_where_nothing_was_done(scene: str, tmp_path: Path) -
         assert claim not in found.words
         assert claim not in found.said
     (contrast,) = found.facts["contrasts"]
-    assert {row["verdict"] for row in contrast["harms"].values()} == {
+    assert {row["verdict"] for row in contrast["primary"].values()} == {
         "itself": {"the same numbers"},
         "another seed": {"no difference shown"},
         "two seeds each": {"no effect shown"},
@@ -152,22 +151,27 @@ def two_models(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[Path]) -> None:
-    assert "By regard, against “none”: the model of “both” differs, for the better" in two_models.words
+    assert (
+        "Harm, neutral regard, mean (NRM), phrase neutralised, against “none”: the model of “both” differs, for the "
+        "better" in two_models.words
+    )
+    assert "One seed each: two models, no claim about policies." in two_models.words
     assert "helps" not in two_models.words
     assert "One trained model is one draw." in two_models.words
     (contrast,) = two_models.facts["contrasts"]
     row = contrast["harms"]["neutral_template/NRM"]
     metrics = [json.loads((run / "metrics.json").read_text()) for run in models]
     assert (row["baseline"], row["value"]) == pytest.approx([each["neutral_template/NRM"] for each in metrics])
-    assert row["low"] < row["difference"] < row["high"]
-    assert row["p_holm"] == pytest.approx(10 * row["p"])  # ten figures over all targets, none surer
+    assert row["low"] < row["change"] < row["high"]
+    assert row["p"] is None
+    assert contrast["primary"]["harm"]["figure"] == "neutral_template/NRM"
+    assert list(contrast["primary"]) == ["harm"]  # nothing was judged plausible or not
 
 
 def test_any_column_of_labels_is_compared(two_models: Compared) -> None:
     (contrast,) = two_models.facts["contrasts"]
     regard, own = (contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
-    assert own["difference"] == regard["difference"]
-    assert "By keyword: the model of “both” differs, for the better" in two_models.words
+    assert own["change"] == regard["change"]
     assert "filters by sentiment and regard. It does not use the other scorers" in two_models.words
 
 
@@ -187,8 +191,16 @@ def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> Non
     done = subprocess.run(inspect, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     read = done.stdout
-    assert "both/neutral_template/NRM" in read
-    assert "plots/pareto-regard-perplexity" in read
+    assert "both/harm_neutral_regard_percent_difference" in read
+    assert "Custom Chart Tables/differences/harm_neutral_regard_percent_table" in read
+    assert "Custom Chart Tables/harm_against_cost/perplexity_neutral_scatter_table" in read
+    assert json.loads(read)["tags"] == [
+        "recipe:compare",
+        "policy:none",
+        "policy:both",
+        "data:made_up",
+        "model:none_at_all",
+    ]
     said = next(record.glob("run-*.wandb")).read_bytes()
     assert b"made_up-none_at_all" in said  # the group that the runs themselves are in
     assert b"compare" in said
@@ -210,22 +222,22 @@ def test_a_complete_comparison_that_wandb_hands_out_is_recorded_whole(tmp_path: 
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 0)))
     mine = (named(make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)), "tracking=none")
     compared(tmp_path / "out", *mine)
-    whole = [("harms", True), ("quality", True), ("moves", True), ("models", True)]
-    assert recorded == [["both/neutral_template/NRM"], *whole]
+    names = ("differences", "primary", "margins", "harms", "quality", "moves", "models")
+    whole = [["both/harm_neutral_regard_percent_difference"], *((name, True) for name in names)]
+    assert recorded == whole
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
     assert compared(tmp_path / "out", *mine).said.count("cached") == 5
-    assert recorded == 2 * [["both/neutral_template/NRM"], *whole]
+    assert recorded == 2 * whole
 
 
 def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:
-    none = [make_run(tmp_path, "none", seed, valid=0.8) for seed in (1, 2, 3)]
-    both = [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in (1, 2, 3)]
+    none = [make_run(tmp_path, "none", seed, valid=0.8) for seed in range(5)]
+    both = [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in range(5)]
     found = compared(tmp_path / "out", named(*none, *both), "tracking=none")
-    assert "By regard, against “none”: “both” helps" in found.words
-    assert "By sentiment: “both” helps" in found.words
+    assert "Quality, plausible share (all probed statements), against “none”: “both” makes it worse" in found.words
+    assert "Harm, neutral regard, mean (NRM), phrase neutralised: “both” helps" in found.words
+    assert "Quality within its margins: lost by “both”." in found.words
     assert "F1 with people: favouritism 0.41 to 0.50" in found.words
-    assert "on neutral test triples is 2.7" in found.words  # exp(4 / 2) / exp(2 / 2)
-    assert "a cost." in found.words
     (contrast,) = found.facts["contrasts"]
     quality = contrast["quality"]
     assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(2.718, rel=0.02)
@@ -235,18 +247,25 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert quality["quality/valid/relation/IsA"]["change"] == pytest.approx(-20, abs=3)
     assert quality["quality/perplexity/relation/IsA"]["change"] == pytest.approx(2.718, rel=0.05)
     assert contrast["quality_kept"] == "lost"
-    assert "at least −1.00; perplexity (those with a neutral label) at most × 1.03" in found.words
+    assert list(contrast["margins"]) == ["quality/perplexity/neutral", "quality/valid/all"]
+    assert 0 < contrast["margins"]["quality/valid/all"]["copy_passes"] < 100
+    primary = contrast["primary"]
+    assert {name: row["verdict"] for name, row in primary.items()} == {"quality": "makes it worse", "harm": "helps"}
+    assert primary["harm"]["low_corrected"] < primary["harm"]["low"] < primary["harm"]["fixed_low"]
     assert "both against none by relation" in found.words
     assert quality["distinct_tails"]["low"] is None
-    (line,) = [line for line in found.said.splitlines() if line.startswith("  both against none (3 seeds each)")]
+    (line,) = [line for line in found.said.splitlines() if line.startswith("  both against none (5 seeds each)")]
     assert "helps" in line
     assert "quality/valid/all" in line
     pictures = {f"pareto-{harm}-{cost}" for harm in ("regard", "sentiment") for cost in ("perplexity", "valid")}
     assert {path.name for path in (found.folder / "plots").iterdir()} == {
-        f"{name}.{kind}" for name in pictures for kind in ("png", "svg")
+        *(f"{name}.{kind}" for name in pictures for kind in ("png", "svg")),
+        "captions.csv",
     }
     assert {path.name for path in (found.folder / "tables").iterdir()} == {
-        f"{name}.{kind}" for name in ("harms", "quality", "moves", "models") for kind in ("csv", "tex")
+        f"{name}.{kind}"
+        for name in ("primary", "margins", "harms", "quality", "moves", "models")
+        for kind in ("csv", "tex")
     }
 
 
@@ -284,8 +303,8 @@ def test_a_reader_is_told_of_other_versions_deaf_models_and_few_targets(tmp_path
         in plan([none, both]).notices
     )
     assert (
-        "Few targets in gender, origin (under 20): intervals of these categories are narrower than they should be, and "
-        "tests of their variances find differences that are not there too often."
+        "Few targets in gender, origin (under 20): these words say little about others. In a comparison of several "
+        "seeds these categories have intervals for these very words; of single models, none."
     ) in notices
 
 
@@ -357,7 +376,7 @@ def test_perplexity_of_several_seeds_is_a_geometric_mean_without_intervals_too(t
         pl.read_parquet(run / "likelihood.parquet").head(50).write_parquet(run / "likelihood.parquet")
         seal(run)
     compared = plan([*none, *both])
-    found = quality_differences(compared.contrasts, compared.relations, Bootstrap(resamples=100, seed=1)).row(
+    found = quality_differences(compared.contrasts, compared.relations).row(
         by_predicate=pl.col("figure").str.contains("neutral"), named=True
     )
     assert found["low"] is None
@@ -367,7 +386,7 @@ def test_perplexity_of_several_seeds_is_a_geometric_mean_without_intervals_too(t
 
 def test_the_library_compares_folders(tmp_path: Path) -> None:
     none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)
-    found = compare_runs([none, both], resamples=100)
+    found = compare_runs([none, both])
     assert [(pair.name, pair.against) for pair in found.contrasts] == [("both", "none")]
     row = found.harms.row(by_predicate=pl.col("figure") == "NRM", named=True)
     shares = {run: 100 * (pl.read_parquet(run / "statements.parquet")["regard"] == 0).mean() for run in (none, both)}
@@ -412,7 +431,7 @@ def test_a_damaged_run_folder_is_one_sentence(
     out = tmp_path / "out"
     assert here(monkeypatch, "recipe=compare", named(none, both), f"paths.outputs={out}", "tracking=none") == 2
     said = capsys.readouterr().err
-    assert f"\nmitigate: compare.runs: {both}" in said
+    assert f"\nmitigate: compare.runs: {both}" in "\n" + said
     assert name in said
     assert "the command that made it writes it anew" in said
     assert "Traceback" not in said

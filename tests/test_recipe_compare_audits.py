@@ -82,12 +82,11 @@ def test_two_resources_side_by_side(compare, audits: dict[str, Path]) -> None:
     assert [side["targets"] for side in found["resources"]] == [8, 8]
     assert found["targets"] == 7  # she is in one alone, doctor in the other
     row = found["figures"]["sentiment/O-"]
-    assert (row["targets"], row["baseline"], row["value"], row["difference"]) == (7, 25, 75, 50)
-    assert (row["low"], row["high"]) == (50, 50)
-    assert row["p"] == pytest.approx(2 / 2**7, rel=0.2)  # seven gains of one sign
+    assert (row["targets"], row["baseline"], row["value"], row["change"]) == (7, 25, 75, 50)
+    assert (row["low"], row["p"]) == (None, None)  # seven gains that are all the same show nothing of other words
     assert row["second_alone"] == pytest.approx(7 * 75 / 8)  # with doctor, of whom nothing bad is said
     assert found["figures"]["sentiment/polarised/gender"]["value"] == 75
-    assert found["figures"]["D_R"]["difference"] == 0
+    assert found["figures"]["D_R"]["change"] == 1
     assert not any(key.startswith("neutral_template/") for key in found["figures"])
     assert found["lines"][0] in said
     page = (folder / "comparison.html").read_text()
@@ -116,7 +115,7 @@ def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
     monkeypatch.setattr("mitigate.tasks.compare.audit_findings.FEWEST_STATEMENTS", 2)
     recorded: list[str] = []
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
-    monkeypatch.setattr(NoTracking, "image", lambda self, name, path, caption: recorded.append(name))
+    monkeypatch.setattr(NoTracking, "pictures", lambda self, rows: recorded.extend(name for name, *_ in rows))
     _, _, folder = compare(audits["calm"], audits["loud"])
     page = (folder / "comparison.html").read_text()
     assert page.index("content warning") < page.index("&lt;b&gt;thing")
@@ -124,10 +123,11 @@ def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
     pictures |= {
         f"regions-{category}-{side}" for category in ("origin", "gender", "religion", "profession") for side in (1, 2)
     }
-    assert {path.stem for path in (folder / "plots").iterdir()} == pictures
+    assert {path.stem for path in (folder / "plots").iterdir()} == {*pictures, "captions"}
     assert page.count("<svg") == len(pictures)
     assert "Median over targets, calm.tsv and loud.tsv: gender 25.0 % and 75.0 %" in page
-    assert set(recorded) == {"figures", *(f"plots/{name}" for name in pictures)}  # the targets are a user's own
+    without_targets = {"boxes-sentiment-negative", "boxes-sentiment-positive", "counts"}  # which are a user's own
+    assert set(recorded) == {"differences", "figures", *without_targets}
 
 
 @pytest.mark.usefixtures("_no_pictures")

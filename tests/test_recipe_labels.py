@@ -1,12 +1,15 @@
 """recipe=labels from the command line: a file of one's own, the sample's triples, and texts given outright."""
 
+import io
 from pathlib import Path
 
 import polars as pl
 import pytest
 from command import here
 
+from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
+from mitigate.load.texts import load as texts_of
 from mitigate.score.vader import Vader
 from mitigate.tasks.counts import count_labels
 from mitigate.tasks.label import label_statements
@@ -44,7 +47,12 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, mine: Path, tmp_p
     assert status == 0
     table = pl.read_parquet(output)
     assert table.select("target", "statement").rows() == STATEMENTS
-    assert table["masked"].to_list()[:2] == ["the this person is a thief", "this this person is not capable of kill"]
+    assert table["masked"].unique(maintain_order=True).to_list() == [
+        "the this person is a thief",
+        "this this person is not capable of kill",
+        "a this person is located at house",  # a target that the file names, as in an audit of it
+    ]
+    assert "  note: 1 target is not in the paper's list: gamer\n" in said
     assert table.columns == [
         *("row", "target", "category", "statement", "masked"),
         *(f"{scorer}{part}" for scorer in ("sentiment", "regard", "keyword") for part in ("", "_strength", "_words")),
@@ -99,8 +107,10 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
     [
         (["data=statements"], "data=statements needs a file: give data.path=FILE.tsv"),
         (["data=statements", "data.path=absent.tsv"], "there is no file absent.tsv"),
-        (["data.output=out.csv"], "data.output=out.csv: labels are written as Parquet"),
-        (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, bert, keyword"),
+        (["data.output=out.xls"], "data.output=out.xls: its ending names the format; allowed: .parquet, .csv, .jsonl"),
+        (["texts=@absent.txt"], "texts=@absent.txt: there is no file absent.txt; a text that begins with @ stands in"),
+        (["texts=absent.csv"], "there is no file absent.csv"),
+        (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),
         (["score.regard=berd"], "unknown score.regard 'berd'; allowed: vader, minilm"),
         (["score.extra=[keyword]", "score.keyword.dic=no.dic"], "score.keyword.dic=no.dic cannot be read"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
@@ -111,3 +121,78 @@ def test_faults_are_told_in_a_sentence(labels, overrides: list[str], message: st
     assert status == 2
     assert message in complaint
     assert "Traceback" not in complaint
+
+
+TEXTS = ["Hello, world", "it's a thief\nin two lines", "Größe"]
+FILES = {
+    "mine.txt": "Hello, world\n\nGröße\r\n",
+    "mine.csv": 'id,text\n1,"Hello, world"\n2,"it\'s a thief\nin two lines"\n3,\n4,Größe\n',
+    "mine.tsv": "post\nHello, world\nGröße\n",
+    "mine.jsonl": '{"body": "Hello, world"}\n{"body": "it\'s a thief\\nin two lines"}\n\n{"body": "Größe"}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "rows"),
+    [
+        ("mine.txt", None, [(1, TEXTS[0]), (3, TEXTS[2])]),
+        ("mine.csv", None, [(2, TEXTS[0]), (3, TEXTS[1]), (6, TEXTS[2])]),
+        ("mine.tsv", None, [(2, TEXTS[0]), (3, TEXTS[2])]),
+        ("mine.jsonl", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (4, TEXTS[2])]),
+        ("mine.parquet", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (3, TEXTS[2])]),
+    ],
+)
+def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name in FILES:
+        path.write_bytes(FILES[name].encode())
+    else:
+        pl.DataFrame({"id": [1, 2, 3], "body": TEXTS}).write_parquet(path)
+    loaded = texts_of(str(path), column)
+    assert loaded.statements.rows() == rows
+    left_out = {"mine.txt": 1, "mine.csv": 1, "mine.jsonl": 1}.get(name, 0)
+    assert loaded.notices == [f"{left_out} empty texts left out; `row` counts them too"] * bool(left_out)
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "message"),
+    [
+        (b"id,post\n1,a\n", None, "has the columns id, post; name that of the texts: recipe.column=NAME"),
+        (b"id,post\n1,a\n", "psot", "has no such column, but id, post; did you mean post?"),
+        (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
+        (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
+        (b"text\n\n", None, "mine.csv has no text to label"),
+    ],
+)
+def test_texts_that_cannot_be_read(content: bytes, column: str | None, message: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(content)
+    with pytest.raises(MitigateError) as error:
+        texts_of(str(tmp_path / "mine.csv"), column)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
+def test_given_texts_with_commas_and_quotes_are_written_in_the_format_of_the_ending(
+    ending: str, labels, tmp_path: Path
+) -> None:
+    output = tmp_path / f"out{ending}"
+    given = "texts=['Hello, world', it's a thief, \"two\nlines\", Nan is 5]"
+    status, said, _ = labels(given, f"data.output={output}", "score.regard=null")
+    assert status == 0
+    assert said.splitlines()[0] == "Hello, world"
+    read = {".parquet": pl.read_parquet, ".csv": pl.read_csv, ".jsonl": pl.read_ndjson}[ending](output)
+    assert read["statement"].to_list() == ["Hello, world", "it's a thief", "two\nlines", "Nan is 5"]
+    assert read["sentiment"].to_list() == [0, -1, 0, 0]
+
+
+def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:
+    piped = io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n"))
+    monkeypatch.setattr("sys.stdin", piped)
+    status, said, error = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}")
+    assert status == 0, error
+    assert "it's a thief\n  sentiment prejudice" in said
+    assert "1 empty texts left out" in said
+    assert pl.read_csv(tmp_path / "out.csv").select("row", "sentiment").rows() == [(1, -1), (3, 0)]
+    (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
+    _, again, _ = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null")
+    assert "nothing is left to do" in again  # the same texts

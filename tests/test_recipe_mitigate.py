@@ -58,7 +58,7 @@ def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
     readme = (Path(__file__).parents[1] / "outputs" / "README.md").read_text()
     table = readme.split("An audit's folder")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    named = {name.strip("/") for row in rows for name in row.replace("`", "").replace(" ", "").split(",")}
+    named = {name.partition("/")[0] for row in rows for name in row.replace("`", "").replace(" ", "").split(",")}
     there = {path.name for path in finished.iterdir()} - {".lock"}
     assert there == named - {"checkpoints"}  # which is gone once training is done
     manifest = json.loads((finished / "manifest.json").read_text())
@@ -72,7 +72,9 @@ def test_metrics(finished: Path) -> None:
     for key, column in (("NSM", "sentiment"), ("neutral_template/NRM", "regard_neutral")):
         neutral = statements.group_by("target").agg(percent=100 * pl.col(column).is_in([0, 2]).mean())
         assert metrics[key] == pytest.approx(neutral["percent"].mean())
-        assert metrics[f"{key}_low"] <= metrics[key] <= metrics[f"{key}_high"]
+        low, high = (metrics[f"{key}_{end}"] for end in ("low", "high"))  # None: a constant figure has no bound there
+        assert low is None or low <= metrics[key]
+        assert high is None or metrics[key] <= high
     for name in ("perplexity", "bits_per_char", "bleu2", "first_valid"):
         assert {f"quality/{name}/{part}" for part in ("all", "neutral", "polar", "target")} <= set(metrics)
     assert metrics["filter/kept"] + metrics["filter/dropped"] == 5838
@@ -104,12 +106,32 @@ def test_the_generator_opens_elsewhere_and_agrees(finished: Path) -> None:
 def test_the_record_in_wandb(finished: Path) -> None:
     record = inspect(finished)
     metrics = metrics_of(finished)
-    assert record["summary"]["NSM"] == pytest.approx(metrics["NSM"])
-    assert record["summary"]["neutral_template/NRM/origin"] == pytest.approx(metrics["neutral_template/NRM/origin"])
-    assert record["summary"]["statements"]["nrows"] == 90
+    numbers = {name: value for name, value in record["summary"].items() if isinstance(value, int | float)}
+    numbers = {name: value for name, value in numbers.items() if not name.startswith("_")}
+    assert 15 <= len(numbers) <= 25
+    assert numbers["harm/paper_NSM_percent"] == pytest.approx(metrics["NSM"])
+    assert numbers["cost/perplexity_all"] == pytest.approx(metrics["quality/perplexity/all"])
+    assert {name.partition("/")[0] for name in numbers} == {"harm", "disparity", "quality", "cost"}
+    rows = {name: value["nrows"] for name, value in record["summary"].items() if isinstance(value, dict)}
+    assert rows["metrics"] > 100
+    assert rows["statements"] == 90
+    assert rows["pictures"] == len(list((finished / "plots").glob("*.png")))
+    assert rows["Custom Chart Tables/beside_the_baseline/harm_neutral_regard_percent_table"] == 1
     assert record["config"]["policy"]["name"] == "both"
-    assert record["tags"] == ["policy:both", "seed:1"]
+    assert record["tags"] == ["recipe:mitigate", "policy:both", "data:sample", "model:comet_minilm"]
     assert record["state"] == "finished"
+
+
+def test_no_folder_of_this_machine_is_in_the_record(finished: Path) -> None:
+    """But for the files that are uploaded, whose places W&B keeps for itself."""
+    (record,) = (finished / "wandb").glob("offline-run-*")
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]
+    lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
+    sent = [line for line in lines if json.loads(line)["type"] != "artifact"]
+    assert len(sent) > 10
+    for place in (str(finished.parent), str(Path.home()), sys.executable):
+        assert [line for line in sent if place in line] == []
+    assert str(finished.parent) not in (finished / "model" / "README.md").read_text()
 
 
 def test_the_same_command_finds_it_complete(
@@ -131,12 +153,12 @@ def test_a_complete_job_that_wandb_hands_out_is_recorded_whole(
     for _ in range(2):
         assert here(monkeypatch, "policy=both", f"paths.outputs={tmp_path}", *SMALL) == 0
         said = capsys.readouterr().out
-        assert said.count("cached") == 9
-        assert "(settings, metrics, plots, statements and the ledger, the generator)" in said
+        assert said.count("cached") == 11
+        assert "(settings, metrics, charts, plots, statements and the ledger, the generator)" in said
         record = inspect(folder)
-        assert record["summary"]["NSM"] == pytest.approx(metrics_of(finished)["NSM"])
+        assert record["summary"]["harm/paper_NSM_percent"] == pytest.approx(metrics_of(finished)["NSM"])
         assert record["summary"]["statements"]["nrows"] == 90
-        assert any(key.startswith("plots/") for key in record["summary"])
+        assert record["summary"]["pictures"]["nrows"] > 5
         shutil.rmtree(folder / "wandb")
 
 
@@ -145,10 +167,10 @@ def test_a_rehearsal_says_what_is_there_and_writes_nothing(
 ) -> None:
     assert here(monkeypatch, "policy=both", "dry_run=true", f"paths.outputs={finished.parent}", *SMALL) == 0
     said = capsys.readouterr().out
-    assert said.count("cached") == 9
+    assert said.count("cached") == 11
     assert here(monkeypatch, "dry_run=true", f"paths.outputs={tmp_path / 'new'}", *SMALL) == 0
     said = capsys.readouterr().out
-    assert said.count("to be run") == 9
+    assert said.count("to be run") == 11
     assert not (tmp_path / "new").exists()
 
 
@@ -163,10 +185,17 @@ def test_two_policies_side_by_side_are_two_runs_and_a_comparison(
     assert (metrics_of(none)["filter/dropped"], metrics_of(none)["policy"]) == (0, "none")
     assert ["none", "both"] in [line.split() for line in said.splitlines()]
     (page,) = tmp_path.glob("compare-*/comparison.html")
-    assert "the model of “both” " in page.read_text(encoding="utf-8")
+    assert "Quality, swap lift (held-out heads and professions), against “none”: " in page.read_text(encoding="utf-8")
     records = [inspect(none), inspect(both), inspect(page.parent)]
     assert len({record["run_id"] for record in records}) == 3
-    assert [record["tags"][0] for record in records] == ["policy:none", "policy:both", "policy:both"]
+    shared = ["data:sample", "model:comet_minilm"]
+    assert [record["tags"] for record in records] == [
+        ["recipe:mitigate", "policy:none", *shared],
+        ["recipe:mitigate", "policy:both", *shared],
+        ["recipe:compare", "policy:none", "policy:both", *shared],
+    ]
+    chart = "Custom Chart Tables/beside_the_baseline/cost_perplexity_all_table"
+    assert [record["summary"][chart]["nrows"] for record in records[:2]] == [1, 2]
 
 
 def test_a_model_at_hand_is_reranked_and_measured_by_held_out_scorers(

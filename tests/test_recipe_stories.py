@@ -86,7 +86,7 @@ def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     assert metrics["sentiment/stories+"] == pytest.approx(200 / 3)
     assert metrics["naming_target"] == pytest.approx(100 / 3)
     assert (metrics["model"], metrics["policy"]) == ("mine.txt", None)
-    assert "Targets that are not of the paper's 329, and a category of their own: gamer" in said
+    assert "  note: 1 target is not in the paper's list: gamer\n" in said
     page = (folder / "stories.html").read_text()
     assert "content warning" in page
     assert "Of 6 sentences in 3 stories from mine.txt about 3 targets" in page
@@ -125,7 +125,7 @@ def test_a_run_hands_on_its_stories_and_its_sentences(probe, tmp_path: Path, mod
 def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: Path, model: str, monkeypatch) -> None:
     recorded: list[object] = []
     monkeypatch.setattr(NoTracking, "log", lambda self, values, step, stage: recorded.append(stage))
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["policy"]))
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["size/targets"]))
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.columns[0])))
     settings = ["recipe.post_train=true", "trainer.max_steps=3", "trainer.batch_size=8", "recipe.max_tokens=20"]
     settings += ["recipe.fewest=1", "probe.targets=[nurse,korea,bible]", "policy=sentiment"]
@@ -141,7 +141,7 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     assert trained["steps"] == 1  # four epochs of two texts are one batch of eight
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("weight") == 0)["statement"].to_list() == ["lawyer is a thief"]
-    assert {"train", "sentiment", ("statements", "target")} <= set(recorded)
+    assert {"train", 3, ("metrics", "family"), ("statements", "target")} <= set(recorded)
     _, dry, _, _ = probe("model=hf", model, *settings, "seed=3", "dry_run=true")
     assert dry.count("to be run") == 7
 

@@ -75,7 +75,7 @@ def test_where_wandb_does_not_answer_the_page_here_is_kept(
     monkeypatch.setattr(dashboards, "save", save)
     assert here(monkeypatch, "recipe=workspace", f"paths.outputs={outputs}", *ONLINE) == 2
     said, faults = capsys.readouterr()
-    assert faults.endswith("\nmitigate: W&B did not do what was asked (CommError: no route to host)\n")
+    assert ("\n" + faults).endswith("\nmitigate: W&B did not do what was asked (CommError: no route to host)\n")
     assert "Traceback" not in faults
     (page,) = outputs.glob("compare-*/comparison.html")
     assert f"comparison  {page}" in said

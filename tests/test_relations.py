@@ -2,7 +2,9 @@ import pytest
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.relations import asked_with, comet_relations, relations
+from mitigate.relations import Relation, asked_with, comet_relations, named, relations, with_own
+
+MENTORS = Relation("Mentors", "is a mentor of", "works with")
 
 
 def test_comets_34_twelve_more_and_atomics_14() -> None:
@@ -41,3 +43,20 @@ def test_what_a_generator_is_asked_with() -> None:
     assert [len(set(asked_with(wording).values())) for wording in ("words", "token")] == [34, 34]
     with pytest.raises(MitigateError, match="unknown model.relation 'verb'; allowed: phrase, words, token"):
         asked_with("verb")
+
+
+def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -> None:
+    known = with_own([MENTORS, Relation("IsA", "is one", "is one")])
+    assert [known[name].phrase for name in ("Mentors", "IsA", "HasA")] == ["is a mentor of", "is one", "has a"]
+    assert list(known)[-1] == "Mentors"
+    assert named(["Mentors", "HasA"], known) == [MENTORS, relations()["HasA"]]
+    with pytest.raises(MitigateError, match="unknown relation 'Menors'; allowed: AtLocation, .*Mentors"):
+        named(["Menors"], known)
+    assert "Mentors" not in relations()
+    assert relations()["IsA"].phrase == "is a"
+
+
+def test_a_generator_is_asked_about_further_relations_in_every_wording() -> None:
+    found = {wording: asked_with(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
+    assert found == {"phrase": "is a mentor of", "words": "is a mentor of", "token": "<Mentors>"}
+    assert len(asked_with("phrase", [MENTORS, relations()["Synonym"]])) == 36

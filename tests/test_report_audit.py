@@ -82,3 +82,15 @@ def test_measures_as_tables(audit: Audit) -> None:
 def test_what_is_said_of_a_target_is_the_other_end() -> None:
     frame = pl.DataFrame({"head": ["thief", "lawyer"], "tail": ["Lawyer", "liar"], "target": ["lawyer", "lawyer"]})
     assert other_ends(frame)["tail"].to_list() == ["thief", "liar"]
+
+
+def test_policies_stand_beside_people_where_they_rated_statements(audit: Audit, page: str) -> None:
+    assert "Policies against people" not in page
+    row = {"resource": "ConceptNet", "policy": "both", "statements": 997, "dropped": 26.8, "precision": None}
+    row |= {"precision_low": None, "precision_high": None, "recall": 79.1, "recall_low": 72.6, "recall_high": 85.7}
+    row |= {"before": 14.8, "before_low": 12.7, "before_high": 17.0, "after": 4.2, "after_low": 2.7, "after_high": 5.9}
+    with_people = render(replace(audit, people=pl.DataFrame([row])))
+    section = with_people.split('id="people"')[1].split("</section>")[0]
+    assert "rated each of 997 statements" in section
+    assert "79.1 <small>[72.6, 85.7]</small>" in section
+    assert section.count("<td>–</td>") == 1

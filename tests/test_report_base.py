@@ -8,7 +8,7 @@ from mitigate.report import html
 from mitigate.report.html import Page, Stage, render_page
 
 TEMPLATES = sorted(Path(html.__file__).parent.glob("*.html.jinja"))
-PARTS = ("base", "macros", "reliability", "filter", "targets")  # not pages themselves
+PARTS = ("base", "macros", "reliability", "filter", "targets", "lift")  # not pages themselves
 
 
 def test_only_the_base_has_a_head_and_a_content_policy() -> None:

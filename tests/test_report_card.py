@@ -11,10 +11,11 @@ from mitigate.report import card
 
 CARD = card.Card(
     name="mitigate-both",
-    license="cc-by-sa-4.0",
+    license="CC-BY-SA-4.0",
     base_model="sentence-transformers/all-MiniLM-L6-v2",
-    data='ConceptNet "train100k"',
-    attribution="Data: ConceptNet, by its contributors, CC BY-SA 4.0.",
+    base_license="Apache-2.0",
+    data='ConceptNet "train100k", by its contributors',
+    prompt="lawyer is capable of",
     policy="both",
     command="python -m mitigate policy=both",
     demonstration=False,
@@ -42,13 +43,20 @@ def test_front_matter_is_yaml() -> None:
     assert body.lstrip().startswith("# mitigate-both")
 
 
+def test_a_licence_that_is_not_given_is_said() -> None:
+    text = card.render(replace(CARD, license=None))
+    assert yaml.safe_load(text.split("---\n", 2)[1])["license"] == "unknown"  # as the hub has it
+    assert "Licence: not given. Trained on ConceptNet" in text
+    assert 'tokenizer("lawyer is capable of", return_tensors="pt")' in text
+
+
 def test_numbers_stand_in_tables() -> None:
     text = card.render(CARD)
     assert "| NSM ↑ neutral sentiment, mean | 61.20 [59.80, 62.70] | 70.00 |" in text
     assert "| perplexity ↓ | all | 9.10 |" in text
     assert "| all probed statements | 71.50 [70.00, 73.00] |\n| those with a polarised label | 66.40 |\n" in text
-    assert 'trained on ConceptNet "train100k" after the filter policy `both`' in text
-    assert "by its contributors" in text
+    assert 'trained on ConceptNet "train100k", by its contributors after the filter policy `both`' in text
+    assert "Licence: CC-BY-SA-4.0. Trained on ConceptNet" in text
 
 
 def test_says_what_was_left_out() -> None:

@@ -1,5 +1,7 @@
 """A comparison's words, by what was compared, and its plot of harm against quality."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from comparison_example import UNTRUSTED, example_comparison
@@ -10,21 +12,42 @@ from mitigate.report.pareto import HARMS, QUALITIES, alt, mark, means
 from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict
 
 
+def endpoint(change: float, p: float | None, low: float | None = -1.0, high: float | None = 1.0) -> dict[str, object]:
+    """A primary endpoint's row."""
+    known = {"baseline": 50.0, "value": 50.0 + change, "as": "difference", "p_holm": p}
+    return known | {"low_corrected": low, "high_corrected": high}
+
+
 @pytest.mark.parametrize(
-    ("difference", "p", "better", "several", "words"),
+    ("change", "p", "better", "seeds", "words"),
     [
-        (2.0, 0.01, "up", True, "helps"),
-        (2.0, 0.01, "down", True, "makes it worse"),
-        (-2.0, 0.01, "down", False, "differ, for the better"),
-        (-2.0, 0.01, "up", False, "differ, for the worse"),
-        (9.0, 0.05, "up", True, "no effect shown"),
-        (9.0, 0.05, "up", False, "no difference shown"),
-        (9.0, None, "up", True, "cannot be told"),
+        (2.0, 0.01, "up", 5, "helps"),
+        (2.0, 0.01, "down", 5, "makes it worse"),
+        (9.0, 0.05, "up", 5, "no effect shown"),
+        (9.0, None, "up", 5, "cannot be told"),
+        (2.0, 0.01, "up", 4, "better, exploratory"),
+        (2.0, 0.01, "down", 2, "worse, exploratory"),
+        (2.0, 0.05, "down", 2, "no effect shown"),
     ],
 )
-def test_only_several_seeds_speak_of_a_policy(difference, p, better, several, words) -> None:
-    assert verdict(difference, p, better, several) == words
-    assert verdict(difference, p, better, several, is_same=True) == "the same numbers"
+def test_a_claim_takes_five_seeds(change, p, better, seeds, words) -> None:
+    assert verdict(endpoint(change, p), better, seeds) == words
+    assert verdict(endpoint(change, p), better, seeds, is_same=True) == "the same numbers"
+
+
+@pytest.mark.parametrize(
+    ("change", "bounds", "better", "words"),
+    [
+        (-2.0, (-3.0, -1.0), "down", "differ, for the better"),
+        (-2.0, (-3.0, -1.0), "up", "differ, for the worse"),
+        (2.0, (-0.1, 4.0), "up", "no difference shown"),
+        (2.0, (None, None), "up", "cannot be told"),
+    ],
+)
+def test_two_models_are_told_apart_by_the_interval_alone(change, bounds, better, words) -> None:
+    assert verdict(endpoint(change, None, *bounds), better, 1) == words
+    ratio = endpoint(change, None, 0.5, None) | {"as": "ratio"}  # a ratio that has no upper bound
+    assert verdict(ratio, better, 1) == "no difference shown"
 
 
 @pytest.mark.parametrize(
@@ -33,17 +56,18 @@ def test_only_several_seeds_speak_of_a_policy(difference, p, better, several, wo
         ((-0.9, 0.4), (0.95, 1.02), "kept"),  # worse, it may be, but by less than the margins
         ((-1.1, 0.4), (0.95, 1.02), "not shown to be kept"),
         ((-0.9, 0.4), (0.95, 1.04), "not shown to be kept"),
+        ((-0.9, 0.4), (0.95, None), "not shown to be kept"),
         ((-3.0, -1.2), (0.95, 1.02), "lost"),
         ((-1.1, 0.4), (1.04, 1.20), "lost"),
-        ((None, None), (0.95, 1.02), None),
     ],
 )
 def test_quality_is_kept_where_the_whole_interval_is_no_worse_than_the_margin(valid, perplexity, word) -> None:
-    rows = {"valid": dict(zip(("low", "high"), valid, strict=True))}
-    rows |= {"perplexity": dict(zip(("low", "high"), perplexity, strict=True))}
-    margins = {"valid": -1.0, "perplexity": 1.03}
-    assert kept(rows, margins) == word
-    assert kept({"valid": rows["valid"]}, margins) is None
+    rows = [
+        {"margin": -1.0, **dict(zip(("low", "high"), valid, strict=True))},
+        {"margin": 1.03, **dict(zip(("low", "high"), perplexity, strict=True))},
+    ]
+    assert kept(rows) == word
+    assert kept([]) is None
 
 
 def test_policies_with_one_verdict_are_named_together() -> None:
@@ -54,22 +78,33 @@ def test_policies_with_one_verdict_are_named_together() -> None:
 
 
 def test_the_headline_names_the_policy_or_the_model() -> None:
-    first, second, *cost = sentences(example_comparison())
-    assert first == (
-        "By regard, against “none”: “both” helps; the model of “sentiment, trainer.max_steps=40, seed 1” differs, for "
-        "the better."
+    harm, quality, strength = sentences(example_comparison())
+    assert harm == (
+        "Harm, neutral regard, mean (NRM), paper's template, against “none”: the models of “both” are better, which is "
+        "exploratory; the model of “sentiment, trainer.max_steps=40, seed 1” differs, for the better (“both” 95.00, "
+        "“sentiment, trainer.max_steps=40, seed 1” 95.00; baseline 80.00)."
     )
-    assert second.startswith("By sentiment: “both” is not shown to change anything; the model of ")
-    assert cost[0] == (
-        "The perplexity of “both” on neutral test triples is 1.14 times that of “none” (95 % interval 1.10 to 1.20): "
-        "a cost."
+    assert quality == ("Quality within its margins: lost by “both” and “sentiment, trainer.max_steps=40, seed 1”.")
+    assert strength == ("2 seeds each: exploratory, no claim; one seed each: two models, no claim about policies.")
+
+
+def test_five_seeds_need_no_reservation() -> None:
+    (pair, _) = example_comparison().pairs
+    claimed = replace(example_comparison(), pairs=[replace(pair, seeds=(5, 5))])
+    harm, quality = sentences(claimed)
+    assert harm == (
+        "Harm, neutral regard, mean (NRM), paper's template, against “none”: “both” helps (95.00, 80.00 with “none”, "
+        "+15.00 [13.00, 17.00])."
     )
+    assert quality == "Quality within its margins: lost by “both”."
+    assert line(claimed.pairs[0]).startswith("both against none (5 seeds each); primary, harm: NRM 80.00 → 95.00")
 
 
 def test_a_contrast_is_one_line_of_the_terminal() -> None:
     assert line(example_comparison().pairs[0]) == (
-        "both against none (2 seeds each); NRM 80.00 → 95.00 (+15.00 [13.00, 17.00], p < 0.001: helps); NSM 70.00 → "
-        "71.00 (+1.00 [−1.00, 3.00], p 0.500: no effect shown); quality/perplexity/neutral × 1.14 [1.10, 1.20]"
+        "both against none (2 seeds each: exploratory, no claim); primary, harm: NRM 80.00 → 95.00 (+15.00 [13.00, "
+        "17.00], p < 0.001: better, exploratory); quality/perplexity/neutral within × 1.03: lost (a true copy would "
+        "pass in 43 %); exploratory: NSM +1.00 [0.00, 2.00], quality/perplexity/neutral × 1.14 [1.10, 1.20]"
     )
 
 
@@ -85,7 +120,7 @@ def test_the_page_hides_what_offends_and_trusts_no_text() -> None:
 
 def test_who_is_bettered_by_nobody() -> None:
     """b is better than a in both; c costs more than b and has more of what is wanted."""
-    regard, perplexity = HARMS[0], QUALITIES[0]
+    regard, perplexity = HARMS[0], next(axis for axis in QUALITIES if axis.slug == "perplexity")
     models = pl.DataFrame(
         {
             "policy": ["a", "a", "b", "c"],

@@ -19,16 +19,16 @@ def with_overall(**columns: float | None) -> pl.DataFrame:
 
 
 def test_the_headline_says_who_says_more_or_that_it_is_not_shown() -> None:
-    numbers = {"baseline": 5.0, "value": 30.0, "difference": 25.0, "low": 20.04, "high": 31.0}
+    numbers = {"baseline": 5.0, "value": 30.0, "change": 25.0, "low_corrected": 20.04, "high_corrected": 31.0}
     more = replace(example_resources(), figures=with_overall(**numbers, p_holm=0.049))
     first, second, third = sentences(more)
     assert first == (
         "By regard, 5.0\u00a0% of the statements in One about the 17 targets found in both favour or disparage a whole "
-        "group, and 30.0\u00a0% of those in another.tsv: 25.0 percentage points more (95\u00a0% interval 20.0 to 31.0)."
+        "group, and 30.0\u00a0% of those in another.tsv: 25.0 percentage points more (corrected interval 20.0 to 31.0)."
     )
     assert second == "One mentions 20 targets, another.tsv 16. Those found in both are compared."
     assert "by regard 0.31 for prejudice and −0.20 for favouritism" in third
-    less = replace(more, figures=with_overall(**numbers | {"difference": -25.0}, p_holm=0.01))
+    less = replace(more, figures=with_overall(**numbers | {"value": 1.0, "change": -25.0}, p_holm=0.01))
     assert "25.0 percentage points less" in next(sentences(less))
     unclear = replace(more, figures=with_overall(**numbers, p_holm=0.05))
     assert next(sentences(unclear)).endswith("another.tsv: no difference is shown.")

@@ -45,7 +45,8 @@ def test_console_of_one_run() -> None:
         "    polar                   –\n"
         "    origin              70.25\n"
         "filter, triples\n"
-        "  kept                  2,100"
+        "  kept                  2,100\n"
+        "  –  no statement with a polarised label: plausible share (polar)"
     )
 
 
@@ -54,7 +55,8 @@ def test_console_puts_runs_side_by_side() -> None:
     assert lines[0].split() == ["none", "both"]
     assert lines[2] == "  NSM ↑                 61.20 [59.80, 62.71]   64.00"
     assert lines[3] == "    origin              60.00 [55.50, 66.60]       –"
-    assert lines[-1] == "  kept                  2,100                 99,000"
+    assert lines[-2] == "  kept                  2,100                 99,000"
+    assert lines[-1] == "  –  no statement with a polarised label: plausible share (polar); in none"
 
 
 def test_further_scorers_stand_beneath_the_papers_measures() -> None:
@@ -88,7 +90,8 @@ def test_console_of_nothing_is_only_the_name() -> None:
 def test_measures_as_a_frame() -> None:
     frame = tables.measures({"none": ONE, "both": OTHER})
     assert frame.columns[:4] == ["section", "measure", "part", "none"]
-    assert frame.row(1) == ("harms, paper's template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None)
+    expected = ("harms, paper's template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
+    assert frame.row(1) == expected  # value, low, high and a note of each run
 
 
 def test_csv_and_latex(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, here
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
@@ -15,7 +14,7 @@ from mitigate.__main__ import CONF
 from mitigate.errors import MitigateError
 from mitigate.filter import apply
 from mitigate.label_cache import LabelStore
-from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_scorer, build_scorers
+from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_role_scorers, build_scorers
 from mitigate.score import vader
 from mitigate.score.labels import label_column
 from mitigate.tasks.label import label_statements
@@ -69,7 +68,7 @@ def fingerprint_of_toy(*overrides: str) -> str:
 def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], None]) -> None:
     config = configured(LINE, "policy.scorers=[sentiment,toy,keyword]")
     policy, score = build_policy(config), config.score
-    scorers = [build_scorer(score, "sentiment"), *build_policy_scorers(score, policy)]
+    scorers = [build_role_scorers(score)[0], *build_policy_scorers(score, policy)]
     assert [scorer.name for scorer in scorers] == ["sentiment", "toy", "keyword"]
     tails = ["table", "cruel", "kind", "thief"]
     triples = pl.DataFrame({"head": ["nurse"] * 4, "relation": ["HasProperty"] * 4, "tail": tails})
@@ -79,23 +78,9 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
     assert ledger["weight"].to_list() == [1, 0, 0, 0]
 
 
-def test_the_main_job_filters_by_a_scorer_of_ones_own(
-    write_toy: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = [LINE, "+score.scorers.toy.words=[office]", "policy=none", "policy.name=toy", "policy.scorers=[toy]"]
-    assert here(monkeypatch, *own, f"paths.outputs={tmp_path / 'out'}", "tracking=none", *SMALL) == 0
-    (run,) = (tmp_path / "out").glob("mitigate-toy-*")
-    train = pl.read_parquet(run / "ledger.parquet").filter(split="train")
-    office = train["masked"].str.split(" ").list.contains("office")
-    assert 0 < office.sum() < train.height
-    assert train.filter(office)["reason"].unique().to_list() == ["toy -1"]
-    assert train.filter(~office)["reason"].unique().to_list() == ["kept"]
-    assert (train["weight"] == 0).to_list() == office.to_list()
-
-
 def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
     config = configured("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
-    known = "sentiment, regard, vader, minilm, ngram, bert, keyword, toy"
+    known = "sentiment, regard, vader, minilm, ngram, crowd, bert, keyword, toy"
     with pytest.raises(MitigateError) as error:
         build_policy(config)  # own_toy is not there: loading it would fail
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
@@ -103,9 +88,55 @@ def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
         build_policy(configured("policy=both", "score.regard=null"))
 
 
-def test_a_role_names_the_columns_whoever_has_it(write_toy: Callable[[str], None]) -> None:
-    score = configured(LINE, "score.sentiment=keyword", "score.regard=toy", "score.extra=[vader]").score
-    assert [scorer.name for scorer in build_scorers(score)] == ["sentiment", "regard", "vader"]
+@pytest.mark.parametrize(
+    ("overrides", "names"),
+    [
+        ("", ["sentiment", "regard"]),
+        ("score.regard=ngram", ["sentiment", "regard"]),
+        ("score.regard=null", ["sentiment"]),
+        ("score.sentiment=keyword score.regard=toy score.extra=[vader]", ["keyword", "toy", "vader"]),
+        ("score.regard=toy score.extra=[toy]", ["sentiment", "toy"]),
+        ("score.sentiment=toy score.regard=toy", ["toy"]),
+        ("score.regard=toy +score.scorers.toy.measures=regard", ["sentiment", "regard"]),
+        ("score.regard=toy +score.scorers.toy.measures=sentiment", ["sentiment", "toy"]),
+        ("score.regard=vader", ["sentiment", "vader"]),
+    ],
+)
+def test_a_scorer_is_called_by_its_role_where_it_measures_it(
+    overrides: str, names: list[str], write_toy: Callable[[str], None]
+) -> None:
+    score = configured(LINE, *overrides.split()).score
+    assert [scorer.name for scorer in build_scorers(score)] == names
+
+
+def test_a_policy_reads_whoever_has_the_role() -> None:
+    """Their names alone: none is loaded."""
+    assert build_policy(configured(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
+    twice = configured(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
+    assert build_policy(twice).scorers == ["toy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "regard",
+            "a scorer cannot be called 'regard', which is a role. Give it another name. `measures: regard` beside",
+        ),
+        ("tail", "a scorer cannot be called 'tail': the name is another column of tables. Give it another name."),
+        ("mine_strength", "'mine_strength': the name ends in _strength, as columns beside a scorer's labels do"),
+        ("quality", "a scorer cannot be called 'quality': keys of metrics.json begin with its name"),
+    ],
+)
+def test_a_name_that_means_something_else_is_refused(name: str, message: str, write_toy: Callable[[str], None]) -> None:
+    with pytest.raises(MitigateError) as told:
+        build_extras(configured(LINE.replace("toy.", f"{name}.", 1), f"score.extra=[{name}]").score)
+    assert message in str(told.value)
+
+
+def test_what_a_scorer_measures_is_a_role() -> None:
+    with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
+        build_role_scorers(configured(LINE, "+score.scorers.toy.measures=tone").score)
 
 
 def test_a_scorer_that_is_a_frozen_dataclass_with_a_fingerprint_keeps_it(write_toy: Callable[[str], None]) -> None:
@@ -152,3 +183,34 @@ def test_cached_labels_are_of_the_code_as_it_is(tmp_path: Path, monkeypatch: pyt
     source = Path(str(vader.__file__)).read_text()
     edits = [source, source, source.replace("Sentiment by VADER", "VADER's sentiment"), source.replace("0.05", "0.06")]
     assert [asked_of_scorer(edit) for edit in edits] == [2, 0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (
+            "[0 for _ in texts]",
+            "scorer toy: expected Labels(label, strength), two arrays of 2, one value for each text",
+        ),
+        ("Labels(np.zeros(3), np.zeros(3))", "two arrays of 2, one value for each text; found Labels(label=array("),
+        ("Labels(np.full(2, 5), np.zeros(2))", "one value for each text: labels -1, 0, 1 or 2, and strengths that are"),
+        ("Labels(np.zeros(2), np.full(2, np.nan))", "labels -1, 0, 1 or 2, and strengths that are numbers"),
+    ],
+)
+def test_what_a_scorer_of_ones_own_returns_is_checked(
+    returned: str, message: str, write_toy: Callable[[str], None]
+) -> None:
+    start, _, _ = TOY.partition("        found = ")
+    write_toy(f"{start}        return {returned}\n")
+    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
+    with pytest.raises(MitigateError) as error:
+        label_statements(pl.DataFrame({"statement": ["a", "b"]}), [scorer])
+    assert message in str(error.value)
+
+
+def test_a_scorer_of_ones_own_may_keep_a_list_of_words(write_toy: Callable[[str], None]) -> None:
+    """The project's scorers that count words have a method of that name."""
+    write_toy(TOY.replace("words_of", "words"))
+    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
+    labelled = label_statements(pl.DataFrame({"statement": ["a cruel day"]}), [scorer], explain=True)
+    assert labelled["toy_words"].to_list() == ["cruel -1"]

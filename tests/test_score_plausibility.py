@@ -48,6 +48,22 @@ def test_each_distinct_triple_is_scored_once_and_remembered(tmp_path):
     assert sorted(scorer.asked) == ["a\tHasA\tfeather", "a\tIsA\tbird"]
 
 
+def test_a_relation_that_it_was_not_trained_on_has_no_answer(tmp_path):
+    class OfIsA(ShortTails):
+        relations = ("IsA",)
+
+    triples = pl.DataFrame({"head": "a", "relation": ["Mentors", "IsA", "Mentors"], "tail": ["bird", "bird", "cat"]})
+    scorer = OfIsA()
+    found = with_plausibility(triples, scorer, LabelStore(tmp_path))
+    assert found["judged_valid"].to_list() == [None, True, None]
+    assert found["plausibility"].to_list() == [None, pytest.approx(1 / 5), None]
+    assert found.columns == ["head", "relation", "tail", "judged_valid", "plausibility"]
+    assert scorer.asked == ["a\tIsA\tbird"]
+    none = with_plausibility(triples.filter(relation="Mentors"), scorer, LabelStore(tmp_path))
+    assert none["judged_valid"].to_list() == [None, None]
+    assert "IsA" in Plausibility().relations
+
+
 @pytest.mark.parametrize(("phrases", "shape"), [("minilm", {"rank": 2}), ("words", {"dropout": 0.1})])
 def test_a_network_of_ones_own_gives_its_probabilities(tmp_path, phrases, shape):
     torch.manual_seed(0)

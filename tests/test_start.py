@@ -7,9 +7,13 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_code, digest_of_stage
+from mitigate.relations import Relation, relations
 from mitigate.tasks.policy import Policy, apply_policy
-from mitigate.tasks.start import find_start
+from mitigate.tasks.start import check_told_apart, find_start
 from mitigate.triples import label_columns
+from models.comet import Comet
+from models.encoding import TOKENIZER
+from models.minilm import locate
 
 
 class Toy:
@@ -77,3 +81,29 @@ def test_a_policy_is_applied_to_triples_without_rows_and_splits() -> None:
         (1, "train", 0.0, "sentiment -1"),
         (2, "train", 1.0, "kept"),
     ]
+
+
+def test_further_relations_are_asked_about_also_once_trained(tmp_path: Path) -> None:
+    folder, mentors = saved(tmp_path / "a", "a"), Relation("Mentors", "is a mentor of", "works with")
+    start = find_start(Toy, folder, further=[mentors])
+    assert start.asked["Mentors"] == start.trained(Toy, folder, "w").asked["Mentors"] == "is a mentor of"
+    assert start.fingerprint != find_start(Toy, folder).fingerprint
+
+
+def test_a_model_that_was_trained_without_a_relations_word_is_not_asked_with_it(tmp_path: Path) -> None:
+    folder, mentors = saved(tmp_path / "a", "a"), Relation("Mentors", "is a mentor of", "works with")
+    (folder / "config.json").write_text('{"comet_relation": "token"}')
+    (folder / TOKENIZER).write_text('{"added_tokens": [{"content": "<Mentors>"}]}')
+    assert find_start(Toy, folder, train=False, further=[mentors]).asked["Mentors"] == "<Mentors>"
+    (folder / TOKENIZER).write_text('{"added_tokens": []}')
+    with pytest.raises(MitigateError, match="has no word for the relations <Mentors>: it was trained without them"):
+        find_start(Toy, folder, train=False, further=[mentors])
+
+
+def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:
+    """A COMeT reads five tokens of a phrase: those of ATOMIC's oEffect and oWant are the same."""
+    further = [relations()[name] for name in ("oEffect", "oWant", "Synonym")]
+    with pytest.raises(MitigateError, match=r"reads 5: oEffect \('as a result persony or others will'\), oWant"):
+        check_told_apart(find_start(Comet.from_encoder, locate(), further=further))
+    check_told_apart(find_start(Comet.from_encoder, locate(), further=further[1:]))
+    check_told_apart(find_start(Comet.from_encoder, locate(), relation="token", further=further))

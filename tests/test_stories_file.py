@@ -7,6 +7,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
+from mitigate.target_list import list_of
 
 RELEASED = (  # in the manner of the released file, CRLF and tokenizer's marks included
     "nurse was asked about what was they known for.||| she told [MALE] , and he was n't sure. she left ! \r\n"
@@ -39,6 +40,18 @@ def test_prompts_tell_whom_stories_are_about(tmp_path: Path) -> None:
 def test_a_story_about_two_targets_counts_for_both(tmp_path: Path) -> None:
     rows = load(written(tmp_path, "the doctor met a nurse.|||they left.\n")).stories
     assert rows.select("row", "target").rows() == [(1, "doctor"), (1, "nurse")]
+
+
+def test_own_targets_are_found_in_prompts_in_any_of_their_forms(tmp_path: Path) -> None:
+    path = written(tmp_path, "Deaf people met a nurse.|||they left.\nonce a nonbinary person sang.|||they left.\n")
+    rows = load(path, target_list=list_of(["deaf person", "non-binary person"])).stories
+    assert rows.select("row", "target", "category", "kind").rows() == [
+        (1, "deaf person", "own", "others"),
+        (1, "nurse", "profession", "professions"),
+        (2, "non-binary person", "own", "others"),
+    ]
+    with pytest.raises(MitigateError, match="no target in the prompt 'once a nonbinary person sang.'"):
+        load(path)
 
 
 BAD = {

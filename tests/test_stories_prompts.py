@@ -2,12 +2,16 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from mitigate.prompts import KINDS, PLACE, asked_about, kind_of, kinds, prompts, templates
 from mitigate.sentences import whole_sentences
-from mitigate.targets import any_of, choose_targets, targets
+from mitigate.target_list import list_of
+from mitigate.targets import choose_targets, targets
+from mitigate.word_forms import any_of
 
 
 def test_thirty_templates_ask_every_target_by_its_kind() -> None:
@@ -54,6 +58,36 @@ def test_a_word_of_ones_own_is_asked_what_fits_any_word() -> None:
     own = prompts(choose_targets(["gamer"]))
     assert own["kind"].to_list() == 4 * ["others"]
     assert own["category"].to_list() == 4 * ["own"]
+
+
+OWN = list_of(["deaf person", "non-binary person"])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "about"),
+    [
+        ("people are discussing about nonbinary people.", [("non-binary person", 27)]),
+        ("a Deaf person met the lawyer.", [("deaf person", None), ("lawyer", None)]),
+        ("deaf people and the non_binary person left.", [("deaf person", None), ("non-binary person", None)]),
+        ("people are discussing about gamers.", [("gamers", 2)]),
+    ],
+)
+def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, int | None]]) -> None:
+    assert asked_about(prompt, OWN) == about
+
+
+def test_own_targets_are_asked_by_the_kind_that_a_file_gives(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("target,category,kind\ndeaf person,own,people\nsurfer,profession,\nnarnia,own,locations\n")
+    chosen, mine = choose_targets(path), list_of(path)
+    asked = prompts(chosen, mine)
+    assert asked.group_by("target", maintain_order=True).agg(pl.col("kind").first(), pl.len()).rows() == [
+        ("deaf person", "people", 12),
+        ("surfer", "professions", 8),
+        ("narnia", "locations", 6),
+    ]
+    for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
+        assert asked_about(prompt, mine) == [(target, number)]
 
 
 @pytest.mark.parametrize(

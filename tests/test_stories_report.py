@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from page_examples import example_stories
 from report_example import UNTRUSTED
@@ -53,6 +54,14 @@ def test_the_papers_figure_comes_first_then_the_kinds(stories: Stories, page: st
     headings = ("the paper&#39;s Fig. 1 and 5", "Spread over targets, by kind", "Regions of prejudice")
     places = [page.index(heading) for heading in headings]
     assert places == sorted(places)
+
+
+def test_targets_are_drawn_by_the_kind_that_their_prompts_have(stories: Stories) -> None:
+    """Also own ones, of which a file says the kind."""
+    of_one_kind = replace(stories, per_story=stories.per_story.with_columns(kind=pl.lit("locations")))
+    (picture,) = [picture for picture in of_one_kind.pictures if picture.group == "kinds"]
+    assert "negative and positive: locations " in picture.alt
+    assert "people" not in picture.alt
 
 
 def test_how_much_is_said_is_no_finding(page: str) -> None:

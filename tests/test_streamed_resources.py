@@ -318,7 +318,7 @@ def test_sentences_are_lines_or_a_column(written) -> None:
 
 
 def test_recipes_that_need_triples_in_memory_get_them(written) -> None:
-    loaded = any_triples.load(written("some.csv", "head,relation,tail\nnurse,IsA,x\nnurse,foo,x\n"))
+    loaded = any_triples.load(written("some.csv", "head,relation,tail\nnurse,IsA,x\nnurse,foo,x\n"), "skip")
     assert loaded.notices == ["1 triples left out, whose relation has no phrase: foo 1"]
     assert loaded.triples.height == 1
     with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):

@@ -15,13 +15,35 @@ def test_the_papers_329() -> None:
 
 def test_a_list_keeps_order_and_knows_categories() -> None:
     chosen = choose_targets(["Nurse", "puerto_rican", "gardener", "nurse"])
-    assert chosen.rows() == [("nurse", "profession"), ("puerto rican", "origin"), ("gardener", "own")]
+    assert chosen.select("target", "category").rows() == [
+        ("nurse", "profession"),
+        ("puerto rican", "origin"),
+        ("gardener", "own"),
+    ]
 
 
 def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("target,category\nnurse,\nsurfer,hobby\n", encoding="utf-8-sig")
-    assert choose_targets(path).rows() == [("nurse", "profession"), ("surfer", "hobby")]
+    assert choose_targets(path).select("target", "category").rows() == [("nurse", "profession"), ("surfer", "hobby")]
+
+
+def test_a_file_may_say_more_of_targets(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("Target,forms,Group,kind,id\nDeaf person, the deaf ;Deaf_folk,,People,x\nroma,,people,,\n")
+    assert choose_targets(path).rows() == [
+        ("deaf person", "own", ["the deaf", "deaf folk"], None, None, "people"),
+        ("roma", "own", None, "people", None, None),
+    ]
+
+
+def test_all_and_data_in_a_list_or_file_stand_for_the_papers_targets(tmp_path: Path) -> None:
+    assert choose_targets(["deaf person", "all"]).height == choose_targets(["all", "deaf person"]).height == 330
+    path = tmp_path / "own.csv"
+    path.write_text("target,category\ndata,\nnurse,health\n")
+    triples = pl.DataFrame({"split": ["train"] * 2, "head": ["nurse", "italy"], "tail": ["x", "y"]})
+    chosen = choose_targets(path, triples)
+    assert chosen.select("target", "category").rows() == [("nurse", "health"), ("italy", "origin")]
 
 
 def test_faults(tmp_path: Path) -> None:
@@ -29,6 +51,17 @@ def test_faults(tmp_path: Path) -> None:
     path.write_text("word\nnurse\n")
     with pytest.raises(MitigateError, match=r"no column 'target' \(found: word\)"):
         choose_targets(path)
+    path.write_text("target,form\nnurse,nurses\n")
+    with pytest.raises(
+        MitigateError,
+        match="unknown column 'form'; did you mean forms?",
+    ):
+        choose_targets(path)
+    path.write_text("target,kind\nnurse,person\nsurfer,people,\n")
+    with pytest.raises(MitigateError) as told:
+        choose_targets(path)
+    assert f"{path}: line 2: unknown kind 'person'; allowed: people, locations, professions, others" in str(told.value)
+    assert f"{path}: line 3 has more fields than the first line; separate further forms by semi" in str(told.value)
     with pytest.raises(MitigateError, match="there is no file .*absent.csv"):
         choose_targets(tmp_path / "absent.csv")
     with pytest.raises(MitigateError, match="names no target"):

@@ -1,4 +1,6 @@
-from mitigate.texts import escaped, readable
+import pytest
+
+from mitigate.texts import escaped, portable, readable, without_folders
 
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"
 ORDINARY = "two\nlines\twith tabs, עברית, فارسی, \N{GRINNING FACE} and é"
@@ -14,3 +16,24 @@ def test_they_are_left_out_of_pages_with_what_xml_forbids() -> None:
 
 def test_ordinary_text_of_any_language_stays() -> None:
     assert escaped(ORDINARY) == readable(ORDINARY) == ORDINARY
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ("/home/me/my data/names.csv", "names.csv"),
+        ("data.root=/home/me/data", "data.root=data"),
+        ("compare.runs=[/home/me/a,/home/me/b]", "compare.runs=[a,b]"),
+        ("~/data/names.csv", "names.csv"),
+        ("neutral_template/NRM", "neutral_template/NRM"),
+        ("outputs/a-run", "outputs/a-run"),
+        ("https://example.org/a/b", "https://example.org/a/b"),
+    ],
+)
+def test_of_absolute_paths_the_last_part_is_left(given: str, left: str) -> None:
+    assert without_folders(given) == left
+
+
+def test_a_command_for_others_has_no_folders_of_this_machine() -> None:
+    command = "python -m mitigate policy=both 'data.root=/home/some one/data' seed=1"
+    assert portable(command) == "python -m mitigate policy=both data.root=data seed=1"

@@ -10,8 +10,10 @@ from threading import Thread
 import polars as pl
 import pytest
 import wandb
+from PIL import Image
 
 from mitigate import tracking
+from mitigate.charts import Chart
 from mitigate.errors import MitigateError
 from mitigate.tracking import NoTracking, Tracking, open_tracking
 
@@ -25,11 +27,20 @@ OPTIONS = {
     "config": {"policy": {"name": "both"}},
 }
 
+POINTS = pl.DataFrame({"cost": [1.0, 2.0], "percent": [3.0, 4.0], "run": ["none", "both"]})
+ROWS = {"bars": POINTS.select("run", "percent"), "points": POINTS, "lines": POINTS}
+
 
 def record(tracking: Tracking, folder: Path) -> None:
     tracking.log({"loss": 2.5}, step=20, stage="train")
-    tracking.summarise({"NSM": 66.0, "NSM/origin": 61.5})
+    for _ in range(2):  # as a run that goes on
+        tracking.summarise({"harm/percent": 61.5, "quality/percent": 12, "words": "few"})
     tracking.table("statements", pl.DataFrame({"statement": ["x", "y"], "sentiment": [0, 1]}))
+    for kind in ("bars", "points", "lines"):
+        tracking.chart(f"charts/{kind}", Chart(kind, "Percent (higher is better)", ROWS[kind]))
+    Image.new("RGB", (2, 2)).save(folder / "plot.png")
+    tracking.pictures([("plot", "Two by two.", folder / "plot.png")])
+    tracking.pictures([])
     (folder / "set.parquet").write_bytes(b"rows")
     tracking.artifact("filtered", "dataset", folder / "set.parquet", {"licence": "MIT"})
     tracking.finish()
@@ -45,9 +56,11 @@ def test_an_offline_run_can_be_read_back(tmp_path: Path, monkeypatch: pytest.Mon
     (folder,) = (tmp_path / "wandb").glob("offline-run-*-abc123")
     command = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(folder)]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    assert found["summary"]["NSM/origin"] == 61.5
-    assert found["summary"]["train/loss"] == 2.5
-    assert found["summary"]["statements"]["nrows"] == 2
+    tables = {name: value["nrows"] for name, value in found["summary"].items() if isinstance(value, dict)}
+    of_charts = {f"Custom Chart Tables/charts/{kind}_table": rows.height for kind, rows in ROWS.items()}
+    assert tables == {"statements": 2, "pictures": 1, **of_charts}
+    numbers = {name: value for name, value in found["summary"].items() if name not in tables and name[0] != "_"}
+    assert numbers == {"harm/percent": 61.5, "quality/percent": 12, "words": "few"}  # and nothing of training
     assert found["config"]["policy"]["name"] == "both"
     assert found["tags"] == ["policy:both"]
     command.remove("--summary")
@@ -55,9 +68,29 @@ def test_an_offline_run_can_be_read_back(tmp_path: Path, monkeypatch: pytest.Mon
     records = [json.loads(line) for line in lines]
     (run,) = (record["run"] for record in records if record["type"] == "run")
     assert (run["run_group"], run["job_type"]) == ("sample-comet_minilm", "mitigate")
-    better = {record["metric"].get("name"): record["metric"].get("summary") for record in records if "metric" in record}
-    assert better["neutral_template/NRM"] == {"max": True}
-    assert better["quality/perplexity/all"] == better["NSV"] == {"min": True}
+    logged = [record["history"]["item"] for record in records if record["type"] == "history"]
+    assert {"train/loss": 2.5, "train/step": 20}.items() <= logged[0].items()
+    assert [values["harm/percent"] for values in logged if "harm/percent" in values] == [61.5]  # a bar, not a curve
+    changes = [record["config"]["update"] for record in records if record["type"] == "config"]
+    drawn = {name: panel["panel_config"] for change in changes for name, panel in change.items()}
+    presets = {name.split("/")[-1]: (panel["panelDefId"], panel["fieldSettings"]) for name, panel in drawn.items()}
+    assert presets == {
+        "bars": ("wandb/bar/v0", {"label": "run", "value": "percent"}),
+        "points": ("wandb/scatter/v0", {"x": "cost", "y": "percent"}),
+        "lines": ("wandb/lineseries/v0", {"step": "cost", "lineVal": "percent", "lineKey": "run"}),
+    }
+    assert {panel["stringSettings"]["title"] for panel in drawn.values()} == {"Percent (higher is better)"}
+
+
+def test_neither_the_command_nor_the_places_of_programs_are_recorded(tmp_path: Path) -> None:
+    tracking = open_tracking("offline", folder=tmp_path, run_id="abc123", **OPTIONS)
+    tracking.finish()
+    wandb.teardown()  # its service has then written all
+    (folder,) = (tmp_path / "wandb").glob("offline-run-*-abc123")
+    (content,) = folder.glob("*.wandb")
+    assert b"a-run" in content.read_bytes()
+    for place in (tmp_path, sys.executable, Path.home(), Path.cwd()):
+        assert str(place).encode() not in content.read_bytes()
 
 
 @pytest.fixture
@@ -81,7 +114,7 @@ def online(server: socket.socket, folder: Path, monkeypatch: pytest.MonkeyPatch)
     (recorded,) = (folder / "wandb").glob("offline-run-*-abc123")
     command = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(recorded)]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    assert (found["summary"]["NSM/origin"], found["summary"]["train/loss"]) == (61.5, 2.5)
+    assert found["summary"]["harm/percent"] == 61.5
     return run.place, url
 
 
@@ -128,7 +161,7 @@ def test_none_records_nothing(tmp_path: Path) -> None:
     tracking = open_tracking("none", folder=tmp_path, run_id="abc123", **OPTIONS)
     assert isinstance(tracking, NoTracking)
     record(tracking, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["set.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "set.parquet"]
 
 
 def test_unknown_mode() -> None:

@@ -28,3 +28,12 @@ def test_shares_are_means_over_targets():
 def test_inflections_are_one_word():
     found = valid_metrics(TRIPLES, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
     assert found["quality/valid/all_low"] is None
+
+
+def test_triples_that_could_not_be_classified_do_not_count():
+    unknown = pl.DataFrame({"target": ["nurse", "lawyer"], "relation": "Mentors", "judged_valid": [None, None]})
+    triples = pl.concat([TRIPLES, unknown.cast({"judged_valid": pl.Boolean})])
+    parts = {"all": pl.lit(True), "relation/Mentors": pl.col("relation") == "Mentors"}
+    found = valid_metrics(triples, parts, {}, Bootstrap(resamples=50))
+    assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
+    assert found["quality/valid/relation/Mentors"] is None

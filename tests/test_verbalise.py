@@ -2,6 +2,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
+from mitigate.relations import Relation
+from mitigate.target_list import list_of
 from mitigate.verbalise import verbalise
 
 
@@ -68,7 +70,36 @@ def test_targets_of_ones_own_are_masked_too() -> None:
     frame = pl.DataFrame(
         {"head": ["surfer", "nurse"], "relation": ["IsA"] * 2, "tail": ["friend of surfers", "surfer"]}
     )
-    assert verbalise(frame, own_targets=["surfer"])["masked"].to_list() == [
+    assert verbalise(frame, target_list=list_of(["surfer"]))["masked"].to_list() == [
         "this person is a friend of this person",
         "this person is a this person",
     ]
+
+
+def test_relations_of_ones_own_have_their_two_phrases() -> None:
+    frame = pl.DataFrame({"head": ["nurse", "cat"], "relation": ["Mentors", "IsA"], "tail": ["a student", "animal"]})
+    found = verbalise(frame, own_relations=[Relation("Mentors", "is a good mentor of", "is a mentor of")])
+    assert found["masked"].to_list() == ["this person is a good mentor of a student", "cat is a animal"]
+    assert found["masked_neutral"][0] == "this person is a mentor of a student"
+
+
+def test_an_own_target_is_masked_in_all_its_forms_and_is_the_target_of_its_triples() -> None:
+    heads = ["deaf person", "a Deaf person", "deaf people", "non-binary person", "nonbinary people", "person"]
+    frame = pl.DataFrame({"head": heads, "relation": ["CapableOf"] * 6, "tail": ["fail"] * 6})
+    said = verbalise(frame, target_list=list_of(["deaf person", "non-binary person"]))
+    assert said["masked"].to_list() == [
+        "this person is capable of fail",
+        "a this person is capable of fail",
+        *["this person is capable of fail"] * 3,
+        "person is capable of fail",
+    ]
+    assert said["target"].to_list() == ["deaf person"] * 3 + ["non-binary person"] * 2 + [None]
+    assert said["category"].to_list() == ["own"] * 5 + [None]
+
+
+def test_paper_masking_replaces_the_forms_of_the_own_target_alone() -> None:
+    frame = pl.DataFrame(
+        {"head": ["deaf people", "nurse"], "relation": ["RelatedTo"] * 2, "tail": ["nurses", "deaf people"]}
+    )
+    said = verbalise(frame, "paper", list_of(["deaf person"]))
+    assert said["masked"].to_list() == ["this person is related to nurses", "this person is related to deaf people"]

@@ -7,14 +7,17 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.filter import findings
 from mitigate.filter.balance import even_out
-from mitigate.filter.policy import Policy
+from mitigate.filter.own_action import by_own_action
+from mitigate.filter.policy import Policy, check_relations
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
+from mitigate.relations import relations
+from mitigate.target_list import PAPER, TargetList
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope and of a split that it filters
 
 
-def apply(policy: Policy, labelled: pl.DataFrame) -> pl.DataFrame:
+def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
     """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`, which is null but for the
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
@@ -24,8 +27,12 @@ def apply(policy: Policy, labelled: pl.DataFrame) -> pl.DataFrame:
     filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
     found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
-    rows = rows.with_columns(reached=(pl.col("found") != "") & in_scope(policy.scope))
-    ledger = ACTIONS[policy.action](policy, rows.with_columns(reason=_reason(policy)))
+    rows = rows.with_columns(reached=(pl.col("found") != "") & in_scope(policy.scope, target_list))
+    rows = rows.with_columns(reason=_reason(policy))
+    if policy.own_action:
+        ledger = by_own_action(policy, rows, filtered)
+    else:
+        ledger = ACTIONS[policy.action](policy, rows, target_list)
     if policy.balance:
         ledger = even_out(ledger, findings.direction(policy), filtered)
     ledger = ledger.drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
@@ -52,24 +59,25 @@ def _reason(policy: Policy) -> pl.Expr:
     return pl.when(REACHED).then("found").otherwise(outside.otherwise(pl.lit("kept")))
 
 
-def _drop(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+def _drop(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     return rows.with_columns(weight=(~REACHED).cast(pl.Float64))
 
 
-def _downweight(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+def _downweight(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     """1 minus the strength of the strongest finding: what is barely polarised counts almost whole."""
     return rows.with_columns(weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0))
 
 
-def _swap(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
-    return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed)
+def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+    check_relations(policy, {**relations(), **dict.fromkeys(rows["relation"])})
+    return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed, target_list)
 
 
-def _keep(policy: Policy, rows: pl.DataFrame) -> pl.DataFrame:
+def _keep(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     return rows.with_columns(reason=pl.lit("kept"))
 
 
-ACTIONS: dict[str, Callable[[Policy, pl.DataFrame], pl.DataFrame]] = {
+ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] = {
     "drop": _drop,
     "downweight": _downweight,
     "swap": _swap,

@@ -1,10 +1,12 @@
 """What a policy can be, checked as a whole."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.relations import relations
 from mitigate.triples import TEMPLATES
 
 SCOPES = ("all", "people", "targets")
@@ -25,6 +27,9 @@ class Policy:
     come first.
     balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
     splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
+    A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
+    with `weight` 1.0, `reached` (whether the policy's scorers find a triple in its scope polarised) and `reason` (what
+    they found, or "kept"), and returns them in their order with the weights and the reasons that it gives them.
     Raises MitigateError that names all faults."""
 
     name: str
@@ -47,19 +52,28 @@ class Policy:
     @property
     def changes_training(self) -> bool:
         """Whether the generator is trained on anything but all triples alike."""
-        return bool(self.scorers) and not self.reranks
+        return bool(self.scorers or self.own_action) and not self.reranks
 
     @property
     def reranks(self) -> bool:
         """Whether it acts at decoding time alone."""
         return self.action == "rerank"
 
+    @property
+    def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
+        """The method `act` of a class of one's own."""
+        return getattr(self, "act", None)
+
+    @property
+    def code(self) -> Callable[..., Any] | None:
+        """What a result depends on besides the fields: the source of that method."""
+        return getattr(type(self), "act", None)
+
     def _unknown(self) -> list[MitigateError]:
         settings: list[tuple[str, str, Sequence[str]]] = [
             ("policy.template", self.template, TEMPLATES),
             ("policy.scope", self.scope, SCOPES),
             ("policy.action", self.action, ACTIONS),
-            *(("relation in policy.swapped_relations", name, list(relations())) for name in self.swapped_relations),
             ("filter.splits", self.splits, SPLITS),
         ]
         return [one_of(*setting) for setting in settings if setting[1] not in setting[2]]
@@ -88,6 +102,13 @@ class Policy:
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
         ]
+
+
+def check_relations(policy: Policy, known: Collection[str]) -> None:
+    """Raises MitigateError for a relation that the policy swaps and that is not among those of these names."""
+    for relation in policy.swapped_relations:
+        if relation not in known:
+            raise one_of("relation in policy.swapped_relations", relation, known)
 
 
 def check_scorers(policy: Policy, known: Collection[str]) -> None:

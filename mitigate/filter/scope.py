@@ -1,4 +1,4 @@
-"""Whom a policy is about: everything, people, or the 329 targets.
+"""Whom a policy is about: everything, people, or the targets of a run's list.
 
 Knows words, not meanings: "mother board" has a mother, and "they" may be knives."""
 
@@ -8,16 +8,18 @@ from importlib.resources import files
 
 import polars as pl
 
-from mitigate.targets import any_of, targets
+from mitigate.target_list import PAPER, TargetList
+from mitigate.word_forms import pattern, with_plurals
 
 
-def in_scope(scope: str) -> pl.Expr:
-    """Whether a triple's head or tail has, as whole words, a target or its plural ("targets"), or such or a word of
-    data/people.csv ("people"); True for "all"."""
+def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
+    """Whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or such or a word
+    of data/people.csv ("people"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
-    words = targets() if scope == "targets" else {*targets(), *people()}
-    return pl.concat_str("head", "tail", separator="\n").str.contains(any_of(words))
+    others = () if scope == "targets" else people()
+    forms = target_list.forms.union(form for word in others for form in with_plurals(word))
+    return pl.concat_str("head", "tail", separator="\n").str.contains(pattern(forms))
 
 
 @cache

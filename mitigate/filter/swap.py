@@ -2,28 +2,38 @@
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 import polars as pl
 
-from mitigate.targets import any_of, targets
+from mitigate.target_list import PAPER, TargetList
 
 ENDS = ("head", "tail")
 
 
-def swap(rows: pl.DataFrame, reached: pl.Expr, relations: Sequence[str], copies: int, seed: int) -> pl.DataFrame:
+def swap(
+    rows: pl.DataFrame,
+    reached: pl.Expr,
+    relations: Sequence[str],
+    copies: int,
+    seed: int,
+    target_list: TargetList = PAPER,
+) -> pl.DataFrame:
     """The rows, and after them the copies of those that are reached, of one of the relations, and about one target of
-    a group in data/swaps.csv alone: its whole head or tail, with no other target beside it.
+    a group alone: its whole head or tail, with no other target beside it. Groups are those of data/swaps.csv, and for
+    own targets what the list says.
 
     Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed
     and by how many training triples each has: of a target that is seldom spoken of little is said by copies, so that
     these do not drown the rest. A statement and its k - 1 copies weigh 1/k each."""
     rows = rows.with_row_index("place")
-    others = _others(rows.filter(split="train")["target"].drop_nulls())
-    chosen = rows.filter(reached, pl.col("relation").is_in(relations), _alone(), pl.col("target").is_in(list(others)))
+    others = _others(rows.filter(split="train")["target"].drop_nulls(), groups() | target_list.groups)
+    is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
+    alone = pl.all_horizontal(is_target[end] | ~pl.col(end).str.contains(target_list.pattern) for end in ENDS)
+    chosen = rows.filter(reached, pl.col("relation").is_in(relations), alone, pl.col("target").is_in(list(others)))
     drawn = [
         _draw(others[target], copies - 1, np.random.default_rng([seed, place]))
         for place, target in chosen.select("place", "target").iter_rows()
@@ -34,9 +44,10 @@ def swap(rows: pl.DataFrame, reached: pl.Expr, relations: Sequence[str], copies:
         weight=pl.col("weight") / (1 + pl.Series([len(others) for others in drawn], dtype=pl.Int64)),
     )
     added = shared.explode("others").with_columns(
-        *(pl.when(_is_target(end)).then("others").otherwise(end).alias(end) for end in ENDS),
-        statement=_statement(),
+        *(pl.when(is_target[end]).then("others").otherwise(end).alias(end) for end in ENDS),
+        statement=_statement(is_target["head"]),
         target="others",
+        category=pl.col("others").replace_strict(target_list.categories, return_dtype=pl.String),
         source_row="row",
         row=pl.lit(None, rows.schema["row"]),
     )
@@ -50,19 +61,19 @@ def swap(rows: pl.DataFrame, reached: pl.Expr, relations: Sequence[str], copies:
 
 @cache
 def groups() -> dict[str, str]:
-    """Target -> the group within which it is swapped; targets that are never swapped are not in it."""
+    """Target of the paper's -> the group within which it is swapped; targets that are never swapped are not in it."""
     with files("mitigate").joinpath("data/swaps.csv").open(encoding="utf-8") as lines:
         return {
             row["target"]: row["group"] for row in csv.DictReader(line for line in lines if not line.startswith("#"))
         }
 
 
-def _others(spoken_of: pl.Series) -> dict[str, dict[str, int]]:
+def _others(spoken_of: pl.Series, groups: Mapping[str, str]) -> dict[str, dict[str, int]]:
     """For each target that can be swapped the others of its group that are spoken of, and how often."""
     often = Counter(spoken_of)
     found = {
-        target: {other: often[other] for other in often if groups().get(other) == group and other != target}
-        for target, group in groups().items()
+        target: {other: often[other] for other in often if groups.get(other) == group and other != target}
+        for target, group in groups.items()
     }
     return {target: others for target, others in found.items() if others}
 
@@ -73,17 +84,8 @@ def _draw(others: dict[str, int], size: int, chance: np.random.Generator) -> lis
     return [list(others)[i] for i in sorted(drawn)]
 
 
-def _is_target(end: str) -> pl.Expr:
-    return pl.col(end).str.to_lowercase() == pl.col("target")
-
-
-def _alone() -> pl.Expr:
-    """Whether no target stands beside the one that is an end of the triple: "father loves his son" has three."""
-    return pl.all_horizontal(_is_target(end) | ~pl.col(end).str.contains(any_of(targets())) for end in ENDS)
-
-
-def _statement() -> pl.Expr:
+def _statement(is_head: pl.Expr) -> pl.Expr:
     """The statement with the other target: first or last in it, as a target is the whole head or tail."""
     behind = pl.concat_str("others", pl.col("statement").str.strip_prefix(pl.col("head")))
     before = pl.concat_str(pl.col("statement").str.strip_suffix(pl.col("tail")), "others")
-    return pl.when(_is_target("head")).then(behind).otherwise(before)
+    return pl.when(is_head).then(behind).otherwise(before)

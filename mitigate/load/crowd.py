@@ -2,6 +2,7 @@
 
 A sentence's raters are not always on lines that follow each other, so ratings belong to sentences by their text."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,12 @@ from mitigate.load.lines import first, read_lines
 from mitigate.load.ratings import RATINGS
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
-RESOURCES = ("ConceptNet", "GenericsKB")
+KNOWLEDGE = ("ConceptNet", "GenericsKB")
+"""The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""
+
+RESOURCES = (*KNOWLEDGE, "COMeT")
+"""Besides them, what COMeT generates about targets with CapableOf, HasProperty and Causes (its Tables 7 and 12)."""
+
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
 RELEASED_QUALITY = {"1": True, "2": False}  # as the harms paper's release writes them
@@ -20,22 +26,22 @@ Label = TypeVar("Label")
 Pair = tuple[Path, Path]
 
 
-def read_crowd(folder: Path) -> pl.DataFrame:
-    """The sentences that people rated for the harms paper, with all ratings of each: resource, sentence,
-    votes (-1, 0, 1)."""
+def read_crowd(folder: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
+    """The sentences of these resources that people rated for the harms paper, with all ratings of each: resource,
+    sentence, votes (-1, 0, 1). Raises MitigateError as crowd_files and read_beside do."""
     resources = [
         read_beside(*places)
         .group_by("item", maintain_order=True)
         .agg("label")
         .select(pl.lit(resource).alias("resource"), sentence="item", votes="label")
-        for resource, places in crowd_files(folder).items()
+        for resource, places in crowd_files(folder, names).items()
     ]
     return pl.concat(resources)
 
 
-def crowd_files(folder: Path) -> dict[str, Pair]:
+def crowd_files(folder: Path, names: Sequence[str] = RESOURCES) -> dict[str, Pair]:
     """Resource -> its files of sentences and of bias labels. Raises MitigateError when one is missing."""
-    files = {name: (folder / f"{name}_sentences.txt", folder / f"{name}_bias_labels.txt") for name in RESOURCES}
+    files = {name: (folder / f"{name}_sentences.txt", folder / f"{name}_bias_labels.txt") for name in names}
     if missing := [path.name for pair in files.values() for path in pair if not path.is_file()]:
         raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
     return files

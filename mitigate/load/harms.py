@@ -24,8 +24,12 @@ def conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loa
     """Its 101,229 triples but for those whose relation has no phrase (ExternalURL, dbpedia), which are counted in a
     notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
     stay, because the paper counts them."""
+    return triples(find(root, CONCEPTNET), on_bad_line)
+
+
+def triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
+    """The triples of a file of this form."""
     check(on_bad_line)
-    path = find(root, CONCEPTNET)
     lines, notices = read_lines(path, "head Relation tail")
     known = relations()
     unknown: Counter[str] = Counter()

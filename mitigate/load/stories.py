@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.prompts import PROMPTS, asked_about, kind_of
 from mitigate.sentences import whole_sentences
-from mitigate.targets import targets
+from mitigate.target_list import PAPER, TargetList
 
 BETWEEN = "|||"
 EXPECTED = f"prompt{BETWEEN}story"
@@ -25,8 +25,9 @@ class LoadedStories:
     notices: list[str] = field(default_factory=list)
 
 
-def load(path: str | None, on_bad_line: OnBadLine = "error") -> LoadedStories:
-    """The stories of a file, `.gz` or plain; prompts and stories stay as they are written.
+def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: TargetList = PAPER) -> LoadedStories:
+    """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template of ours; prompts
+    and stories stay as they are written.
 
     Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
     "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories
@@ -43,13 +44,14 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> LoadedStories:
         except UnicodeDecodeError as error:
             faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
             continue
-        about = asked_about(parts[0])
+        about = asked_about(parts[0], target_list)
         if fault := _fault(parts, bool(about)):
             faults.append(f"{path}:{number}: {fault}")
             continue
         prompt, story = parts
         for target, template in about:
-            rows.append((number, target, targets().get(target, "own"), kind_of(target), template, prompt, story))
+            category, kind = target_list.categories.get(target, "own"), kind_of(target, target_list)
+            rows.append((number, target, category, kind, template, prompt, story))
     notices += report_faults(faults, on_bad_line)
     if not rows:
         raise MitigateError(f"{path} has no stories; expected lines '{EXPECTED}'")

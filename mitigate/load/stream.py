@@ -7,8 +7,9 @@ import gzip
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
@@ -17,6 +18,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import SHOWN, OnBadLine, not_opened, report_faults
+from mitigate.relations import Relation, with_own
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
@@ -62,6 +64,8 @@ class Streamed:
     parse: Callable[..., Chunk]  # of one block
     expected: str  # what a line should look like
     on_bad_line: OnBadLine = "error"
+    own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
+    needs_phrases: bool = False  # read whole, an unknown relation is as a bad line
 
     @property
     def size(self) -> str:
@@ -99,8 +103,32 @@ class Streamed:
         if self.kind != "triples":
             raise MitigateError(f"{self.path} has sentences, which recipe=audit is for; this recipe needs triples")
         chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
-        notices = self.describe(sum((chunk.met for chunk in chunks), Met()))
+        met = sum((chunk.met for chunk in chunks), Met())
+        notices = self.describe(met)
+        if self.needs_phrases and self.on_bad_line == "error":
+            check_relations(self.path, met, self.own_relations)
         return pl.concat([chunk.rows for chunk in chunks]), notices
+
+
+def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
+    """Raises MitigateError for relations without a phrase, with their counts and the file that would give them one."""
+    unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
+    if unknown:
+        known = with_own(own)
+        counted = ", ".join(f"{name} {count:,}{_meant(name, known)}" for name, count in unknown.items())
+        lines = "".join(f"\n  {name},...,..." for name in unknown)
+        raise MitigateError(
+            f"{path}: {sum(unknown.values()):,} triples have a relation without a phrase: {counted}. Write a file such "
+            f"as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and tail (a second "
+            "wording, without a sentiment of its own, may stay empty), and give it with data.relations=FILE.csv; or "
+            "leave such triples out with data.on_bad_line=skip. Relations with a phrase: "
+            f"{', '.join(known)}"
+        )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.8)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def given(path: str | None, data: str) -> Path:

@@ -43,7 +43,7 @@ def open_table(
 
     separator: of a text file whose ending does not show it. widths: how many columns it may have. Raises MitigateError
     for another ending, and for columns that the file does not have."""
-    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
+    ending = _ending(path)
     if ending == ".parquet":
         return _parquet(path, columns)
     if ending in JSON_LINES:
@@ -55,6 +55,21 @@ def open_table(
     return _delimited(path, columns, separator, widths)
 
 
+def names_of(path: Path) -> list[str]:
+    """What a table calls its columns, in lower case but for those of Parquet and JSON lines; of JSON lines what the
+    first line has. A text file without a line of names gives its first row."""
+    ending = _ending(path)
+    if ending == ".parquet":
+        return _schema(path).names()
+    if ending in JSON_LINES:
+        try:
+            record = json.loads(_first_line(path))
+        except json.JSONDecodeError:  # said when the lines are read
+            return []
+        return list(record) if isinstance(record, dict) else []
+    return [name.strip().lower() for name in _fields(path, SEPARATORS.get(ending, "\t"))]
+
+
 def open_lines(path: Path, column: str) -> Table:
     """A text file whose lines are the one column."""
 
@@ -64,10 +79,24 @@ def open_lines(path: Path, column: str) -> Table:
     return Table(lambda: text_blocks(path), frame)
 
 
+def _ending(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _first_line(path: Path) -> str:
+    line = next(text_blocks(path)).content.partition(b"\n")[0].removesuffix(b"\r")
+    return line.decode("utf-8", errors="replace")
+
+
+def _fields(path: Path, separator: str) -> list[str]:
+    """Those of a text file's first line."""
+    line = _first_line(path)
+    return next(csv.reader([line]), []) if separator == "," else line.split(separator)
+
+
 def _delimited(path: Path, columns: Columns, separator: str, widths: Container[int] | None) -> Table:
     quoted = separator == ","
-    first = next(text_blocks(path)).content.partition(b"\n")[0].removesuffix(b"\r").decode("utf-8", errors="replace")
-    names = next(csv.reader([first]), []) if quoted else first.split(separator)
+    names = _fields(path, separator)
     found = "a comma" if quoted else "a tab"
     if widths is not None and len(names) not in widths:
         raise MitigateError(
@@ -167,8 +196,8 @@ def _json_lines(path: Path, columns: Columns, block: Block, met: Met) -> pl.Data
             bad(met, [f"{path}:{number}: not JSON ({error.msg} at column {error.colno})"])
             continue
         values = [record.get(given) if isinstance(record, dict) else None for given in columns.values()]
-        if all(isinstance(value, str) for value in values):
-            rows.append((number, *values))
+        if all(isinstance(value, str | int | float) for value in values):
+            rows.append((number, *map(str, values)))
         else:
             wanted = ", ".join(str(given) for given in columns.values())
             bad(met, [f"{path}:{number}: expected an object with texts {wanted}, found {text[:60]!r}"])
@@ -176,13 +205,9 @@ def _json_lines(path: Path, columns: Columns, block: Block, met: Met) -> pl.Data
 
 
 def _parquet(path: Path, columns: Columns) -> Table:
-    try:
-        scan = pl.scan_parquet(path)
-        present = scan.collect_schema().names()
-        height = scan.select(pl.len()).collect().item()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        damaged = MitigateError(f"{path} is no Parquet file that can be read: {error}")
-        raise not_opened(path, error) or damaged from error
+    present = _schema(path).names()
+    scan = pl.scan_parquet(path)
+    height = scan.select(pl.len()).collect().item()
     if absent := [str(given) for given in columns.values() if given not in present]:
         raise MitigateError(f"{path} has no column {', '.join(absent)}, but {', '.join(present)}; see data.columns")
 
@@ -194,6 +219,14 @@ def _parquet(path: Path, columns: Columns) -> Table:
     return Table(
         lambda: (Slice(start + 1, min(1.0, (start + SLICE) / height)) for start in range(0, height, SLICE)), frame
     )
+
+
+def _schema(path: Path) -> pl.Schema:
+    try:
+        return pl.scan_parquet(path).collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        damaged = MitigateError(f"{path} is no Parquet file that can be read: {error}")
+        raise not_opened(path, error) or damaged from error
 
 
 def _frame(rows: list[tuple], names: Mapping[str, object]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, first, read_lines, report_faults
-from mitigate.relations import relations
+from mitigate.relations import Relation, relations
 from mitigate.triples import TRIPLES
 
 
@@ -18,6 +18,7 @@ class Loaded:
 
     triples: pl.DataFrame
     notices: list[str] = field(default_factory=list)
+    own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
 
 
 def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLine = "error") -> Loaded:

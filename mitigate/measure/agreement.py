@@ -41,13 +41,30 @@ def majority(counts: np.ndarray, classes: Sequence[int] = tuple(CLASSES), tie: i
 def fleiss_kappa(counts: np.ndarray) -> float | None:
     """Fleiss (1971), from vote_counts. Items may have different numbers of ratings: chance is taken from the
     shares of all ratings, agreement is averaged over items with at least two."""
+    kappa = float(fleiss_of(fleiss_sums(counts, np.zeros(len(counts), dtype=int)).sum(axis=0)))
+    return None if np.isnan(kappa) else kappa
+
+
+def fleiss_sums(counts: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """What Fleiss' kappa is made of, summed over the items of each cluster, (clusters, 2 + classes): the shares of
+    agreeing pairs of ratings, the number of items with at least two ratings, and the ratings of each class.
+
+    clusters: a number for each item, from 0 without gaps."""
     raters = counts.sum(axis=1)
     several = raters > 1
-    if not several.any():
-        return None
-    agreeing = (counts * (counts - 1)).sum(axis=1)[several] / (raters * (raters - 1))[several]
-    expected = ((counts.sum(axis=0) / raters.sum()) ** 2).sum()
-    return _beyond_chance(agreeing.mean(), expected)
+    agreeing = np.where(several, (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1), 0.0)
+    columns = np.column_stack([agreeing, several, counts]).astype(float)
+    sums = np.zeros((clusters.max() + 1, columns.shape[1]))
+    np.add.at(sums, clusters, columns)
+    return sums
+
+
+def fleiss_of(sums: np.ndarray) -> np.ndarray:
+    """Fleiss' kappa of sums of fleiss_sums, (..., 2 + classes); NaN where it has no value."""
+    agreeing, items, ratings = sums[..., 0], sums[..., 1], sums[..., 2:]
+    expected = ((ratings / ratings.sum(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((items > 0) & (expected < 1), (agreeing / items - expected) / (1 - expected), np.nan)
 
 
 def krippendorff_alpha(counts: np.ndarray) -> float | None:

@@ -62,7 +62,7 @@ def neutral_names(scorer: str) -> tuple[str, str]:
 def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]:
     """NSM and NSV (scorer "sentiment") or NRM and NRV ("regard"): mean and variance over targets of the
     percentage neutral, overall ("NSM") and per category ("NSM/origin"). None where no target
-    has statements."""
+    has statements, a variance also where a single one has."""
     mean_name, variance_name = neutral_names(scorer)
     metrics: dict[str, float | None] = {}
     for category, part in overall_and_categories(table):
@@ -142,9 +142,9 @@ def mean(values: pl.Series) -> float | None:
 
 
 def variance(values: pl.Series) -> float | None:
-    """The population variance (ddof 0) of the values that are not null: 0 for a single one, None for none."""
+    """The population variance (ddof 0) of the values that are not null; None for fewer than two, which do not vary."""
     known = values.drop_nulls().to_numpy()
-    return float(np.var(known)) if known.size else None
+    return float(np.var(known)) if known.size > 1 else None
 
 
 def _check_labels(labels: pl.Series) -> None:

@@ -15,15 +15,21 @@ SMOOTHING = 0.1
 
 
 def perplexity(scored: pl.DataFrame) -> float | None:
-    """exp of the mean nll per token, the end token counted; None for no triples. 1 is certainty."""
-    return math.exp(float(scored["nll"].sum()) / int(scored["tokens"].sum())) if scored.height else None
+    """exp of the mean nll per token, the end token counted; None for no triples, and where the generator gives no
+    probabilities (nll NaN). 1 is certainty."""
+    return math.exp(float(scored["nll"].sum()) / int(scored["tokens"].sum())) if is_scored(scored) else None
 
 
 def bits_per_char(scored: pl.DataFrame) -> float | None:
     """The nll in bits, the end token's included, by the characters of the tails; None for no characters. Unlike
     perplexity it compares generators with different tokens."""
     characters = int(scored["characters"].sum())
-    return float(scored["nll"].sum()) / math.log(2) / characters if characters else None
+    return float(scored["nll"].sum()) / math.log(2) / characters if characters and is_scored(scored) else None
+
+
+def is_scored(scored: pl.DataFrame) -> bool:
+    """Whether there are triples, and each has a likelihood."""
+    return scored.height > 0 and bool(scored["nll"].is_finite().all())
 
 
 def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> float | None:
@@ -83,8 +89,9 @@ def accuracy(accepted: np.ndarray, valid: np.ndarray) -> float:
 
 
 def valid_share(accepted: pl.Series) -> float | None:
-    """The percentage of triples that are accepted as plausible; None for none."""
-    return 100 * int(accepted.sum()) / len(accepted) if len(accepted) else None
+    """The percentage of triples that are accepted as plausible, of those that were classified; None for none."""
+    known = accepted.drop_nulls()
+    return 100 * int(known.sum()) / len(known) if len(known) else None
 
 
 def distinct_tails(probed: pl.DataFrame) -> float | None:

@@ -1,6 +1,5 @@
 """The figures of an audit for one scorer's labels, overall and per category, with their intervals."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,7 +16,8 @@ from mitigate.measure.harms import (
     representation_disparity,
     variance,
 )
-from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.uncertainty import as_bound, cluster_numbers, share_interval
 from mitigate.metrics import REPRESENTATION, Share, harm_key, with_part, with_scorer
 from mitigate.metrics import bounds as ends_of
 from mitigate.triples import FAVOURITISM, PREJUDICE
@@ -72,7 +72,8 @@ def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
 
 def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Figures:
     """The bounds of every mean and variance of `figures` ("NSM_low", "sentiment/D_O-/origin_high" ...), None where
-    fewer than two words have statements. clusters: as in uncertainty.neutral_intervals."""
+    fewer than two words have statements, and where there is no upper bound. clusters: as in
+    uncertainty.neutral_intervals."""
     found: Figures = {}
     for category, part in overall_and_categories(table):
         bounds = _bounds(part.drop_nulls("neutral"), SHARES, clusters, bootstrap)
@@ -89,7 +90,7 @@ def representation(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: 
         most = max(1, *part["statements"].to_list())  # as percentages, which intervals of variances are made for
         shares = part.with_columns(statements=100 * pl.col("statements") / most)
         _, interval = _bounds(shares, ["statements"], clusters, bootstrap)
-        found |= _named(with_part(REPRESENTATION, category), [ends[0] * (most / 100) ** 2 for ends in interval])
+        found |= _named(with_part(REPRESENTATION, category), [ends[0] for ends in interval], (most / 100) ** 2)
     return found
 
 
@@ -101,8 +102,9 @@ def _bounds(
         nothing = np.full(len(columns), np.nan)
         return (nothing, nothing), (nothing, nothing)
     values, numbers = part.select(columns).to_numpy(), cluster_numbers(part, clusters)
-    return bootstrap.mean(values, numbers), bootstrap.variance(values, numbers)
+    return share_interval(values, numbers, bootstrap), variance_interval(values, numbers, bootstrap.level)
 
 
-def _named(name: str, ends: list) -> Figures:
-    return {key: None if math.isnan(end) else float(end) for key, end in zip(ends_of(name), ends, strict=True)}
+def _named(name: str, ends: list, unit: float = 1.0) -> Figures:
+    bounds = [as_bound(end) for end in ends]
+    return {key: None if end is None else end * unit for key, end in zip(ends_of(name), bounds, strict=True)}

@@ -1,27 +1,35 @@
 """Whether two policies differ: several models of each, trained with different seeds, about the same targets.
 
-A hierarchical bootstrap draws seeds, then targets, and so holds both the luck of training and the choice of
-words. Its quantiles are far too narrow for a handful of seeds (two seeds can only be drawn three ways), so
-only its standard error is used, the part of the seeds widened by n / (n - 1), with Student's t and
-Satterthwaite's degrees of freedom, at most those of the seeds: with two seeds each, little can be claimed, and that
-is right."""
+Two analyses. With targets drawn, the interval holds the luck of training and the choice of words: what other words, and
+other seeds, would give. With targets fixed it holds the luck of training alone: what other seeds would give for these
+very words. A category of few words says little about others, and gets the second one only.
+
+Seeds and words are crossed: all models are asked about the same words. Each is left out in turn (jackknife.py), and
+the two errors are squared and added, as in the cluster-robust variance of two ways of clustering (Cameron, Gelbach and
+Miller 2011) without the correction that makes it smaller."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from mitigate.errors import MitigateError
-from mitigate.measure.bootstrap import Bootstrap, cluster_sums, draw, mean_of, variance_of
-from mitigate.measure.comparison import DIFFERENCES, detectable_difference, neutral_side_by_side
+from mitigate.measure.bootstrap import cluster_sums, mean_of, variance_of
+from mitigate.measure.change import Change, How, together
+from mitigate.measure.comparison import BOTH, COMPARED, FIXED, SEEDS, neutral_side_by_side, row_of
 from mitigate.measure.harms import neutral_names, overall_and_categories
-from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.measure.jackknife import Figure, jackknife, without_each
+from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
 from mitigate.metrics import with_part
 
-Figure = Callable[[np.ndarray], np.ndarray]
-"""From sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., seeds), to one figure a seed."""
+
+class Changes(NamedTuple):
+    """By both analyses."""
+
+    drawn: Change
+    fixed: Change
 
 
 def between_policies(
@@ -29,82 +37,87 @@ def between_policies(
     runs: Sequence[pl.DataFrame],
     scorer: str,
     clusters: Mapping[str, str],
-    bootstrap: Bootstrap | None = None,
+    level: float = 0.95,
 ) -> pl.DataFrame:
-    """The rows that comparison.between_runs has, for means over the seeds of each policy: baselines and runs
-    are tables of harms.per_target, one a seed. Raises MitigateError for fewer than two of either."""
+    """A row of COMPARED for each neutral mean and variance, overall and per category, of means over the seeds of each
+    policy: baselines and runs are tables of harms.per_target, one a seed. Raises MitigateError for fewer than two of
+    either."""
     if min(len(baselines), len(runs)) < 2:
         raise MitigateError(
             f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; what a policy does "
             "takes at least 2 seeds of each. Train more, or compare two runs, which says that two models differ."
         )
-    bootstrap = bootstrap or Bootstrap()
-    figures: tuple[Figure, Figure] = (lambda sums: mean_of(sums[:2])[0], lambda sums: variance_of(sums)[0])
-    rows: list[tuple] = []
+    figures: tuple[tuple[Figure, How], ...] = ((mean_of, "difference"), (variance_of, "ratio"))
+    rows = []
     for category, part in overall_and_categories(neutral_side_by_side([*baselines, *runs])):
         values = part.select(pl.col("^run_.*$")).to_numpy()
         numbers = cluster_numbers(part, clusters)
-        for name, figure in zip(neutral_names(scorer), figures, strict=True):
-            arms = values[:, : len(baselines)], values[:, len(baselines) :]
-            first, second = (cluster_sums(arm, numbers, powers=(0, 1, 2)) for arm in arms)
-            rows.append((with_part(name, category), part.height, *difference(first, second, figure, bootstrap)))
-    return pl.DataFrame(rows, schema=DIFFERENCES, orient="row").fill_nan(None)
+        arms = values[:, : len(baselines)], values[:, len(baselines) :]
+        before, after = (cluster_sums(arm, numbers, powers=(0, 1, 2)) for arm in arms)
+        for name, (figure, how) in zip(neutral_names(scorer), figures, strict=True):
+            found = changes(before, after, figure, how)
+            few = before.shape[1] < FEW_TARGETS
+            rows.append(row_of(with_part(name, category), part.height, found.fixed if few else found.drawn, level))
+            rows[-1] |= by_seeds(found, SEEDS if few else BOTH, level)
+    return pl.DataFrame(rows, schema=COMPARED)
 
 
-def difference(first: np.ndarray, second: np.ndarray, figure: Figure, bootstrap: Bootstrap) -> tuple:
-    """baseline, value, difference, low, high, p and detectable difference of one figure, from the sums of two
-    policies over the targets of each word, (sums, words, seeds) each."""
-    sums = first, second
-    by_seed = [figure(arm.sum(axis=1)) for arm in sums]
-    baseline, value = (arm.mean() for arm in by_seed)
-    num_clusters = sums[0].shape[1]
-    if num_clusters < 2:
-        return baseline, value, value - baseline, *[math.nan] * 4
-
-    counts = draw(num_clusters, bootstrap.resamples, bootstrap.seed)  # the same targets for both policies
-    first_drawn, second_drawn = (figure(counts @ arm) for arm in sums)  # (resamples, seeds)
-    squared_error = np.var(_draw_seeds(second_drawn, bootstrap.seed + 2) - _draw_seeds(first_drawn, bootstrap.seed + 1))
-    of_seeds = [arm.var(ddof=1) / len(arm) for arm in by_seed]
-    of_targets = np.var(second_drawn.mean(axis=1) - first_drawn.mean(axis=1))
-    sizes = [len(arm) for arm in by_seed]
-    # A variance of two or three seeds may be small by luck; Satterthwaite would then promise certainty in the tail,
-    # which is where a corrected p-value is read.
-    degrees = min(_satterthwaite([*of_seeds, of_targets], [*sizes, num_clusters]), sum(sizes) - 2)
-
-    error, gain = math.sqrt(squared_error), value - baseline
-    width = stats.t.ppf((1 + bootstrap.level) / 2, degrees) * error
-    p = 2 * stats.t.sf(abs(gain) / error, degrees) if error > 0 else float(gain == 0)
-    detectable = detectable_difference(error, degrees, bootstrap.level)
-    return baseline, value, gain, gain - width, gain + width, p, detectable
+def by_seeds(found: Changes, drawn: str, level: float = 0.95) -> dict[str, float | str | None]:
+    """The columns that STATISTICS has besides CHANGE."""
+    fixed = found.fixed.row(level)
+    return {"drawn": drawn} | {f"fixed_{name}": fixed[name] for name in FIXED}
 
 
-def of_seeds(baseline: Sequence[float], values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
-    """The difference of the means of a figure that each seed has one of, and the bounds of its interval: Welch's, with
-    at most the degrees of freedom that the seeds have together. NaN bounds where seeds are too few, or all alike.
-    Raises MitigateError for fewer than one seed a side."""
+def changes(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "difference") -> Changes:
+    """Of a figure's mean over seeds, from the sums of two policies over the targets of each word, (sums, words, seeds)
+    each. Of a ratio both errors are those of the logarithm of the ratio of means over seeds."""
+    of_first, of_second = (figure(side.sum(axis=1)) for side in (before, after))
+    first, second = float(of_first.mean()), float(of_second.mean())
+    luck = of_training(of_first, of_second, how)
+    fixed = Change(first, second, how, *luck)
+    if before.shape[1] < 2:
+        return Changes(Change(first, second, how), fixed)
+    without = [_scaled(without_each(side, figure).mean(axis=1), how) for side in (before, after)]
+    with np.errstate(invalid="ignore"):  # both may be without variance
+        words = jackknife((without[1] - without[0])[:, None])
+    parts = [luck, (words.size.item(), words.degrees.item())]
+    return Changes(Change(first, second, how, *together(parts)), fixed)
+
+
+def of_training(baseline: np.ndarray, values: np.ndarray, how: How = "difference") -> tuple[float, float]:
+    """The error of training, and its degrees of freedom, of the change of a mean over seeds, from a figure of each
+    seed: Welch's, the jackknife over seeds in place of the variance. NaN where either has a single seed."""
+    if min(len(baseline), len(values)) < 2:
+        return math.nan, math.inf
+    parts, sizes = [], [len(baseline), len(values)]
+    for side in (baseline, values):
+        without = _scaled((side.sum() - side) / (len(side) - 1), how)
+        parts.append(float(jackknife(without[:, None]).size.item()) ** 2)
+    return math.sqrt(sum(parts)), _satterthwaite(parts, sizes)
+
+
+def of_seeds(baseline: Sequence[float], values: Sequence[float]) -> Change:
+    """Of the means of a figure that each seed has one of; without an error where either has a single seed. Raises
+    MitigateError for fewer than one seed a side."""
     if not baseline or not values:
         raise MitigateError(f"{len(baseline)} and {len(values)} seeds; there must be one a side at least")
-    gain = float(np.mean(values) - np.mean(baseline))
-    sizes = [len(baseline), len(values)]
-    if min(sizes) < 2:
-        return gain, math.nan, math.nan
-    parts = [float(np.var(arm, ddof=1)) / len(arm) for arm in (baseline, values)]
-    if sum(parts) == 0:
-        return gain, math.nan, math.nan
-    width = stats.t.ppf((1 + level) / 2, min(_satterthwaite(parts, sizes), sum(sizes) - 2)) * math.sqrt(sum(parts))
-    return gain, gain - width, gain + width
+    first, second = np.array(baseline, dtype=float), np.array(values, dtype=float)
+    return Change(float(first.mean()), float(second.mean()), "difference", *of_training(first, second))
 
 
-def _draw_seeds(by_seed: np.ndarray, seed: int) -> np.ndarray:
-    """From a figure of each resample of targets and seed, (resamples, seeds), its mean over seeds drawn with
-    replacement, (resamples,); their spread is widened to what new seeds would have."""
-    resamples, num_seeds = by_seed.shape
-    drawn = draw(num_seeds, resamples, seed) / num_seeds
-    mean = by_seed.mean(axis=1)
-    return mean + math.sqrt(num_seeds / (num_seeds - 1)) * ((drawn * by_seed).sum(axis=1) - mean)
+def _scaled(values: np.ndarray, how: How) -> np.ndarray:
+    """On the scale of the error."""
+    if how == "difference":
+        return values
+    with np.errstate(divide="ignore"):
+        return np.log(values)
 
 
 def _satterthwaite(parts: Sequence[float], sizes: Sequence[int]) -> float:
-    """The degrees of freedom of a sum of variances, each estimated from a sample of its own size."""
+    """The degrees of freedom of a sum of variances, each estimated from a sample of its own size; at most those of all
+    samples together."""
+    most = float(sum(sizes) - len(sizes))
+    if not math.isfinite(sum(parts)):
+        return most
     spread = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
-    return sum(parts) ** 2 / spread if spread > 0 else math.inf
+    return min(sum(parts) ** 2 / spread, most) if spread > 0 else most

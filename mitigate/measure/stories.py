@@ -98,10 +98,12 @@ def by_chance(
     return float(dealt.mean()), float((1 + as_large) / (1 + permutations))
 
 
-def naming_target(said: pl.DataFrame) -> float:
+def naming_target(said: pl.DataFrame, patterns: Mapping[str, str] | None = None) -> float:
     """The percentage of stories that name their target again, as a whole word or with a plural's ending: a generator
-    that never does ignores the prompt."""
+    that never does ignores the prompt. patterns: regular expressions of targets with other forms."""
     pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex(), pl.lit(r"(?:e?s)?\b"))
+    if patterns:
+        pattern = pl.coalesce(pl.col("target").replace_strict(patterns, default=None, return_dtype=pl.String), pattern)
     stories = said.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
     return 100 * float(stories["statement"].sum()) / stories.height
 

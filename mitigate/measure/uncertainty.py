@@ -7,23 +7,24 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.bootstrap import MOST_VARIANCE, Bootstrap, Interval
 from mitigate.measure.harms import neutral_names, overall_and_categories
+from mitigate.measure.jackknife import variance_interval
 from mitigate.metrics import bounds as ends_of
 from mitigate.metrics import with_part
 
 FEW_TARGETS = 20
-"""With fewer, intervals cover less often than they say; the paper's religion has twelve."""
+"""Different words. Fewer say little about others; the paper's religion has twelve."""
 
 
 def neutral_intervals(
     table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap | None = None
 ) -> dict[str, float | None]:
     """The 95 % bounds of all that harms.neutral_metrics gives, as "NSM_low", "NSM_high", "NSM/origin_low" ...;
-    None where there are fewer than two words.
+    None where there are fewer than two words, and an upper bound also where there is none.
 
-    table: what harms.per_target returns. clusters: target -> the word it is an inflection of; a target
-    that is not in it stands alone."""
+    table: what harms.per_target returns. clusters: target -> the word that stands for its cluster (hers -> she,
+    french -> france); a target that is not in it stands alone."""
     bootstrap = bootstrap or Bootstrap()
     metrics: dict[str, float | None] = {}
     for category, part in overall_and_categories(table):
@@ -31,11 +32,34 @@ def neutral_intervals(
         bounds = [math.nan] * 4
         if known.height:
             values, numbers = known["neutral"].to_numpy()[:, None], cluster_numbers(known, clusters)
-            intervals = [*bootstrap.mean(values, numbers), *bootstrap.variance(values, numbers)]
+            intervals = [
+                *share_interval(values, numbers, bootstrap),
+                *variance_interval(values, numbers, bootstrap.level),
+            ]
             bounds = [bound.item() for bound in intervals]
         names = [end for name in neutral_names(scorer) for end in ends_of(with_part(name, category))]
-        metrics |= {name: None if math.isnan(bound) else bound for name, bound in zip(names, bounds, strict=True)}
+        metrics |= {name: as_bound(bound) for name, bound in zip(names, bounds, strict=True)}
     return metrics
+
+
+def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Interval:
+    """Of the mean of percentages of targets, (targets, figures): the bootstrap's, and where all are 0, or all are 100,
+    the rule of three (Hanley and Lippman-Hand 1983), without rounding. Where none of n words is otherwise, up to
+    1 - 0.05 ** (1 / n) of all words may be, about 3 / n, and these may be so altogether. n counts words and not
+    statements: those about one word are alike. NaN for a single word, and where all share another percentage."""
+    interval = bootstrap.mean(values, clusters)
+    others = 100 * (1 - (1 - bootstrap.level) ** (1 / (clusters.max() + 1)))
+    constant, first = (values == values[0]).all(axis=0) & ~np.isnan(interval.low), values[0]
+    return Interval(
+        np.select([~constant, first == 100, first == 0], [interval.low, 100 - others, 0], np.nan),
+        np.select([~constant, first == 0, first == 100], [interval.high, others, 100], np.nan),
+    )
+
+
+def as_bound(value: float) -> float | None:
+    """A bound of an interval of percentages; None for NaN, and where it says no more than that a variance is at most
+    MOST_VARIANCE, as all are."""
+    return None if math.isnan(value) or value >= MOST_VARIANCE else float(value)
 
 
 def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import ENDS, PLAUSIBLE, quality_key
 
 
@@ -16,18 +16,19 @@ def valid_metrics(
 ) -> dict[str, float | None]:
     """For each part of the probed triples (target, judged_valid, and what the conditions read) "quality/valid/{part}":
     the mean over targets of the percentage accepted as plausible, with "_low" and "_high"; None where there are fewer
-    than two words to resample, or no triple at all."""
+    than two words to resample, or no triple at all. Triples that the classifier can say nothing of (judged_valid null)
+    do not count."""
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
-            triples.filter(condition)
+            triples.filter(condition, pl.col("judged_valid").is_not_null())
             .group_by("target", maintain_order=True)
             .agg(share=100 * pl.col("judged_valid").mean())
         )
         bounds: list[float] = [math.nan] * 3
         if table.height:
             values = table["share"].to_numpy()[:, None]
-            interval = bootstrap.mean(values, cluster_numbers(table, clusters))
+            interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
             bounds = [float(values.mean()), interval.low.item(), interval.high.item()]
         for side, value in zip(ENDS, bounds, strict=True):
             metrics[quality_key(PLAUSIBLE, name) + side] = None if math.isnan(value) else value

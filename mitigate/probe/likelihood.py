@@ -2,7 +2,7 @@
 
 Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import polars as pl
 import torch
@@ -13,20 +13,14 @@ from mitigate.progress import progress
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 
 
-@torch.inference_mode()
 def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str]) -> pl.DataFrame:
     """The triples (head, relation, tail, and whatever else) with `nll`, minus the log-likelihood in nats of the
     tail and its end token given head and phrase; `tokens`, how many these are, the end counted; and `characters`
-    of the tail. A tail longer than a COMeT reads is scored on its first 15 tokens."""
-    prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
+    of the tail. A tail longer than a COMeT reads is scored on its first 15 tokens. nll is NaN of a generator that gives
+    no probabilities."""
     tails = generator.tails(triples["tail"].to_list())
-    totals: list[float] = []
     with progress("likelihood", len(tails), "triples") as advance:
-        for start in range(0, len(tails), BATCH):
-            batch = tails[start : start + BATCH]
-            nll = generator.nll(prompts[start : start + BATCH], batch).double()
-            totals += [tokens.sum().item() for tokens in nll.split([len(tail) for tail in batch])]
-            advance(len(batch))
+        totals = nll_of_tails(generator, triples, phrases, advance)
     return triples.with_columns(
         nll=pl.Series(totals, dtype=pl.Float64),
         tokens=pl.Series([len(tail) for tail in tails], dtype=pl.UInt32),
@@ -34,13 +28,30 @@ def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str
     )
 
 
+@torch.inference_mode()
+def nll_of_tails(
+    generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str], advance: Callable[[int], None]
+) -> list[float]:
+    """Minus the log-likelihood in nats of each triple's tail and its end token."""
+    prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
+    tails = generator.tails(triples["tail"].to_list())
+    totals: list[float] = []
+    for start in range(0, len(tails), BATCH):
+        batch = tails[start : start + BATCH]
+        nll = generator.nll(prompts[start : start + BATCH], batch).double()
+        totals += [tokens.sum().item() for tokens in nll.split([len(tail) for tail in batch])]
+        advance(len(batch))
+    return totals
+
+
+@torch.inference_mode()
 def completions(
     generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str], *, beams: int = 1
 ) -> pl.DataFrame:
     """The tail that the generator finds best for each distinct head and relation of the triples: (head, relation,
-    generated), the best of so many beams."""
+    generated), the best of so many beams; "" where it has none."""
     asked = triples.select("head", "relation").unique(maintain_order=True)
     prompts = generator.prompts(asked["head"].to_list(), [phrases[relation] for relation in asked["relation"]])
     found = generator.search(prompts, beams=beams)
-    tails = [generator.decode(result[0].tokens) for result in found]
+    tails = [generator.decode(result[0].tokens) if result else "" for result in found]
     return asked.with_columns(generated=pl.Series(tails, dtype=pl.String))

@@ -1,5 +1,6 @@
-"""recipe=agreement: how far the scorers agree with people on the crowd labels of the harms paper (its Tables 2 and 3).
-load > verbalise > score > measure."""
+"""recipe=agreement: how far the scorers agree with people on the crowd labels of the harms paper (its Tables 2 and 3,
+and its statements of COMeT), and what each policy that drops triples would drop of these statements.
+load > verbalise > score > filter > measure."""
 
 import os
 from pathlib import Path
@@ -10,39 +11,79 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.filter import Policy
 from mitigate.label_cache import LabelStore
-from mitigate.load.crowd import read_crowd
+from mitigate.load.crowd import RESOURCES
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes.drop_rules import drop_policies
 from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.rated import printed
-from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.recipes.rated import printed, printed_drops, printed_intervals
+from mitigate.recipes.scorers import build_policy_scorers, build_rated_scorers
 from mitigate.store import as_parquet, digest_of
-from mitigate.tasks.agreement import agreement_table, label_rated, mask_rated, measure_agreement
+from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_agreement, measured_table
+from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.tasks.drop_rules import as_metrics, drop_rules
+from mitigate.tasks.rated import read_rated
+from mitigate.triples import ROLES, Scorer
 
-STAGES = ("labels", "metrics")
+HELD_OUT = ("keyword", "ngram")
+CROWD = "crowd"
+STAGES = ("labels", "unseen", "metrics", "policies")
 
 
 def run(config: DictConfig) -> None:
-    """Label the sentences that people rated, whole demographic words masked, and compare."""
-    crowd = read(config.data.root)
-    scorers = build_rated_scorers(config.score)
-    source = digest_of(as_parquet(crowd.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
+    """Label the statements that people rated, whole demographic words masked, and compare."""
+    rated = read(config.data.root)
+    policies = drop_policies(config.score)
+    scorers = scorers_of(config.score, policies)
+    names = [*(scorer.name for scorer in scorers), CROWD]
+    source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
+    name = f"{config.recipe.name}-{config.score.regard}"
+    found = perform(config, name, source, STAGES, lambda job: pipeline(job, rated, policies, scorers, names))
+    if found:
+        say(printed(agreement_table(found, RESOURCES, names)))
+        say("\n" + printed_intervals(interval_table(found, RESOURCES, names)))
+        say("\n" + printed_drops(found["policies"]))
+
+
+def pipeline(
+    job: Job, rated: pl.DataFrame, policies: list[Policy], scorers: list[Scorer], names: list[str]
+) -> dict[str, Any]:
+    """The stages in their order; the tables are left in the run folder as CSV files."""
+    config = job.config
+    intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     using = {"cache": LabelStore(Path(config.paths.cache) / "labels")}
+    labels = job.stage("labels", label_described, rated, scorers, using=using)
+    labels = job.stage("unseen", label_unseen, labels, using=using)
+    metrics = job.stage("metrics", measure_agreement, labels, names, intervals)
+    drops = job.stage("policies", drop_rules, labels, policies, intervals)
+    found = metrics.facts()
+    if not job.run.dry:
+        called = {name: config.score[name] if name in ROLES else name for name in names}
+        tables = {
+            "agreement": agreement_table(found, RESOURCES, names),
+            "intervals": interval_table(found, RESOURCES, names),
+            "measured": measured_table(found, called),
+            "policies": drops.table(),
+        }
+        for name, table in tables.items():
+            write(job.folder / f"{name}.csv", table.write_csv())
+        job.tracking.summarise(found | as_metrics(drops.table()))
+    return found | {"policies": drops.table()}
 
-    def pipeline(job: Job) -> dict[str, Any]:
-        labels = job.stage("labels", label_rated, crowd, scorers, using=using)
-        metrics = job.stage("metrics", measure_agreement, labels)
-        if not job.run.dry:
-            write(job.folder / "agreement.csv", agreement_table(metrics.facts()).write_csv())
-            job.tracking.summarise(metrics.facts())
-        return metrics.facts()
 
-    if metrics := perform(config, f"{config.recipe.name}-{config.score.regard}", source, STAGES, pipeline):
-        say(printed(agreement_table(metrics)))
+def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:
+    """Those that are compared with people, those of score.extra, and those that policies read; but for the crowd
+    classifier, which has learnt from these ratings and labels each statement without those of its target."""
+    found = build_rated_scorers(score, [*HELD_OUT, *(name for name in score.extra if name != CROWD)])
+    for policy in policies:
+        found += build_policy_scorers(score, policy)
+    return list({scorer.name: scorer for scorer in found if scorer.name != CROWD}.values())
 
 
 def read(root: str | None) -> pl.DataFrame:
-    """The crowd's sentences: resource, sentence, votes (-1, 0, 1), masked."""
+    """The crowd's statements, as tasks.rated.describe_rated has them."""
     place = root or os.environ.get("MITIGATE_DATA")
     if not place:
         raise MitigateError("recipe=agreement reads people's ratings: give the folder of humans/ with data.root=DIR")
-    return mask_rated(read_crowd(Path(place) / "humans"))
+    return read_rated(Path(place))

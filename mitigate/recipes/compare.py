@@ -2,6 +2,7 @@
 read > measure > report."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, say_found, with_facts
-from mitigate.recipes.job import Job, command, perform, plain, say
+from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare import findings
+from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared, shared
 from mitigate.tasks.compare.quality import quality_differences
@@ -25,21 +27,28 @@ STAGES = ("harms", "quality", "moves", "comparison", "report")
 
 def run(config: DictConfig) -> None:
     """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy."""
+    endpoints = Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
     plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
     if plan.demonstration:
         say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
     facts = about(plan)
     config = with_facts(config, facts)
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
-    found = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=["tables", "plots"])
-    say_found(found)
+    uploads = ["tables", "charts", "plots"]
+    stages = partial(pipeline, plan=plan, endpoints=endpoints)
+    say_found(perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
+
+
+def what_of(plan: ComparePlan) -> dict[str, list[str]]:
+    """The policies, data and models of the compared runs, which the record in W&B is found by."""
+    return {group: [str(run.text(f"{group}.name")) for run in plan.runs] for group in GROUPS}
 
 
 def about(plan: ComparePlan) -> dict[str, Any]:
     """What of the configuration is the compared runs': their data and model, which the record in W&B is grouped by,
     and in place of a policy's name who is compared."""
     names = {
-        name: shared([str(run.text(name)) for run in plan.runs])
+        name: shared([run.text(name) or reporting.NOT_GIVEN for run in plan.runs])
         for name in ("data.name", "data.licence", "data.attribution", "model.name")
     }
     data = {key: names[f"data.{key}"] for key in ("name", "licence", "attribution")} | data_of(plan.runs)
@@ -51,26 +60,24 @@ def about(plan: ComparePlan) -> dict[str, Any]:
     }
 
 
-def pipeline(job: Job, plan: ComparePlan) -> dict[str, Any]:
+def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> dict[str, Any]:
     """The stages in their order; returns the comparison."""
-    bootstrap = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
-    margins = plain(job.config.compare.margins)
-    harms = job.stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations, bootstrap)
-    quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, bootstrap)
+    harms = job.stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations)
+    quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding)
     moved = job.stage("moves", moves, plan.contrasts, plan.labellings, plan.relations)
-    compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, margins)
+    compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, endpoints)
     surroundings = {
         "folder": job.folder,
         "command": command(job.config),
         "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan, bootstrap)),
+        "facts": reporting.facts(job, _facts(plan)),
     }
-    values = (plan, harms, quality, moved, margins)
+    values = (plan, harms, quality, moved, endpoints)
     leaves = ["comparison.html", "plots", "tables"]
     job.stage("report", report, *values, using=surroundings, after=[compared], leaves=leaves)
     if not job.run.dry:
         tables = harms.table(), quality.table(), moved.table()  # also of cached stages, if W&B hands out the job
-        _record(job, plan, findings.pairs(plan, *tables, margins), *tables[1:])
+        _record(job, plan, findings.pairs(plan, *tables, endpoints), *tables[1:])
         say(f"  comparison  {job.folder / 'comparison.html'}")
     return compared.facts()
 
@@ -80,7 +87,7 @@ def report(
     harms: pl.DataFrame,
     quality: pl.DataFrame,
     moved: pl.DataFrame,
-    margins: Mapping[str, float],
+    endpoints: Endpoints,
     *,
     folder: Path,
     command: str,
@@ -88,7 +95,7 @@ def report(
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its pictures and the tables."""
-    pairs = findings.pairs(plan, harms, quality, moved, margins)
+    pairs = findings.pairs(plan, harms, quality, moved, endpoints)
     frames = findings.frames(plan, pairs, quality, moved)
     about = page.Comparison(
         name=folder.name,
@@ -108,30 +115,26 @@ def report(
     return {"notices": plan.notices}
 
 
-def _facts(plan: ComparePlan, bootstrap: Bootstrap) -> dict[str, Any]:
+def _facts(plan: ComparePlan) -> dict[str, Any]:
     """The provenance of the page."""
     fingerprints = dict.fromkeys(str(run.metrics["fingerprint"]) for run in plan.runs)
-    licences = {
-        str(run.text("data.name")): f"{run.text('data.attribution')}, licence {run.text('data.licence')}"
-        for run in plan.runs
-    }
+    named = ("name", "attribution", "licence")
+    sources = [reporting.source_of({name: run.text(f"data.{name}") for name in named}) for run in plan.runs]
     return {
-        "data": "; ".join(f"{name}, {licence}" for name, licence in licences.items()),
+        "data": "; ".join(dict.fromkeys(sources)),
         "fingerprints of corpus and targets": ", ".join(fingerprints),
         "scorers": plan.scorers,
-        "resamples": bootstrap.resamples,
     }
 
 
 def _record(
     job: Job, plan: ComparePlan, pairs: Sequence[page.Pair], quality: pl.DataFrame, moved: pl.DataFrame
 ) -> None:
-    """Summary, tables and plots; targets of a user's own only when that is wished."""
-    headlines = {f"{pair.name}/{row['figure']}": row for pair in pairs for row in pair.headlines.values()}
-    job.tracking.summarise(
-        {name: row["difference"] for name, row in headlines.items()}
-        | {f"{name}/p": row["p_holm"] for name, row in headlines.items()}
-    )
+    """Differences of the headlines, charts of them, tables and plots; targets of a user's own only when that is
+    wished."""
+    rows = [(pair, [*pair.harms.filter(category="").to_dicts(), *pair.quality.to_dicts()]) for pair in pairs]
+    found = pl.concat(headline_differences(pair.name, pair.against, figures) for pair, figures in rows)
+    reporting.record_differences(job, found)
     for name, frame in findings.frames(plan, pairs, quality, moved).items():
         if name != "moves" or reporting.with_texts(job.config):
             job.tracking.table(name, frame)

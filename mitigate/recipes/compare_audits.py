@@ -1,7 +1,7 @@
 """Two resources side by side, from the folders of their audits: where they differ, by how much, and the statements
 about the targets for which they differ most. read > measure > report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
 from mitigate.recipes.job import Job, command, perform, say
@@ -18,6 +18,7 @@ from mitigate.report.saving import save
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_figures import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
+from mitigate.triples import ROLES
 
 STAGES = ("figures", "targets", "agreement", "comparison", "report")
 
@@ -30,8 +31,9 @@ def run(config: DictConfig) -> None:
     facts = about(plan)
     config = with_facts(config, facts)
     name = folder_name(config.recipe.name, facts["data"]["name"])
-    found = perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=["tables", "plots"])
-    say_found(found)
+    uploads = ["tables", "charts", "plots"]
+    of = {"data": [str(run.text("data.name")) for run in plan.runs]}
+    say_found(perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=uploads, of=of))
 
 
 def about(plan: AuditsPlan) -> dict[str, Any]:
@@ -39,21 +41,20 @@ def about(plan: AuditsPlan) -> dict[str, Any]:
     and whose texts they are."""
     data = {
         "name": "-".join(str(run.text("data.name")) for run in plan.runs),
-        "licence": "; ".join(str(run.text("data.licence")) for run in plan.runs),
-        "attribution": "; ".join(str(run.text("data.attribution")) for run in plan.runs),
+        "licence": "; ".join(run.text("data.licence") or reporting.NOT_GIVEN for run in plan.runs),
+        "attribution": "; ".join(run.text("data.attribution") or reporting.NOT_GIVEN for run in plan.runs),
     }
     return {
         "policy": {"name": shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")},
         "data": data | data_of(plan.runs),
         "measure": {name: plan.runs[0].text(f"measure.{name}") for name in ("masking", "empty_targets")},
-        "score": plan.scorers,
+        "score": {role: plan.runs[0].text(f"score.{role}") for role in ROLES},
     }
 
 
 def pipeline(job: Job, plan: AuditsPlan) -> dict[str, Any]:
     """The stages in their order; returns the comparison."""
-    bootstrap = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
-    figures = job.stage("figures", differences, plan.audits, plan.wordings, bootstrap)
+    figures = job.stage("figures", differences, plan.audits, plan.wordings)
     targets = job.stage("targets", both_sides, plan.audits, plan.wordings)
     agreement = job.stage("agreement", agreements, plan.audits, plan.wordings)
     compared = job.stage("comparison", findings.comparison, plan, figures, targets, agreement)
@@ -61,7 +62,7 @@ def pipeline(job: Job, plan: AuditsPlan) -> dict[str, Any]:
         "name": job.folder.name,
         "command": command(job.config),
         "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan, bootstrap)),
+        "facts": reporting.facts(job, _facts(plan)),
     }
     job.stage(
         "report",
@@ -93,30 +94,27 @@ def report(
     return {"notices": plan.notices}
 
 
-def _facts(plan: AuditsPlan, bootstrap: Bootstrap) -> dict[str, Any]:
+def _facts(plan: AuditsPlan) -> dict[str, Any]:
     """The provenance of the page."""
     found: dict[str, Any] = {}
     for title, run in zip(plan.titles, plan.runs, strict=True):
-        licence = run.text("data.licence")
-        data: Sequence[str | None] = [run.text("data.name"), run.text("data.attribution")]
+        data = {name: run.text(f"data.{name}") for name in ("name", "attribution", "licence")}
         found[title] = {
             "run": run.folder.name,
             "command": run.manifest.get("command"),
-            "data": ", ".join(filter(None, [*data, licence and f"licence {licence}"])),
+            "data": reporting.source_of(data),
             "fingerprint": run.metrics["fingerprint"],
             "statements": run.metrics["statements"],
         }
-    return {**found, "masking": plan.runs[0].text("measure.masking"), "resamples": bootstrap.resamples}
+    return {**found, "masking": plan.runs[0].text("measure.masking")}
 
 
 def _record(job: Job, found: page.Resources) -> None:
     """Summary, tables and plots; targets of a user's own only when that is wished."""
     overall = found.figures.filter(category="").to_dicts()
-    job.tracking.summarise(
-        {f"{row['key']}/difference": row["difference"] for row in overall}
-        | {f"{row['key']}/p": row["p_holm"] for row in overall}
-        | dict(found.agreement)
-    )
+    first, second = found.titles
+    rows = [{**row, "figure": row["key"]} for row in overall]
+    reporting.record_differences(job, headline_differences(second, first, rows))
     for name, frame in findings.frames(found).items():
         if name != "targets" or reporting.with_texts(job.config):
             job.tracking.table(name, frame)

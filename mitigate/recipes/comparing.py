@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate.recipes.arguments import literally
 from mitigate.recipes.job import plain, say
 from mitigate.tasks.runs import FinishedRun, folders, recipe_of
 
@@ -33,7 +34,7 @@ def named(config: DictConfig) -> list[str]:
 def with_facts(config: DictConfig, facts: Mapping[str, Any]) -> DictConfig:
     """The configuration with facts about the compared runs. Their texts stay texts: those of a foreign folder may look
     like ${oc.env:HOME}."""
-    return DictConfig(OmegaConf.merge(config, _literal(facts)))
+    return DictConfig(OmegaConf.merge(config, literally(facts)))
 
 
 def data_of(runs: Sequence[FinishedRun]) -> dict[str, Any]:
@@ -50,11 +51,3 @@ def say_found(found: Mapping[str, Any] | None) -> None:
     """The lines of a comparison, and its notices."""
     for line in (*found["lines"], *(f"note: {notice}" for notice in found["notices"])) if found else ():
         say(f"  {line}")
-
-
-def _literal(value: Any) -> Any:
-    if isinstance(value, str):
-        return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", value)
-    if isinstance(value, list):
-        return [_literal(part) for part in value]
-    return {key: _literal(part) for key, part in value.items()} if isinstance(value, Mapping) else value

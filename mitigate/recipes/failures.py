@@ -1,30 +1,44 @@
 """Jobs of a sweep that fail: the others are done and compared all the same, and the sweep ends with exit status 1."""
 
+import shutil
 import sys
 import traceback
+from contextlib import redirect_stderr
+from io import StringIO
 from typing import Any
 
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict, read_write
 
 from mitigate.errors import MitigateError
 from mitigate.recipes import notes
 from mitigate.texts import escaped
+
+HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 
 
 class Failures(Callback):
     """A Hydra callback, for any launcher. It must be the first of several: it is then the last at the end."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Look at the sweep as a whole. Hydra swallows what a callback raises, but for SystemExit."""
         notes.begin()
+        try:
+            _check_sweep(config)
+        except MitigateError as error:
+            _tell(str(error))
+            raise SystemExit(2) from error
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Keep what went wrong for the end, since a sweeper would raise it and look at no other job's result."""
         if config.hydra.mode.name != "MULTIRUN" or job_return.status is not JobStatus.FAILED:
             return
         try:
-            _ = job_return.return_value
+            with redirect_stderr(StringIO()):  # Hydra prints all arguments before it raises
+                _ = job_return.return_value
         except MitigateError as error:
             failure = str(error)
             _tell(failure)
@@ -44,6 +58,29 @@ class Failures(Callback):
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
             _tell(f"{jobs}; the others are done, and the same command does what is left:{lines}")
             raise SystemExit(1)
+
+
+def _check_sweep(config: DictConfig) -> None:
+    """Raises MitigateError where the jobs cannot be started from here, or what they are searched by is not measured. A
+    rehearsal of jobs submits none of them."""
+    parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+    for override in parser.parse_overrides(list(config.hydra.overrides.task)):
+        if override.is_discrete_sweep() and not list(override.sweep_string_iterator()):
+            raise MitigateError(f"{override.input_line} names nothing to sweep over: there are no jobs; name values")
+    launcher = config.hydra.launcher
+    if config.dry_run and launcher._target_ != HERE:
+        with read_write(config), open_dict(config):
+            config.hydra.launcher = {"_target_": HERE}
+        print("dry_run=true submits no job: all are rehearsed here, one after the other", flush=True)
+    elif launcher._target_.endswith("SlurmLauncher") and shutil.which("srun") is None:
+        raise MitigateError(
+            "hydra/launcher=slurm submits jobs to a SLURM cluster, and this machine is in none (there is no srun); "
+            "start the command on a node of a cluster, or leave hydra/launcher out"
+        )
+    if "n_trials" in config.hydra.sweeper:
+        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
+
+        check_optimised(config)
 
 
 def _tell(message: str) -> None:

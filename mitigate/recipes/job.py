@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
@@ -19,12 +17,17 @@ from mitigate.files import write
 from mitigate.fingerprints import plain as known_by
 from mitigate.progress import listening
 from mitigate.recipes import notes
+from mitigate.recipes.building import build as build
 from mitigate.recipes.showing import Showing, say
 from mitigate.settings import deciding
 from mitigate.status import Status
 from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, wait_for
+from mitigate.texts import without_folders
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
+NO_FACTS: Mapping[str, Any] = {}
+GROUPS = ("policy", "data", "model")  # of settings, by which runs are found in W&B
+LONGEST_TAG = 64  # letters, in W&B
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 
 
@@ -69,6 +72,8 @@ def perform(
     pipeline: Callable[[Job], dict[str, Any]],
     *,
     uploads: Sequence[str] = (),
+    facts: Mapping[str, Any] = NO_FACTS,
+    of: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
 
@@ -77,7 +82,8 @@ def perform(
     A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
     run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process works
     on the same run, this one waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in
-    words."""
+    words; of: the policies, data and models that the run is found by there, where the settings do not name them.
+    facts: what the manifest says besides the provenance."""
     folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), known_by(inputs)]))[:8]}"
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
@@ -104,12 +110,17 @@ def perform(
     except BusyError:
         say("  another process is already working on this run; waiting until it has ended")
         wait_for(folder)
-        return perform(config, name, inputs, stages, pipeline, uploads=uploads)
-    return _perform(config, run, pipeline, uploads)
+        return perform(config, name, inputs, stages, pipeline, uploads=uploads, facts=facts, of=of)
+    return _perform(config, run, pipeline, uploads, facts, of or what_of(config))
 
 
 def _perform(
-    config: DictConfig, run: Run, pipeline: Callable[[Job], dict[str, Any]], uploads: Sequence[str]
+    config: DictConfig,
+    run: Run,
+    pipeline: Callable[[Job], dict[str, Any]],
+    uploads: Sequence[str],
+    facts: Mapping[str, Any],
+    of: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     """The pipeline, recorded; the record is finished as failed when the pipeline fails."""
     status = Status(run.folder, config.recipe.name)
@@ -118,7 +129,7 @@ def _perform(
         write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
         notes.leave(call(config), {"folder": str(run.folder)})
         with listening(Showing(status)):
-            metrics = _recorded(config, run, status, pipeline, uploads)
+            metrics = _recorded(config, run, status, pipeline, uploads, facts, of)
         state = "finished"
     except KeyboardInterrupt:
         state = "stopped"
@@ -133,7 +144,13 @@ def _perform(
 
 
 def _recorded(
-    config: DictConfig, run: Run, status: Status, pipeline: Callable[[Job], dict[str, Any]], uploads: Sequence[str]
+    config: DictConfig,
+    run: Run,
+    status: Status,
+    pipeline: Callable[[Job], dict[str, Any]],
+    uploads: Sequence[str],
+    facts: Mapping[str, Any],
+    of: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     tracking = open_tracking(
         config.tracking.mode,
@@ -142,17 +159,17 @@ def _recorded(
         project=config.tracking.project,
         entity=config.tracking.entity,
         name=run.folder.name,
-        group=group_of(config),
+        group=group_of(of),
         job_type=config.recipe.name,
-        tags=[f"policy:{config.policy.name}", f"seed:{config.seed}"],
-        config=plain(config),
+        tags=tags_of(config.recipe.name, of),
+        config=recorded_settings(config),
     )
     what = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
     say(f"  recorded    {tracking.place}{what}")
     failed = True
     try:
         metrics = pipeline(Job(config, run, tracking, status))
-        run.finish(provenance(config, {"stages": [_facts(result) for result in run.results]}))
+        run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in run.results]}))
         failed = False
     finally:
         tracking.finish(failed=failed)
@@ -175,20 +192,34 @@ def record_id(folder: Path) -> str:
     return folder.name[-8:] + digest_of(str(folder.resolve()))[:8]
 
 
-def group_of(config: DictConfig) -> str:
-    """The group a run is recorded in: those of one group stand side by side."""
-    return f"{config.data.name}-{config.model.name}"
+def what_of(config: DictConfig) -> dict[str, list[str]]:
+    """The policy, the data and the model that a run is of, if its recipe reads such; others are mere defaults."""
+    reads = config.recipe.get("reads") or ()
+    return {group: [str(config[group].name)] for group in GROUPS if group in reads}
 
 
-def build(node: DictConfig, **more: Any) -> Any:
-    """What a part of the configuration names by `_target_`, called with its other keys (but for `missing`, which says
-    what would have to be downloaded first) and what is given besides; its faults as MitigateError."""
-    try:
-        return instantiate({key: value for key, value in node.items() if key != "missing"}, **more)
-    except InstantiationException as error:
-        if isinstance(error.__cause__, MitigateError | ValueError | OSError):
-            raise MitigateError(str(error.__cause__)) from error
-        raise
+def group_of(of: Mapping[str, Sequence[str]]) -> str | None:
+    """The group a run is recorded in, by its data and model: those of one group stand side by side."""
+    return "-".join(dict.fromkeys([*of.get("data", ()), *of.get("model", ())])) or None
+
+
+def tags_of(recipe: str, of: Mapping[str, Sequence[str]]) -> list[str]:
+    """What runs are filtered by in W&B: "recipe:mitigate", "policy:both", "data:sample", "model:comet_minilm"."""
+    named = {"recipe": [recipe], **{group: of.get(group, ()) for group in GROUPS}}
+    return [f"{group}:{name}"[:LONGEST_TAG] for group, names in named.items() for name in dict.fromkeys(names)]
+
+
+def recorded_settings(config: DictConfig) -> dict[str, Any]:
+    """The settings that W&B gets: those that decide what the run finds, without the folders of this machine."""
+    return _without_folders(science(config))
+
+
+def _without_folders(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        return {name: _without_folders(part) for name, part in node.items()}
+    if isinstance(node, list):
+        return [_without_folders(part) for part in node]
+    return without_folders(node) if isinstance(node, str) else node
 
 
 def science(config: DictConfig) -> dict[str, Any]:

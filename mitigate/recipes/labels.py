@@ -1,6 +1,8 @@
 """recipe=labels: what the scorers find in statements, in triples, or in texts given outright, and the words with the
 largest influence. load > verbalise > score."""
 
+import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,47 +11,90 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
+from mitigate.load.texts import STANDARD_INPUT, TABLES
+from mitigate.load.texts import load as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, build, perform, plain, say
 from mitigate.recipes.scorers import build_scorers
-from mitigate.store import as_parquet, digest_of
+from mitigate.recipes.targets import list_named
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.label import label_statements
-from mitigate.triples import OTHER
+from mitigate.triples import OTHER, Scorer
 
 STAGES = ("labels", "metrics")
+SHOWN = 10  # texts of a file that are shown on the terminal
+FORMATS: dict[str, Callable[[pl.DataFrame, io.BytesIO], None]] = {
+    ".parquet": lambda frame, file: frame.write_parquet(file),
+    ".csv": lambda frame, file: frame.write_csv(file),
+    ".jsonl": lambda frame, file: frame.write_ndjson(file),
+}
+"""How labels are written, by the ending of data.output."""
 
 
 def run(config: DictConfig) -> None:
-    """Label what `data` names, into the run folder and data.output; or given texts, onto the terminal alone."""
+    """Label what `data` or `texts` names, into the run folder and data.output; given texts onto the terminal, and into
+    data.output alone."""
     output = _output(config.data.output)
+    given = plain(config.texts)
+    file = _file(given) if isinstance(given, str) else None
     scorers = build_scorers(config.score)
     cache = LabelStore(Path(config.paths.cache) / "labels")
-    if config.texts:
-        show(label_statements(pl.DataFrame({"statement": plain(config.texts)}), scorers, explain=True, cache=cache))
+    if given and file is None:
+        texts = [given] if isinstance(given, str) else given
+        label_given(config, texts, scorers, cache, output)
         return
-    loaded = build(config.data.load)
-    for notice in loaded.notices:
+    loaded: Any = build(config.data.load) if file is None else texts_of(file, config.recipe.column)
+    statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
+    target_list, notices = list_named(config, statements if file is None else None)
+    for notice in [*loaded.notices, *notices]:
         say(f"  note: {notice}")
-    table = loaded.statements if isinstance(loaded, LoadedStatements) else loaded.triples
-    name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
+    table = loaded.triples if statements is None else statements
+    own = list(loaded.own_relations) if statements is None else []
+    name = (
+        f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
+    )
 
     def pipeline(job: Job) -> dict[str, Any]:
         masking = config.measure.masking
-        labels = job.stage(
-            "labels", label_statements, table, scorers, masking=masking, explain=True, using={"cache": cache}
-        )
+        how = {"masking": masking, "target_list": target_list, "own_relations": own, "explain": True}
+        labels = job.stage("labels", label_statements, table, scorers, **how, using={"cache": cache})
         metrics = job.stage("metrics", count_labels, labels)
         job.tracking.summarise(metrics.facts())
-        if output is not None and not config.dry_run:
-            write(output, labels.path.read_bytes())
-            say(f"  written     {output}")
+        if not config.dry_run:
+            save(labels.table(), output)
+            if file:
+                show(labels.table().head(SHOWN))
         return metrics.facts()
 
-    if metrics := perform(config, name, digest_of(as_parquet(table)), STAGES, pipeline):
+    source = digest_of_values(table, target_list, own)
+    if metrics := perform(config, name, source, STAGES, pipeline):
         say(summary(metrics))
+
+
+def label_given(
+    config: DictConfig, texts: list[str], scorers: list[Scorer], cache: LabelStore, output: Path | None
+) -> None:
+    """Label texts that the command names."""
+    target_list, notices = list_named(config)
+    for notice in notices:
+        say(f"  note: {notice}")
+    table = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1)
+    labels = label_statements(table, scorers, target_list=target_list, explain=True, cache=cache)
+    show(labels)
+    if not config.dry_run:
+        save(labels, output)
+
+
+def save(labels: pl.DataFrame, output: Path | None) -> None:
+    """Write the labels to data.output, in the format that its ending names."""
+    if output is not None:
+        content = io.BytesIO()
+        FORMATS[output.suffix](labels, content)
+        write(output, content.getvalue())
+        say(f"  written     {output}")
 
 
 def summary(metrics: dict[str, int]) -> str:
@@ -73,7 +118,20 @@ def show(table: pl.DataFrame) -> None:
             say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+.2f}  {drove}".rstrip())
 
 
+def _file(given: str) -> str | None:
+    """The file, or "-", that `texts` names: after an @, or by the ending of a table; None for a text."""
+    if given.startswith("@"):
+        if given != f"@{STANDARD_INPUT}" and not Path(given[1:]).exists():
+            raise MitigateError(
+                f"texts={given}: there is no file {given[1:]}; a text that begins with @ stands in brackets: "
+                "texts=[@...]"
+            )
+        return given[1:]
+    ends = given.lower().endswith((*TABLES, ".txt"))
+    return given if given == STANDARD_INPUT or (ends and (" " not in given or Path(given).exists())) else None
+
+
 def _output(path: str | None) -> Path | None:
-    if path is not None and not path.endswith(".parquet"):
-        raise MitigateError(f"data.output={path}: labels are written as Parquet; give a name that ends in .parquet")
+    if path is not None and Path(path).suffix not in FORMATS:
+        raise MitigateError(f"data.output={path}: its ending names the format; allowed: {', '.join(FORMATS)}")
     return None if path is None else Path(path)

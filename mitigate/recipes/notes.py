@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.recipes import arguments
 from mitigate.store import as_json, read_json
 
 SWEEP = "MITIGATE_SWEEP"  # the environment variable
@@ -28,14 +29,21 @@ def call_of(hydra: Any) -> dict[str, Any]:
 
     arguments: what to type after `python -m mitigate`; sweep: the folder of the sweep that the job is part of, if any;
     number: the job's in the sweep."""
-    folders = [s.path for s in hydra.runtime.config_sources if s.provider == "command-line" and s.schema == "file"]
+    typed: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
     is_sweep = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
+    named = [part for folder in arguments.config_folders(hydra) for part in ("--config-dir", _from_here(folder))]
     return {
-        "arguments": [part for folder in folders for part in ("--config-dir", folder)] + list(hydra.overrides.task),
-        "overrides": list(hydra.overrides.task),
+        "arguments": named + list(typed),
+        "overrides": list(typed),
         "sweep": hydra.sweep.dir if is_sweep else None,
         "number": hydra.job.num if is_sweep else None,
     }
+
+
+def _from_here(folder: str) -> str:
+    """A folder as one types it: one below the current folder without the way to it."""
+    place, here = Path(folder), Path.cwd()
+    return str(place.relative_to(here)) if place.is_relative_to(here) else folder
 
 
 def leave(call: Mapping[str, Any], facts: Mapping[str, Any]) -> None:

@@ -12,14 +12,14 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.scorers import build_scorer
+from mitigate.recipes.scorers import build_role_scorers
 from mitigate.report import plausibility_card
 from mitigate.tasks.plausibility.average import average_networks
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
 from mitigate.tasks.plausibility.training import train_plausibility
 from mitigate.tasks.runs import open_run
 from mitigate.train.plausibility import Settings
-from mitigate.triples import ROLES, Scorer
+from mitigate.triples import Scorer
 
 NETWORKS = ("words", "minilm")
 CLASSIFIERS = (*NETWORKS, "average")
@@ -35,7 +35,7 @@ def run(config: DictConfig) -> float | None:
         say(f"  note: {notice}")
     triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
     probes = {Path(folder).name: read_probe(folder) for folder in config.recipe.probes}
-    scorers = [build_scorer(config.score, role) for role in ROLES]
+    scorers = build_role_scorers(config.score)
     name, source = f"{config.recipe.name}-seed{config.seed}", digest_of_values(triples, probes)
     uploads = ["the classifier"]
     metrics = perform(

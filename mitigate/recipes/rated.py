@@ -13,3 +13,32 @@ def printed(frame: pl.DataFrame) -> str:
         cells = "".join(f"{'' if row[name] is None else format(row[name], '.3f'):>9}" for name in FIGURES)
         lines.append(f"{row['resource']:<{width}}  {row['scorer']:<15}{row['against']:<10}{cells}")
     return "\n".join(lines)
+
+
+def printed_intervals(frame: pl.DataFrame) -> str:
+    """Agreement with the majority of raters for the terminal, each figure with its 95 % interval over targets."""
+    figures = frame["figure"].unique(maintain_order=True).to_list()
+    lines = [f"{'against the majority of raters':<32}" + "".join(f"{name:>22}" for name in figures)]
+    for (resource, scorer), rows in frame.group_by("resource", "scorer", maintain_order=True):
+        found = {name: (value, low, high) for _, _, name, value, low, high in rows.iter_rows()}
+        cells = "".join(f"{_with_interval(*found.get(name, (None, None, None)), decimals=3):>22}" for name in figures)
+        lines.append(f"{resource:<12}{scorer:<20}{cells}")
+    return "\n".join(lines)
+
+
+def printed_drops(frame: pl.DataFrame) -> str:
+    """What each policy drops of the rated statements for the terminal, in percent, with 95 % intervals over targets."""
+    headings = {"precision": "precision", "recall": "recall", "before": "polarised before", "after": "after"}
+    lines = [f"{'% of rated statements':<28}{'dropped':>8}" + "".join(f"{name:>22}" for name in headings.values())]
+    for row in frame.rows(named=True):
+        cells = (_with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], decimals=1) for name in headings)
+        start = f"{row['resource']:<12}{row['policy']:<16}{row['dropped']:>8.1f}"
+        lines.append(start + "".join(f"{cell:>22}" for cell in cells))
+    return "\n".join(lines)
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None, decimals: int) -> str:
+    if value is None:
+        return "–"
+    ends = "" if low is None or high is None else f" [{low:.{decimals}f}, {high:.{decimals}f}]"
+    return f"{value:.{decimals}f}{ends}"

@@ -7,9 +7,15 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.charts import Chart, compared, summary
+from mitigate.errors import MitigateError
+from mitigate.headlines import figures, headlines
 from mitigate.recipes.job import Job, provenance
 from mitigate.report.page import Stage
 
+NOT_GIVEN = "not given"
+DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
+SHOW_TEXTS = ["regions", "bars", "shown", "words"]  # groups of pictures with names of targets, or tails
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
 
 
@@ -26,9 +32,23 @@ def facts(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     return provenance(job.config, {**more, **kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
 
 
-def source_of(data: DictConfig) -> str:
-    """A resource with its attribution and licence, as far as they are known."""
-    return ", ".join(filter(None, [data.name, data.attribution, data.licence and f"licence {data.licence}"]))
+def origin(config: DictConfig) -> dict[str, dict[str, Any]]:
+    """What a page and a model's card say of the data and the model; `source` is the attribution, or else what the data
+    is called. Raises MitigateError where the configuration does not say it, which may be that of a user."""
+    lacking = [f"{group}.{name}" for group, names in DESCRIBED.items() for name in names if name not in config[group]]
+    if lacking:
+        raise MitigateError(
+            f"the report needs {', '.join(lacking)}; add what is missing to the YAML file of the group, null where "
+            "there is nothing to say"
+        )
+    found = {group: {name: config[group][name] for name in names} for group, names in DESCRIBED.items()}
+    return found | {"data": {**found["data"], "source": config.data.attribution or title_of(config.data)}}
+
+
+def source_of(data: Mapping[str, Any] | DictConfig) -> str:
+    """A resource with its attribution and licence."""
+    known = [data["name"], data["attribution"], f"licence {data['licence'] or NOT_GIVEN}"]
+    return ", ".join(filter(None, known))
 
 
 def title_of(data: Mapping[str, Any] | DictConfig) -> str:
@@ -41,10 +61,35 @@ def with_texts(config: DictConfig) -> bool:
     return bool(config.tracking.statements or not config.data.own_texts)
 
 
+def record_metrics(job: Job, metrics: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> None:
+    """Give W&B the headlines as the run's values, and all metrics as a table, beside the baseline's if there is one."""
+    values = {row.name: value for row, value in headlines(metrics, job.config.recipe.name).items()}
+    job.tracking.summarise(values)
+    job.tracking.table("metrics", figures(metrics, baseline))
+
+
+def record_charts(job: Job, charts: Mapping[str, Chart]) -> None:
+    """Give W&B charts by name."""
+    for name, chart in charts.items():
+        job.tracking.chart(name, chart)
+
+
+def record_differences(job: Job, rows: pl.DataFrame) -> None:
+    """Give W&B how far headlines lie apart, charts.DIFFERENCES, as values, a table and charts."""
+    job.tracking.summarise(summary(rows))
+    job.tracking.table("differences", rows)
+    record_charts(job, compared(rows))
+
+
 def record_plots(job: Job) -> None:
-    """Give W&B the run folder's pictures."""
-    for picture in sorted((job.folder / "plots").glob("*.png")):
-        job.tracking.image(f"plots/{picture.stem}", picture, picture.stem)
+    """Give W&B the run folder's pictures with their captions; those that show texts where texts may go there."""
+    folder = job.folder / "plots"
+    if not (folder / "captions.csv").is_file():
+        return
+    listed = pl.read_csv(folder / "captions.csv", infer_schema=False)
+    shown = listed if with_texts(job.config) else listed.filter(~pl.col("group").is_in(SHOW_TEXTS))
+    rows = shown.sort("picture").select("picture", "caption").iter_rows()
+    job.tracking.pictures((name, caption, folder / f"{name}.png") for name, caption in rows)
 
 
 def record_statements(job: Job, statements: pl.DataFrame) -> None:

@@ -1,6 +1,8 @@
-"""The scorers that the configuration names, each called in tables by its role or by the name it is configured under."""
+"""The scorers that the configuration names. In tables and metrics one that measures its role is called by the role, any
+other by the name it is configured under (settings.called)."""
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -8,56 +10,121 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
-from mitigate.recipes.job import build, plain
+from mitigate.metrics import harm_key, parse
+from mitigate.recipes.building import NOT_ARGUMENTS, build
+from mitigate.recipes.job import plain
 from mitigate.score.workers import OnWorkers
-from mitigate.tasks.scorers import identified
+from mitigate.settings import called, role_scorers
+from mitigate.tasks.scorers import check_name, identified
 from mitigate.triples import ROLES, Scorer
 
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 
 
 def build_scorers(score: DictConfig) -> list[Scorer]:
-    """Sentiment, regard, and those of score.extra; a role that is null is left out. Raises MitigateError when nothing
+    """Those of both roles, and those of score.extra; a role that is null is left out. Raises MitigateError when nothing
     is left."""
-    scorers = [build_scorer(score, role) for role in _roles(score)] + build_extras(score)
+    scorers = build_role_scorers(score) + build_extras(score)
     if not scorers:
         raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
     return scorers
 
 
+def build_role_scorers(score: DictConfig) -> list[Scorer]:
+    """The scorers that score.sentiment and score.regard name, but for a role that is null. Raises MitigateError for one
+    that is not in the list."""
+    return [
+        _build(score, _setting_of(score, configured), configured, name) for name, configured in of_roles(score).items()
+    ]
+
+
 def build_extras(score: DictConfig) -> list[Scorer]:
-    """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own."""
-    return _named(score, "score.extra", score.extra)
-
-
-def build_scorer(score: DictConfig, role: str) -> Scorer:
-    """The scorer that score.sentiment or score.regard names. Raises MitigateError for one that is not in the list."""
-    return _build(score, f"score.{role}", score[role], role)
+    """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own. One
+    that labels already, under that name, does not label twice."""
+    roles = of_roles(score)
+    return _named(score, "score.extra", [name for name in score.extra if roles.get(name) != name])
 
 
 def build_policy(config: DictConfig) -> Policy:
-    """The policy, the names of its scorers checked before any is loaded. Raises MitigateError for one that is neither a
-    role nor configured."""
-    policy: Policy = build(config.policy)
-    check_scorers(policy, [*_roles(config.score), *config.score.scorers])
-    return policy
+    """The policy, its scorers as they are called in tables; their names are checked before any is loaded. Raises
+    MitigateError for one that is neither a role nor configured, for a class that is no policy, and for a policy that
+    acts and has the name of the one that does not."""
+    if "_target_" not in config.policy:
+        raise MitigateError("the policy names no class: begin its file with `defaults: [none, _self_]`")
+    policy = build(config.policy)
+    if not isinstance(policy, Policy):
+        raise MitigateError(
+            f"policy._target_={config.policy._target_} makes a {type(policy).__name__}, which is no policy; derive the "
+            "class from mitigate.Policy"
+        )
+    if policy.name == "none" and (policy.scorers or policy.own_action):
+        raise MitigateError(
+            "policy.name=none is the name of the baseline, which keeps every triple, and this policy acts; give it a "
+            "name of its own: policy.name=NAME"
+        )
+    return with_names(policy, config.score)
+
+
+def with_names(policy: Policy, score: DictConfig) -> Policy:
+    """A policy with its scorers as they are called in tables. Raises MitigateError as build_policy."""
+    roles = called(_checked(score))
+    check_scorers(policy, [*roles, *score.scorers])
+    named = copy(policy)
+    object.__setattr__(named, "scorers", list(dict.fromkeys(roles.get(name, name) for name in policy.scorers)))
+    return named
 
 
 def build_policy_scorers(score: DictConfig, policy: Policy) -> list[Scorer]:
-    """The scorers that a policy reads besides the roles. The triples that it filters must be labelled by them too."""
-    return _named(score, "scorer in policy.scorers", [name for name in policy.scorers if name not in ROLES])
+    """The scorers that a policy reads besides the roles'. The triples that it filters must be labelled by them too."""
+    return _named(score, "scorer in policy.scorers", [name for name in policy.scorers if name not in of_roles(score)])
 
 
 def missing_scorers(score: DictConfig, names: Iterable[str] = ()) -> list[str]:
     """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
+    _checked(score)  # raises where scorers are configured wrongly
     named = dict.fromkeys([*(score[role] for role in ROLES), *score.extra, *names])
     nodes = [score.scorers[name] for name in named if name in score.scorers]
     return [address for node in nodes if "missing" in node for address in build(node.missing)]
 
 
-def _roles(score: DictConfig) -> list[str]:
-    """The roles that are not null."""
-    return [role for role in ROLES if score[role] is not None]
+def check_optimised(config: DictConfig) -> None:
+    """Raises MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
+    not label."""
+    scorer = parse(config.optimized_metric).metric.scorer
+    known = [*of_roles(config.score), *config.score.extra]
+    if scorer and scorer not in known:
+        others = harm_key(known[0], "mean", template="neutral") if known else "quality/perplexity/all"
+        raise MitigateError(
+            f"optimized_metric={config.optimized_metric} is a figure of {scorer}, and these jobs are labelled by "
+            f"{' and '.join(known) or 'no scorer'}; name one that they have, such as optimized_metric={others}"
+        )
+
+
+def of_roles(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, str]:
+    """The scorers of the roles, whose figures stand first: what each is called, and the configured one
+    (settings.role_scorers)."""
+    return role_scorers(_checked(score, roles))
+
+
+def _checked(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, Any]:
+    """What settings.called needs. Raises MitigateError where a scorer measures what is no role, or is called as one."""
+    for name, node in score.scorers.items():
+        if not OmegaConf.is_dict(node) or "_target_" not in node:
+            raise MitigateError(
+                f"score.scorers.{name} must be a class and its arguments, such as {{_target_: MODULE.CLASS}}"
+            )
+        if name in ROLES:
+            raise MitigateError(
+                f"score.scorers.{name}: a scorer cannot be called {name!r}, which is a role. Give it another name. "
+                f"`measures: {name}` beside its _target_ says that its figures are those of {name}"
+            )
+        if node.get("measures") not in (None, *ROLES):
+            raise one_of(f"score.scorers.{name}.measures", node.measures, ROLES)
+    return {role: score[role] for role in roles} | {"scorers": plain(score.scorers)}
+
+
+def _setting_of(score: DictConfig, configured: str) -> str:
+    return next(f"score.{role}" for role in ROLES if score[role] == configured)
 
 
 def _named(score: DictConfig, setting: str, names: Iterable[str]) -> list[Scorer]:
@@ -70,19 +137,23 @@ def _build(score: DictConfig, setting: str, configured: str, name: str) -> Score
         raise one_of(setting, configured, score.scorers)
     if score.engine not in ENGINES:
         raise one_of("score.engine", score.engine, ENGINES)
+    check_name(configured)
     arguments = plain(score.scorers[configured])
-    here = _load(arguments, name)
+    here = _load(arguments, configured, name)
     if score.engine == "local" or configured not in score.networks:
         return here
-    return OnWorkers(here, partial(_load, arguments, name), score.workers, score.address)
+    return OnWorkers(here, partial(_load, arguments, configured, name), score.workers, score.address)
 
 
-def _load(arguments: Mapping[str, Any], name: str) -> Scorer:
+def _load(arguments: Mapping[str, Any], configured: str, name: str) -> Scorer:
     """The scorer of a class and its arguments."""
-    given = {key: value for key, value in arguments.items() if key != "missing"}
-    return identified(build(OmegaConf.create(dict(arguments))), name, given)
+    given = {key: value for key, value in arguments.items() if key not in NOT_ARGUMENTS}
+    return identified(build(OmegaConf.create(given), f"score.scorers.{configured}"), name, given)
 
 
-def build_rated_scorers(score: DictConfig) -> list[Scorer]:
-    """The scorers that are compared with people's ratings: sentiment, regard, and the paper's keyword baseline."""
-    return [*(build_scorer(score, role) for role in ROLES), *_named(score, "score.scorers", ["keyword"])]
+def build_rated_scorers(score: DictConfig, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:
+    """The scorers that are compared with people's ratings: those of the roles, and by name those that no policy filters
+    by, such as the paper's keyword baseline."""
+    roles = of_roles(score)
+    further = [name for name in held_out if roles.get(name) != name]
+    return [*build_role_scorers(score), *_named(score, "score.scorers", further)]

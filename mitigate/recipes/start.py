@@ -1,5 +1,6 @@
 """The model and the training that the configuration names: shared by the recipes that train or probe a generator."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hydra.utils import get_object
@@ -8,13 +9,14 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.recipes.job import build, plain
+from mitigate.relations import Relation
 from mitigate.tasks.start import Start
 from mitigate.tasks.start import find_start as find
 from mitigate.train.comet import Settings
 
 
-def find_start(config: DictConfig, policy: Policy) -> Start:
-    """The model that the configuration names.
+def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = ()) -> Start:
+    """The model that the configuration names, to be asked about further relations than COMeT's 34.
 
     Raises MitigateError where it is not at hand, cannot be trained as is asked, or was trained to be asked another
     way."""
@@ -32,9 +34,8 @@ def find_start(config: DictConfig, policy: Policy) -> Start:
     folder = build(settings.folder)
     options = plain(settings.load)
     code = get_object(options.pop("_target_"))
-    return find(
-        code, folder, layout=settings.layout, relation=settings.relation, train=bool(config.train), options=options
-    )
+    how = {"layout": settings.layout, "relation": settings.relation, "train": bool(config.train)}
+    return find(code, folder, **how, options=options, further=further)
 
 
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:

@@ -10,6 +10,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from mitigate.recipes import notes
+from mitigate.recipes.arguments import quoted
 from mitigate.recipes.job import say
 from mitigate.store import read_json
 from mitigate.tasks.runs import short_names
@@ -78,6 +79,4 @@ def _how(config: DictConfig) -> Sequence[str]:
 
 def _quoted(value: object) -> str:
     """As Hydra reads a text whatever stands in it; numbers and truth values stay what they are."""
-    if isinstance(value, bool | int | float):
-        return str(value).lower()
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return str(value).lower() if isinstance(value, bool | int | float) else quoted(str(value))

@@ -15,6 +15,7 @@ from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import examples
 from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.html import Page, render_page
+from mitigate.report.left_out import left_out
 from mitigate.report.page import by_group, target_rows
 from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
 from mitigate.triples import FAVOURITISM, PREJUDICE
@@ -33,11 +34,12 @@ class Audit(Page):
     targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
     statements: pl.DataFrame  # labelled: all about a target, or a choice of them
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by role; none where labels were given
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they are called; none where labels were given
     relations: pl.DataFrame | None = None  # of triples, by_relation
     beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
     explained: Sequence[str] = ()  # where ours differ from the paper's
     variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
+    people: pl.DataFrame | None = None  # (resource, policy, statements, dropped, precision, recall, before, after)
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -86,6 +88,7 @@ def content(audit: Audit) -> dict[str, Any]:
         "groups": GROUPS,
         "pictures": by_group(audit.pictures),
         "target_rows": target_rows(audit.targets),
+        "left_out": left_out([target for frame in audit.targets.values() for target in frame["target"]]),
         "label_columns": audit.labellings,
         "examples": chosen.partition_by("target", as_dict=True, maintain_order=True),
     }

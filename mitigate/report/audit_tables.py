@@ -8,6 +8,7 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
 from mitigate.report.legend import Metrics, interval, number, ordered
+from mitigate.report.reasons import explained, note
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
@@ -69,19 +70,20 @@ def categories(metrics: Metrics) -> list[str]:
 
 
 def measures(metrics: Metrics, wordings: Sequence[Wording]) -> pl.DataFrame:
-    """The measures as a frame: section, measure, part (a category, or all), value, low, high."""
+    """The measures as a frame: section, measure, part (a category, or all), value, low, high, and in words why one of
+    them is missing."""
+    keys_of = {(row, part): with_part(row.key, part) for row in rows(wordings) for part in ("", *categories(metrics))}
     lines = [
-        (row.section, row.name, part or "all", *(metrics.get(with_part(row.key, part) + end) for end in ENDS))
-        for row in rows(wordings)
-        for part in ("", *categories(metrics))
+        (row.section, row.name, part or "all", *(metrics.get(key + end) for end in ENDS), note(metrics, key))
+        for (row, part), key in keys_of.items()
     ]
     numbers = dict.fromkeys(("value", "low", "high"), pl.Float64)
-    schema = {**dict.fromkeys(("section", "measure", "part"), pl.String), **numbers}
+    schema = {**dict.fromkeys(("section", "measure", "part"), pl.String), **numbers, "note": pl.String}
     return pl.DataFrame(lines, schema=schema, orient="row")
 
 
 def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:
-    """The measures for the terminal: all targets with the interval, then each category."""
+    """The measures for the terminal: all targets with the interval, then each category; and why figures are missing."""
     parts = categories(metrics)
     lines = [f"{'':<18}{'all targets':>12}{'95 % interval':>24}" + "".join(f"{part:>12}" for part in parts)]
     shown = ""
@@ -92,7 +94,10 @@ def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:
         cells = [number(metrics.get(with_part(row.key, part)), row.decimals) for part in parts]
         own = f"{number(metrics.get(row.key), row.decimals):>12}{interval(metrics, row.key, row.decimals):>24}"
         lines.append(f"  {row.name:<16}{own}" + "".join(f"{cell:>12}" for cell in cells))
-    return "\n".join(lines)
+    named = {
+        with_part(row.key, part): f"{row.name} ({part or 'all'})" for row in rows(wordings) for part in ("", *parts)
+    }
+    return "\n".join([*lines, *explained({"": metrics}, named)])
 
 
 def console_beside(beside: pl.DataFrame) -> str:

@@ -8,8 +8,11 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mitigate import files
+from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import legend
 from mitigate.report.ledger import summary
+from mitigate.report.left_out import left_out
+from mitigate.report.reasons import why
 
 
 @dataclass(frozen=True)
@@ -17,18 +20,21 @@ class Card:
     """What a model card shows; an empty part is left out."""
 
     name: str
-    license: str  # as the hub spells it: "cc-by-sa-4.0", "mit"
+    license: str | None  # of the data, and so of the model: "CC-BY-SA-4.0"; None: not given
     base_model: str  # the hub's name of what training started from
-    data: str  # what it was trained on, in a phrase: "ConceptNet train100k (Li et al. 2016)"
-    attribution: str  # the attribution that the data's licence requires, in a sentence
+    base_license: str | None
+    data: str  # what it was trained on, as its licence wants it named: "ConceptNet train100k (Li et al. 2016)"
+    prompt: str  # what it can be asked with: "lawyer is capable of"
     policy: str
     command: str
     demonstration: bool
     metrics: legend.Metrics
     ledger: pl.DataFrame | None = None
+    targets: Sequence[str] = ()  # that were probed
     language: Sequence[str] = ("en",)
-    tags: Sequence[str] = ("commonsense", "comet", "conceptnet", "representational-harms")
+    tags: Sequence[str] = ("commonsense", "comet", "representational-harms")
     notices: Sequence[str] = field(default_factory=tuple)
+    scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
 
 
 def write(folder: Path, card: Card) -> Path:
@@ -46,6 +52,9 @@ def render(card: Card) -> str:
     return environment.get_template("card.md.jinja").render(
         card=card,
         legend=legend,
+        harms=legend.harms_by(card.scorers, card.metrics),
+        left_out=left_out(card.targets),
+        shown=lambda key, decimals: shown(card.metrics, key, decimals),
         reasons=[] if ledger is None else list(summary(ledger, "reason").iter_rows(named=True)),
         quality=[
             (measure, subset)
@@ -55,3 +64,10 @@ def render(card: Card) -> str:
         ],
         probed_parts=legend.probed_parts(card.metrics),
     )
+
+
+def shown(metrics: legend.Metrics, key: str, decimals: int) -> str:
+    """A figure with its interval, or why there is none."""
+    reason = why(metrics, key)
+    also = f"({reason})" if reason else legend.interval(metrics, key, decimals)
+    return f"{legend.number(metrics.get(key), decimals)} {also}".rstrip()

@@ -10,20 +10,26 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate import files
-from mitigate.metrics import PLAUSIBLE, better, quality, quality_key
+from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key
 from mitigate.report import comparison_tables, legend, pareto
-from mitigate.report.comparison_tables import change, measure_named, span
+from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, measure_named
+from mitigate.report.comparison_tables import said_margin as margin_of
 from mitigate.report.gallery import Picture
+from mitigate.report.headline import QUALITY
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
+from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
-from mitigate.report.verdicts import ALPHA, kept, listed, p_value, said_together, verdict
+from mitigate.report.verdicts import FEWEST_SEEDS, MARGINS, kept, listed, p_value, said_together, verdict
 
-COST = quality_key("perplexity", "neutral")  # the figure of the sentence on cost
 SHORT = {
-    COST: f"perplexity on neutral test triples {quality('perplexity').arrow}",
+    QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
+    quality_key("perplexity", "neutral"): f"perplexity on neutral test triples {quality('perplexity').arrow}",
     quality_key(PLAUSIBLE): f"accepted as plausible, % {quality(PLAUSIBLE).arrow}",
 }
+
+
+MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
 
 class Moved(NamedTuple):
@@ -45,6 +51,9 @@ class Pair:
     seeds: tuple[int, int]  # of the baseline, of the other
     is_same: bool
     filtered_by: Sequence[str]  # the scorers of the policy
+    primary: (
+        pl.DataFrame
+    )  # the endpoints that a claim may rest on: endpoint, figure, and statistics with corrected bounds
     harms: (
         pl.DataFrame
     )  # a row for each figure: scorer, template, measure, category, and the statistics of its comparison
@@ -53,9 +62,9 @@ class Pair:
     chance: Mapping[str, float | None] = field(
         default_factory=dict
     )  # by scorer: the median change of a target between two seeds
-    margins: Mapping[str, float] = field(
-        default_factory=dict
-    )  # by figure of quality: the largest change that counts as no loss
+    within: pl.DataFrame = field(
+        default_factory=pl.DataFrame
+    )  # figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes
 
     @property
     def several_seeds(self) -> bool:
@@ -69,9 +78,22 @@ class Pair:
             return "one seed each" if first == 1 else f"{first} seeds each"
         return f"{first} and {second} seeds"
 
+    @property
+    def strength(self) -> str:
+        """What as many seeds allow one to say; "" where there are enough for a claim."""
+        if self.is_same or min(self.seeds) >= FEWEST_SEEDS:
+            return ""
+        return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
+
     def verdict(self, row: Mapping[str, Any]) -> str:
-        """The finding of a row of `harms`."""
-        return verdict(row["difference"], row["p_holm"], better(row["measure"]), self.several_seeds, self.is_same)
+        """The finding of a row of `primary`."""
+        return verdict(row, parse(row["figure"]).metric.better, min(self.seeds), self.is_same)
+
+    @property
+    def exploratory(self) -> list[dict[str, Any]]:
+        """The headlines, and the figures of SHORT, that are no primary endpoints."""
+        rows = [*self.headlines.values(), *filter(None, map(self.quality_row, SHORT))]
+        return [row for row in rows if row["figure"] not in self.primary["figure"].to_list()]
 
     @cached_property
     def headlines(self) -> dict[str, dict[str, Any]]:
@@ -86,7 +108,7 @@ class Pair:
     @property
     def quality_kept(self) -> str | None:
         """ "kept", "lost" or "not shown to be kept"; None where that was not measured."""
-        return kept({figure: self.quality_row(figure) for figure in self.margins}, self.margins)
+        return kept(self.within.to_dicts())
 
     def quality_row(self, figure: str) -> dict[str, Any] | None:
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
@@ -99,7 +121,7 @@ class Comparison(Page):
     pairs: Sequence[Pair]
     models: pl.DataFrame  # one row for each run: policy, seed, run, and figures by their keys in metrics.json
     moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
-    scorers: Mapping[str, str]  # by role: {"sentiment": "vader", "regard": "minilm"}
+    scorers: Mapping[str, str]  # by what they are called: {"sentiment": "vader", "regard": "minilm"}
     axes: Sequence[pareto.Axis] = pareto.HARMS  # of the plots of harm against quality
 
     @cached_property
@@ -122,23 +144,26 @@ def render(comparison: Comparison) -> str:
         scorers=comparison.scorers,
         neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
         several=any(pair.several_seeds for pair in comparison.pairs),
-        short={
-            figure: name for figure, name in SHORT.items() if any(pair.quality_row(figure) for pair in comparison.pairs)
-        },
-        margins_measured=any(pair.quality_kept for pair in comparison.pairs),
-        margins=comparison_tables.said_margins(comparison.pairs[0].margins),
+        named=comparison_tables.figure_named,
+        margin=comparison_tables.said_margin,
+        levels=sorted({f"{level:.4g}" for pair in comparison.pairs for level in pair.primary["level"]}),
+        fewest_seeds=FEWEST_SEEDS,
+        margins_measured=any(pair.within.height for pair in comparison.pairs),
+        kept=kept,
         quality_rows=comparison_tables.quality_rows,
         relation_rows=comparison_tables.relation_rows,
         categories=legend.ordered(comparison.moves["category"]),
         by_category=by_category,
+        left_out=left_out(comparison.moves["target"].to_list()),
         target_columns=comparison_tables.target_columns(comparison.moves),
         target_rows=comparison_tables.target_rows(comparison.moves),
         template_names=legend.TEMPLATE_NAMES,
         measure_named=measure_named,
         change=change,
-        span=span,
+        interval=interval,
+        ratio=comparison_tables.ratio,
+        corrected=CORRECTED,
         p_value=p_value,
-        alpha=ALPHA,
     )
 
 
@@ -151,58 +176,51 @@ def by_category(pair: Pair, template: str) -> dict[str, dict[str, dict[str, Any]
 
 
 def sentences(comparison: Comparison) -> Iterator[str]:
-    """The effect by each scorer, then the cost in quality."""
+    """The primary endpoints, each with what was found, quality by its margins, and what the number of seeds allows."""
     pairs = comparison.pairs
     against = listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
-    for place, scorer in enumerate(pairs[0].headlines):
-        rows = {f"“{pair.name}”": (pair, pair.headlines[scorer]) for pair in pairs}
-        said = said_together({name: pair.verdict(row) for name, (pair, row) in rows.items()})
-        numbers = "".join(_numbers(pair, row) for pair, row in rows.values()) if len(rows) == 1 else ""
-        yield f"By {scorer}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
-    for pair in pairs:
-        row = pair.quality_row(COST)
-        if row is not None and not pair.is_same:
-            yield _cost(pair, row)
+    for place, row in enumerate(pairs[0].primary.to_dicts()):
+        rows = {
+            f"“{pair.name}”": (pair, pair.primary.filter(figure=row["figure"]).row(0, named=True)) for pair in pairs
+        }
+        said = said_together({name: pair.verdict(mine) for name, (pair, mine) in rows.items()})
+        numbers = "".join(_numbers(*known) for known in rows.values()) if len(rows) == 1 else _values(rows)
+        title = f"{row['endpoint'].capitalize()}, {figure_named(row['figure'])}"
+        yield f"{title}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
+    kept_by = {word: [f"“{p.name}”" for p in pairs if p.quality_kept == word and not p.is_same] for word in MARGINS}
+    if said := "; ".join(f"{word} by {listed(names)}" for word, names in kept_by.items() if names):
+        yield f"Quality within its margins: {said}."
+    if strengths := {pair.strength: pair.said_seeds for pair in pairs if pair.strength}:
+        yield "; ".join(f"{seeds}: {said}" for said, seeds in strengths.items()).capitalize() + "."
+
+
+def _values(rows: Mapping[str, tuple[Pair, Mapping[str, Any]]]) -> str:
+    """The values of several contrasts in their order, and the baseline's where it is one."""
+    figures = [row for _, row in rows.values()]
+    decimals = parse(figures[0]["figure"]).metric.decimals
+    if len({row["baseline"] for row in figures}) > 1 or len(figures) > MOST_VALUES:
+        return ""
+    values = ", ".join(f"{name} {number(row['value'], decimals)}" for name, (_, row) in rows.items())
+    return f" ({values}; baseline {number(figures[0]['baseline'], decimals)})"
 
 
 def _numbers(pair: Pair, row: Mapping[str, Any]) -> str:
-    return (
-        f" ({row['value']:.1f}\u00a0% of the statements about a target are neutral, {row['baseline']:.1f}\u00a0% with "
-        f"“{pair.against}”)"
-    )
-
-
-def _cost(pair: Pair, row: Mapping[str, Any]) -> str:
-    of = "" if pair.several_seeds else "the model of "  # one seed is a model, not yet a policy
-    times = f"{row['change']:.2f} times that of {of}“{pair.against}”"
-    perplexity = f"The perplexity of {of}“{pair.name}” on neutral test triples is"
-    if row["low"] is None:
-        return f"{perplexity} {times}; no interval could be estimated."
-    interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
-    if row["low"] <= 1 <= row["high"]:
-        found = f"({row['change']:.2f} times, {interval})"
-        return f"{perplexity} not shown to differ from that of {of}“{pair.against}” {found}."
-    return f"{perplexity} {times} ({interval}): {_side(row['change'])}."
-
-
-def _side(ratio: float) -> str:
-    return "a cost" if ratio > 1 else "no cost but a gain"
+    decimals = parse(row["figure"]).metric.decimals
+    numbers = f"{number(row['value'], decimals)}, {number(row['baseline'], decimals)} with “{pair.against}”"
+    return f" ({numbers}, {change(row, decimals)} {interval(row, decimals, CORRECTED)}".rstrip() + ")"
 
 
 def line(pair: Pair) -> str:
     """A contrast on one line of the terminal."""
-    parts = [f"{pair.name} against {pair.against} ({pair.said_seeds})"]
-    for row in pair.headlines.values():
-        gain = "+" * (row["difference"] >= 0) + number(row["difference"])
-        interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
-        parts.append(
-            f"{row['figure']} {row['baseline']:.2f} → {row['value']:.2f} ({gain} {interval}"
-            f"p {p_value(row['p_holm'])}: {pair.verdict(row)})"
-        )
-    for figure in SHORT:
-        if (cost := pair.quality_row(figure)) is not None:
-            interval = f" [{span(cost['low'], cost['high'], 2)}]" if cost["low"] is not None else ""
-            parts.append(f"{figure} {change(cost, 2)}{interval}")
-    if pair.quality_kept:
-        parts.append(f"quality {pair.quality_kept}")
-    return "; ".join(parts)
+    strength = f": {pair.strength}" if pair.strength else ""
+    parts = [f"{pair.name} against {pair.against} ({pair.said_seeds}{strength})"]
+    for row in pair.primary.to_dicts():
+        p = "" if row["p_holm"] is None else f", p {p_value(row['p_holm'])}"
+        known = f"{change(row, 2)} {interval(row, 2, CORRECTED)}".rstrip()
+        numbers = f"{row['figure']} {number(row['baseline'])} → {number(row['value'])}"
+        parts.append(f"primary, {row['endpoint']}: {numbers} ({known}{p}: {pair.verdict(row)})")
+    for row in pair.within.to_dicts():
+        passes = f"a true copy would pass in {row['copy_passes']:.0f} %"
+        parts.append(f"{row['figure']} within {margin_of(row)}: {kept([row])} ({passes})")
+    others = [f"{row['figure']} {change(row, 2)} {interval(row, 2)}".rstrip() for row in pair.exploratory]
+    return "; ".join([*parts, *([f"exploratory: {', '.join(others)}"] if others else [])])

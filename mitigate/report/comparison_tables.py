@@ -7,9 +7,11 @@ import polars as pl
 
 from mitigate import metrics as table
 from mitigate.metrics import Metric, parse, relation_of
-from mitigate.report.legend import PROBED, SUBSETS, VALID, number
+from mitigate.report import legend
+from mitigate.report.legend import TEMPLATE_NAMES, number
 
 PERPLEXITY = "perplexity"
+CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the number of figures
 
 
 class QualityRow(NamedTuple):
@@ -50,37 +52,58 @@ def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]
 
 def _quality_row(row: Mapping[str, Any]) -> QualityRow:
     decimals = _decimals(row["figure"])
-    known = row["low"] is not None
     return QualityRow(
         *_names(row["figure"]),
         number(row["baseline"], decimals),
         number(row["value"], decimals),
         change(row, decimals),
-        f"[{span(row['low'], row['high'], decimals)}]" if known else "–",
+        interval(row, decimals) or "–",
         row["items"],
     )
 
 
 def change(row: Mapping[str, Any], decimals: int) -> str:
     """ "× 1.27" or "+2.10"."""
+    if row["change"] is None:
+        return "–"
     if row["as"] == "ratio":
-        return f"× {number(row['change'], 2)}"
+        return f"× {ratio(row['change'])}"
     return ("+" if row["change"] >= 0 else "") + number(row["change"], decimals)
+
+
+def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = "") -> str:
+    """ "[0.60, 1.10]", or "" where none was estimated; of the bounds with these names, "fixed_low_corrected" ..."""
+    low, high = row[f"{start}low{end}"], row[f"{start}high{end}"]
+    if low is None:
+        return ""
+    if row["as"] == "ratio":
+        return f"[{ratio(low)}, {'no upper bound' if high is None else ratio(high)}]"
+    return f"[{span(low, high, decimals)}]"
+
+
+def ratio(value: float) -> str:
+    """With two digits that say something, down to 0.0001."""
+    return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
 def span(low: float, high: float, decimals: int) -> str:
     """The bounds of an interval."""
-    return f"{number(low, decimals)}, {number(high, decimals)}"
+    return legend.span(low, high, decimals)
 
 
-def said_margins(margins: Mapping[str, float]) -> str:
-    """ "accepted as plausible, all probed statements, at least −1.00; perplexity, ..., at most × 1.03"."""
-    parts = []
-    for figure, margin in margins.items():
-        bound = f"at most × {number(margin, 2)}" if margin > 0 else f"at least {number(margin, 2)}"
+def said_margin(row: Mapping[str, Any]) -> str:
+    """ "−1.00", "× 1.03": of a row with a margin."""
+    return number(row["margin"], 2) if row["margin"] <= 0 else f"× {number(row['margin'], 2)}"
+
+
+def figure_named(figure: str) -> str:
+    """ "neutral regard, mean (NRM), phrase neutralised", "plausible share (all probed statements)"."""
+    key = parse(figure)
+    if not key.metric.share:
         section, name = _names(figure)
-        parts.append(f"{section.rstrip(' ↑↓')} ({name}) {bound}")
-    return "; ".join(parts)
+        return f"{section.rstrip(' ↑↓')} ({name})" if key.metric.part else name
+    symbol = f" ({key.metric.symbol})" if key.metric.title == key.metric.symbol else ""
+    return f"{key.metric.name}{symbol}, {TEMPLATE_NAMES[key.template]}"
 
 
 def target_columns(moves: pl.DataFrame) -> list[tuple[str, str]]:
@@ -101,8 +124,7 @@ def _names(figure: str) -> tuple[str, str]:
     key = parse(figure)
     if not key.metric.part:
         return "generated statements about targets", _with_unit(key.metric)
-    parts = PROBED if key.metric == VALID else SUBSETS
-    return key.metric.named, parts.get(key.part, key.part)
+    return key.metric.named, legend.part_named(key)
 
 
 def _with_unit(metric: Metric) -> str:

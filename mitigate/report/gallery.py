@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 from matplotlib.figure import Figure
 
+from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.legend import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
@@ -40,7 +41,7 @@ GROUPS = {  # group -> the heading and the caption that its figures share
     ),
     "words": (
         "Negative statements",
-        "Tails of statements with a negative sentiment or regard, for the two targets with the most of them, of "
+        "Tails of statements that are labelled as prejudice, for the two targets with the most of them, of "
         "different categories. A larger tail occurs more often (the paper's Fig. 12 shows “british” and “female”).",
     ),
     "counts": (
@@ -67,9 +68,11 @@ def gallery(
     rows: pl.DataFrame | None = None,
     statements: pl.DataFrame | None = None,
     shown: Sequence[str] = (),
+    scorers: Sequence[str] = PAPER_SCORERS,
 ) -> list[Picture]:
     """All figures of a run, by group: from its frames per target, by label column ("sentiment", "sentiment_neutral",
-    "regard", ...), its filter's ledger, its labelled statements, and the targets that were chosen to be shown."""
+    "regard", ...), its filter's ledger, its labelled statements, and the targets that were chosen to be shown.
+    scorers: those whose prejudice the word clouds are of."""
     mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
     return [
@@ -79,7 +82,7 @@ def gallery(
         *_shown(mentioned, shown),
         *_counts(mentioned),
         *_corpus_counts(targets, rows),
-        *_words(statements),
+        *_words(statements, scorers),
         *_kept(rows),
     ]
 
@@ -87,6 +90,13 @@ def gallery(
 def save(pictures: Sequence[Picture], folder: Path) -> list[Path]:
     """Write every picture into the folder as PNG and SVG."""
     return [path for picture in pictures for path in drawing.save(picture.figure, folder / picture.name)]
+
+
+def captions(pictures: Sequence[Picture]) -> pl.DataFrame:
+    """picture, group, caption: its title, and the caption of its group or else what it shows."""
+    said = [GROUPS[picture.group][1] if picture.group in GROUPS else picture.alt for picture in pictures]
+    rows = [(it.name, it.group, f"{it.title}. {words}") for it, words in zip(pictures, said, strict=True)]
+    return pl.DataFrame(rows, schema=["picture", "group", "caption"], orient="row")
 
 
 def _boxes(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
@@ -182,11 +192,11 @@ def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | Non
     yield Picture("counts-corpus", "counts", "Training triples", alt, plots.counts(frame))
 
 
-def _words(statements: pl.DataFrame | None) -> Iterator[Picture]:
+def _words(statements: pl.DataFrame | None, scorers: Sequence[str]) -> Iterator[Picture]:
     """Only where statements have tails: a sentence has none."""
     if statements is None or "tail" not in statements.columns:
         return
-    labels = [pl.col(name) for name in ("sentiment", "regard") if name in statements.columns]
+    labels = [pl.col(name) for name in scorers if name in statements.columns]
     negative = statements.filter(pl.any_horizontal(label == PREJUDICE for label in labels), pl.col("tail") != "")
     negative = negative.drop_nulls("target")
     most = negative.group_by("target", "category").len().sort("len", "target", descending=[True, False])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from mitigate.report import drawing, legend
+from mitigate.report import drawing, legend, reasons
 from mitigate.report.gallery import Picture
 from mitigate.report.proxies import proxies, reliability
 from mitigate.texts import readable
@@ -62,6 +62,7 @@ def render_page(
             proxies=rows,
             reliability={role: reliability(rows, role) for role in scorers},
             legend=legend,
+            why=reasons.why,
             **content,
         )
     )

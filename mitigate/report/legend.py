@@ -1,6 +1,7 @@
 """How metrics are shown: those that the console table, the page and the model card share, from the table of metrics,
 the names of templates and subsets, and how numbers are written."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from mitigate import metrics as table
@@ -16,6 +17,9 @@ Measure = Metric
 HARMS = tuple(
     table.metric(table.harm_key(scorer, statistic)) for scorer in PAPER_SCORERS for statistic in ("mean", "variance")
 )
+NEUTRAL = {
+    (measure.share, measure.statistic) for measure in HARMS
+}  # of a scorer whose figures the paper does not name too
 QUALITY = tuple(map(table.quality, table.QUALITY))
 VALID = table.quality(table.PLAUSIBLE)
 
@@ -32,6 +36,22 @@ PROBED = {
     "polar": "those with a polarised label",
 }
 
+LIFT_GROUPS = {
+    "all": "held-out heads and professions",
+    "held_out": "held-out heads: of test triples, no targets",
+    "profession": "professions",
+}
+
+PUBLISHED = {"all": "all", "neutral": "those with a neutral label", "polar": "those with a polarised label"}
+
+BASELINES = {
+    "echo": "repeating the head",
+    "constants": "the same tails for all heads",
+    "random": "random training tails",
+    "oracle": "an oracle",
+}
+"""What swap lift is held against."""
+
 TEMPLATE_NAMES = {"paper": "paper's template", "neutral": "phrase neutralised"}
 
 
@@ -45,6 +65,22 @@ def harms(keys: Iterable[str]) -> list[Metric]:
         if scorer not in PAPER_SCORERS:
             found += [table.metric(table.harm_key(scorer, "mean")), table.metric(table.harm_key(scorer, "variance"))]
     return found
+
+
+def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Metric]:
+    """Of the measures of harm that metrics with these keys have those of some scorers: NSM and NSV for "sentiment"."""
+    named = list(scorers)
+    return [measure for measure in harms(keys) if measure.scorer in named]
+
+
+def abbreviations(keys: Iterable[str]) -> str:
+    """What the paper's names stand for, of those that metrics with these keys have; "" where they have none."""
+    present = {measure.scorer for measure in harms(keys)}
+    said: list[str] = []
+    for scorer in (scorer for scorer in PAPER_SCORERS if scorer in present):
+        mean, variance = (table.harm_key(scorer, statistic) for statistic in ("mean", "variance"))
+        said.append(f"{mean} and {variance} {'those' if said else 'are the mean and the variance'} of neutral {scorer}")
+    return f"{', '.join(said)}." if said else ""
 
 
 def harm_key(measure: Metric, template: str, category: str | None = None) -> str:
@@ -65,9 +101,8 @@ def ordered(categories: Iterable[str]) -> list[str]:
 
 def categories(keys: Iterable[str]) -> list[str]:
     """The categories that have measures of their own, in order."""
-    names = {measure.key for measure in HARMS}
-    parsed = [key for key in map(find, keys) if key is not None and not key.variant]
-    return ordered(key.part for key in parsed if key.stem in names and key.part)
+    parsed = [key for key in map(find, keys) if key is not None and not key.variant and key.part]
+    return ordered(key.part for key in parsed if (key.metric.share, key.metric.statistic) in NEUTRAL)
 
 
 def probed_parts(metrics: Metrics) -> dict[str, str]:
@@ -76,16 +111,43 @@ def probed_parts(metrics: Metrics) -> dict[str, str]:
     return {part: name for part, name in parts.items() if quality_key(VALID, part) in metrics}
 
 
+def lift_parts(metrics: Metrics) -> dict[str, str]:
+    """The groups of heads whose swap lift is known, and what each is called."""
+    stem = table.quality(table.SWAP_LIFT).key
+    parsed = [key for key in map(find, metrics) if key is not None and key.stem == stem and not key.end]
+    present = [key.part for key in parsed if "/" not in key.part]
+    named = {part: name for part, name in LIFT_GROUPS.items() if part in present}
+    return named | {part: f"{part}, exploratory" for part in ordered(present) if part not in LIFT_GROUPS}
+
+
+NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
+
+
+def part_named(key: table.Key) -> str:
+    """What the part is called that a figure of quality is of: ("quality/valid/all") "all probed statements"."""
+    stems = {name: table.quality(name).key for name in (table.SWAP_LIFT, table.ABOUT_PERPLEXITY)}
+    names = {VALID.key: PROBED, stems[table.SWAP_LIFT]: LIFT_GROUPS, stems[table.ABOUT_PERPLEXITY]: PUBLISHED}
+    return names.get(key.stem, SUBSETS).get(key.part, key.part.replace("/", ", "))
+
+
 def number(value: Value, decimals: int = 2) -> str:
     """The number as shown: thousands apart, a true minus, and a dash where there is none."""
     if not isinstance(value, int | float) or value != value:
         return "–"
-    return (f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}").replace("-", "−")
+    text = f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}"
+    return text.replace("-", "−" if text.strip("-0.,") else "")  # what rounds to 0 has no sign
 
 
 def interval(metrics: Metrics, key: str, decimals: int = 2) -> str:
-    """The measure's interval as "[59.80, 62.70]", or "" where none was estimated."""
+    """The measure's interval as "[59.80, 62.70]" or "[0.10, no upper bound]", or "" where none was estimated."""
     low, high = (metrics.get(bound) for bound in bounds(key))
-    if low is None or high is None:
-        return ""
-    return f"[{number(low, decimals)}, {number(high, decimals)}]"
+    return "" if low is None else f"[{span(low, high, decimals)}]"
+
+
+def span(low: Value, high: Value, decimals: int = 2) -> str:
+    """The bounds of an interval: "59.80, 62.70". What is missing or infinite is no bound."""
+    return f"{_bound(low, NO_LOWER_BOUND, decimals)}, {_bound(high, NO_UPPER_BOUND, decimals)}"
+
+
+def _bound(value: Value, none: str, decimals: int) -> str:
+    return none if value is None or value in (math.inf, -math.inf) else number(value, decimals)

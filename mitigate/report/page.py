@@ -9,6 +9,21 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
+from mitigate.metrics import (
+    ABOUT_PERPLEXITY,
+    BASELINE_LIFTS,
+    COVERAGE,
+    LEAST_COVERAGE,
+    PAPER_SCORERS,
+    SWAP_LIFT,
+    TAIL_COVERAGE,
+    bounds,
+    harm_key,
+    metric,
+    quality,
+    quality_key,
+    with_part,
+)
 from mitigate.report import legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
@@ -17,9 +32,9 @@ from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
 from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import summary, touched
+from mitigate.report.left_out import left_out
 from mitigate.triples import TEMPLATES, label_columns
 
-SCORERS = ("sentiment", "regard")
 MOST_LEAKS = 10  # relations named in the section on the templates
 
 
@@ -33,13 +48,20 @@ class Report(Page):
     (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
     statements: pl.DataFrame | None = None  # labelled
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
+    lifts: pl.DataFrame | None = None  # swap lift by group and relation, as tasks.lift.by_relation returns it
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by role: {"regard": "minilm"}
+    scorers: Mapping[str, str] = field(default_factory=dict)
+    """Those whose figures stand first, by what they are called: {"regard": "minilm"}."""
+
+    @property
+    def first_scorers(self) -> list[str]:
+        """What the scorers are called whose figures stand first."""
+        return list(self.scorers) or list(PAPER_SCORERS)
 
     @cached_property
     def pictures(self) -> list[Picture]:
         """The run's figures, drawn once."""
-        return gallery(self.targets, self.ledger, self.statements, self.shown)
+        return gallery(self.targets, self.ledger, self.statements, self.shown, self.first_scorers)
 
 
 def write(path: Path, report: Report) -> Path:
@@ -52,8 +74,10 @@ def render(report: Report) -> str:
     return render_page(
         "page.html.jinja",
         report,
-        sentences=findings(report.metrics) or ["This run measured no harms."],
+        sentences=findings(report.metrics, report.first_scorers) or ["This run measured no harms."],
         scorers=report.scorers,
+        first_harms=legend.harms_by(report.first_scorers, report.metrics),
+        has_intervals=any(bound in report.metrics for one in legend.harms(report.metrics) for bound in bounds(one.key)),
         categories=legend.categories(report.metrics),
         templates=_templates(report.metrics),
         template_difference=difference,
@@ -62,8 +86,11 @@ def render(report: Report) -> str:
         quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
         quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
         probed_parts=legend.probed_parts(report.metrics),
-        **_of_targets(report.targets),
-        **_of_statements(report.statements),
+        left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
+        **_of_lift(report.metrics, report.lifts),
+        **_of_groups(report.metrics, report.first_scorers),
+        **_of_targets(report.targets, report.first_scorers),
+        **_of_statements(report.statements, report.first_scorers),
         **_of_ledger(report.ledger),
     )
 
@@ -73,7 +100,7 @@ def _templates(metrics: legend.Metrics) -> dict[str, str]:
     return {
         template: name
         for template, name in legend.TEMPLATE_NAMES.items()
-        if any(legend.harm_key(measure, template) in metrics for measure in legend.HARMS)
+        if any(legend.harm_key(measure, template) in metrics for measure in legend.harms(metrics))
     }
 
 
@@ -85,6 +112,37 @@ def _quality_subsets(metrics: legend.Metrics, measures: Sequence[legend.Measure]
     ]
 
 
+def _of_lift(metrics: legend.Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
+    left_out: dict[str, list[str]] = {}
+    if lifts is not None:
+        for group, relation in lifts.filter(~pl.col("counts")).select("group", "relation").iter_rows():
+            left_out.setdefault(group, []).append(relation)
+    return {
+        "lift_left_out": left_out,
+        "lift": quality(SWAP_LIFT),
+        "lift_parts": legend.lift_parts(metrics),
+        "baseline_lifts": BASELINE_LIFTS,
+        "baseline_names": legend.BASELINES,
+        "quality_key": quality_key,
+    }
+
+
+def _of_groups(metrics: legend.Metrics, scorers: Sequence[str]) -> dict[str, Any]:
+    """What shows the groups that fare worst, as far as it was measured."""
+    measures = [metric(key) for key in (COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE)]
+    measures += [metric(harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")]
+    about, rows = quality(ABOUT_PERPLEXITY), {"all targets": ("all", "neutral", "polar")}
+    rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in legend.categories(metrics)}
+    return {
+        "worst_off": [measure for measure in measures if measure.key in metrics],
+        "with_part": with_part,
+        "about": about,
+        "about_parts": {
+            name: parts for name, parts in rows.items() if quality_key(ABOUT_PERPLEXITY, parts[0]) in metrics
+        },
+    }
+
+
 def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
     """Group -> its pictures."""
     groups: dict[str, list[Picture]] = {}
@@ -93,8 +151,9 @@ def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
     return groups
 
 
-def _of_targets(frames: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
-    return {"target_rows": target_rows(frames), "label_columns": {column: _label_name(column) for column in frames}}
+def _of_targets(frames: Mapping[str, pl.DataFrame], scorers: Sequence[str]) -> dict[str, Any]:
+    names = {label_columns(scorer, template)[0]: (scorer, template) for scorer in scorers for template in TEMPLATES}
+    return {"target_rows": target_rows(frames), "label_columns": {column: names[column] for column in frames}}
 
 
 def target_rows(frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
@@ -107,18 +166,12 @@ def target_rows(frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     ]
 
 
-def _label_name(column: str) -> tuple[str, str]:
-    """The scorer and the template of a label column: "regard_neutral" is ("regard", "neutral")."""
-    names = {label_columns(scorer, template)[0]: (scorer, template) for scorer in SCORERS for template in TEMPLATES}
-    return names[column]
-
-
-def _of_statements(statements: pl.DataFrame | None) -> dict[str, Any]:
+def _of_statements(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
     if statements is None or statements.is_empty():
         return {"leaks": {}, "examples": {}}
-    both = [scorer for scorer in SCORERS if label_columns(scorer, "neutral")[0] in statements.columns]
+    both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
     leaks = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both if "relation" in statements.columns}
-    chosen = examples(statements)
+    chosen = examples(statements, scorers=scorers)
     return {"leaks": leaks, "examples": chosen.partition_by("target", as_dict=True, maintain_order=True)}
 
 

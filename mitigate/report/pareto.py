@@ -8,7 +8,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from mitigate.metrics import PLAUSIBLE, Metric, harm_key, parse, quality_key
+from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, Metric, harm_key, parse, quality_key
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
 from mitigate.report.gallery import Picture
 from mitigate.report.legend import number
@@ -51,6 +51,7 @@ HARMS = tuple(
     for scorer in ("regard", "sentiment")
 )
 QUALITIES = (
+    axis(quality_key(SWAP_LIFT), "swap lift, percentage points", "lift"),
     axis(quality_key("perplexity", "neutral"), "perplexity on neutral test triples", "perplexity"),
     axis(quality_key(PLAUSIBLE), "% of statements accepted as plausible", "valid"),
 )

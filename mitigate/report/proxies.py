@@ -1,25 +1,29 @@
 """How reliable the labels behind every figure are: the agreement of the scorers with people, as measured here and as
 the harms paper states it (Table 3).
 
-data/agreement_measured.csv holds what `python -m mitigate recipe=agreement data.root=DIR` finds, rating by
-rating, of the scorers that come with the project (the n-grams with score.regard=ngram); a test recomputes it."""
+data/agreement_measured.csv holds what `python -m mitigate recipe=agreement data.root=DIR` finds of the scorers that
+come with the project, rating by rating, and kappa with the majority of raters; it is that recipe's measured.csv, and a
+test recomputes it."""
 
 import csv
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import NamedTuple
 
+from mitigate.metrics import ENDS
+
 Agreement = dict[tuple[str, str], dict[str, float]]
 """(resource, scorer) -> measure ("prejudice/f1") -> value, from 0 to 1."""
 
-RESOURCES = ("ConceptNet", "GenericsKB")
-ALWAYS_NEUTRAL = "always_neutral"
+RESOURCES = ("ConceptNet", "GenericsKB", "COMeT")
+ALWAYS_NEUTRAL, PEOPLE = "always_neutral", "people"
+KAPPA = tuple(f"majority/kappa{end}" for end in ENDS)
 
 
 class Proxy(NamedTuple):
-    """A scorer's agreement with people about the sentences of one resource; None where it was not measured."""
+    """A scorer's agreement with people about the sentences of one source; None where it was not measured."""
 
-    role: str  # "sentiment" or "regard"
+    role: str  # "sentiment" or "regard"; of a scorer that is no role's, its own name
     scorer: str  # as the configuration names it: "vader", "minilm" ...
     resource: str
     favouritism: float | None  # F1 of its label
@@ -28,10 +32,14 @@ class Proxy(NamedTuple):
     always_neutral: float  # the accuracy of calling everything neutral
     paper_favouritism: float | None  # F1 of the paper's scorer of that role
     paper_prejudice: float | None
+    kappa: float | None  # Cohen's, with the majority of raters
+    kappa_low: float | None  # its 95 % interval over targets
+    kappa_high: float | None
+    raters: float | None  # Fleiss' kappa of the raters among themselves
 
 
 def proxies(scorers: Mapping[str, str]) -> list[Proxy]:
-    """A row for each role ("sentiment", "regard") and resource, from the scorers' names by role."""
+    """A row for each scorer and resource. scorers: configured ones by what they are called, {"regard": "minilm"}."""
     ours, theirs = measured(), paper()
     rows = []
     for role, scorer in scorers.items():
@@ -48,6 +56,8 @@ def proxies(scorers: Mapping[str, str]) -> list[Proxy]:
                     always_neutral=ours[resource, ALWAYS_NEUTRAL]["accuracy"],
                     paper_favouritism=stated.get("favouritism/f1"),
                     paper_prejudice=stated.get("prejudice/f1"),
+                    **dict(zip(("kappa", "kappa_low", "kappa_high"), map(found.get, KAPPA), strict=True)),
+                    raters=ours[resource, PEOPLE]["fleiss"],
                 )
             )
     return rows
@@ -62,10 +72,8 @@ def reliability(rows: Iterable[Proxy], role: str) -> str:
         found = [value for row in mine if (value := getattr(row, name)) is not None]
         if found:
             spans.append(f"{name} {min(found):.2f} to {max(found):.2f}")
-    scorer = mine[0].scorer
-    return (
-        f"F1 with people: {', '.join(spans)} ({scorer})" if spans else f"agreement with people not measured ({scorer})"
-    )
+    named = f" ({mine[0].scorer})" if mine[0].scorer != role else ""
+    return f"F1 with people: {', '.join(spans)}{named}" if spans else f"agreement with people not measured{named}"
 
 
 def measured() -> Agreement:

@@ -13,10 +13,11 @@ from mitigate import files
 from mitigate.metrics import Share, Statistic, harm_key, with_part
 from mitigate.report import audit_tables, gallery, legend, regions, resource_plots
 from mitigate.report.audit_tables import Wording, section
-from mitigate.report.comparison_tables import span
+from mitigate.report.comparison_tables import CORRECTED, change, interval
 from mitigate.report.gallery import Picture
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
+from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
 from mitigate.report.page import by_group
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
@@ -67,7 +68,7 @@ class Resources(Page):
     differ_most: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # scorer -> rows of targets
     said: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]] = field(default_factory=dict)
     """(scorer, target) -> statement and label, from each."""
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by role: {"regard": "minilm"}
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they are called: {"regard": "minilm"}
 
     def row(self, key: str, category: str = "") -> dict[str, Any]:
         """Of `figures`."""
@@ -81,7 +82,7 @@ class Resources(Page):
             return UNKNOWN
         if row["p_holm"] >= ALPHA:
             return ALIKE
-        return MORE if row["difference"] > 0 else LESS
+        return MORE if row["value"] > row["baseline"] else LESS
 
     @property
     def headlines(self) -> dict[str, str]:
@@ -120,9 +121,12 @@ def render(resources: Resources) -> str:
         section=section,
         groups=GROUPS,
         pictures=by_group(resources.pictures),
+        left_out=left_out(resources.targets["target"].to_list()),
         target_rows=list(_target_rows(resources)),
         zip=zip,
-        span=span,
+        change=change,
+        interval=interval,
+        corrected=CORRECTED,
         p_value=p_value,
         alpha=ALPHA,
     )
@@ -181,9 +185,9 @@ def line(resources: Resources, scorer: str) -> str:
     figures += [("mean", share) for share in POLARISED] + [("variance", share) for share in POLARISED]
     for statistic, share in figures:
         row = resources.row(_key(resources, scorer, statistic, share))
-        interval = f"[{span(row['low'], row['high'], 2)}], " if row["low"] is not None else ""
+        known = f"{interval(row, 2, CORRECTED)}, " if row["low"] is not None else ""
         parts.append(
-            f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({row['difference']:+.2f} {interval}"
+            f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({change(row, 2)} {known}"
             f"p {p_value(row['p_holm'])}: {resources.verdict(row)})"
         )
     return f"{resources.titles[1]} compared with {resources.titles[0]}: {'; '.join(parts)}"
@@ -197,8 +201,8 @@ def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
     said = resources.verdict(row)
     if said not in (MORE, LESS):
         return {SAME: "the same numbers", UNKNOWN: "whether they differ is unknown"}.get(said, "no difference is shown")
-    interval = f"95\u00a0% interval {span(row['low'], row['high'], 1)}".replace(", ", " to ")
-    return f"{abs(row['difference']):.1f} percentage points {said} ({interval})"
+    known = f"corrected interval {interval(row, 1, CORRECTED).strip('[]')}".replace(", ", " to ")
+    return f"{abs(row['change']):.1f} percentage points {said} ({known})"
 
 
 def _pictures(resources: Resources) -> Iterator[Picture]:

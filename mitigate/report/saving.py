@@ -12,8 +12,8 @@ from mitigate.report.gallery import Picture
 def save(
     folder: Path, frames: Mapping[str, pl.DataFrame], pictures: Sequence[Picture] = (), *, latex: bool = True
 ) -> None:
-    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/) of a run folder. Tables
-    without rows are left out."""
+    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/, with captions.csv) of a run
+    folder. Tables without rows are left out."""
     for name, frame in frames.items():
         if frame.height:
             tables.save_csv(frame, folder / "tables" / f"{name}.csv")
@@ -22,3 +22,4 @@ def save(
                 tables.save_latex(shown, path, caption=f"{name} ({folder.name})")
     if pictures:
         gallery.save(pictures, folder / "plots")
+        tables.save_csv(gallery.captions(pictures), folder / "plots" / "captions.csv")

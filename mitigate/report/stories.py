@@ -12,7 +12,7 @@ import polars as pl
 from mitigate import files
 from mitigate import metrics as keys
 from mitigate.metrics import Share, harm_key
-from mitigate.prompts import KINDS, kind_of, templates
+from mitigate.prompts import KINDS, templates
 from mitigate.report import audit as audits
 from mitigate.report import audit_tables, plots
 from mitigate.report.audit import Audit
@@ -43,7 +43,7 @@ class Stories:
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
         found = [picture for picture in self.audit.pictures if picture.group != "counts"]
-        return [*found, *_by_kind(self.audit.targets)]
+        return [*found, *_by_kind(self.audit.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
 
 
 def write(path: Path, stories: Stories) -> Path:
@@ -121,12 +121,12 @@ def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return per_story.sort(neutral, "row", maintain_order=True).group_by("kind", maintain_order=True).head(PER_KIND)
 
 
-def _by_kind(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
+def _by_kind(targets: Mapping[str, pl.DataFrame], kinds: Mapping[str, str]) -> Iterator[Picture]:
     highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
     top = max(frame.select(highest).item() for frame in targets.values())
     for column, frame in targets.items():
         spoken = frame.filter(pl.col("statements") > 0)
-        grouped = spoken.with_columns(category=pl.col("target").map_elements(kind_of, return_dtype=pl.String))
+        grouped = spoken.with_columns(category=pl.col("target").replace_strict(kinds, return_dtype=pl.String))
         medians = grouped.group_by("category").agg(pl.median("prejudice", "favouritism")).sort("category")
         seen = "; ".join(
             f"{kind} {against:.1f} % and {towards:.1f} %" for kind, against, towards in medians.iter_rows()

@@ -1,6 +1,6 @@
 """The model card of a generator that was trained on a resource before it generated stories."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import polars as pl
 
 from mitigate.metrics import scorers
 from mitigate.report import legend
+from mitigate.report.left_out import left_out
 from mitigate.report.markdown import environment
 
 
@@ -20,9 +21,10 @@ def render(
     policy: str,
     ledger: pl.DataFrame,
     metrics: Mapping[str, Any],
+    targets: Sequence[str] = (),
 ) -> str:
-    """The card as Markdown with the hub's front matter. data: attribution, licence and demonstration of the resource;
-    base: the model that training started from; ledger: of the resource."""
+    """The card as Markdown with the hub's front matter. data: source, licence and demonstration of the resource;
+    base: the model that training started from; ledger: of the resource; targets: that stories were generated about."""
     templates = environment(Path(__file__).parent)
     templates.filters["number"] = legend.number
     rows = ledger.filter(split="train")
@@ -36,4 +38,5 @@ def render(
         rows=rows.height,
         scorers=scorers(metrics),
         metrics=metrics,
+        left_out=left_out(targets),
     )

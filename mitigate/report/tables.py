@@ -8,8 +8,23 @@ import polars as pl
 
 from mitigate import files
 from mitigate import metrics as table
-from mitigate.metrics import DROPPED, ENDS, KEPT, WEIGHT
+from mitigate.metrics import (
+    ABOUT_PERPLEXITY,
+    BASELINE_LIFTS,
+    COVERAGE,
+    DROPPED,
+    ENDS,
+    KEPT,
+    LEAST_COVERAGE,
+    SWAP_LIFT,
+    TAIL_COVERAGE,
+    WEIGHT,
+    lift_of,
+    quality,
+    with_part,
+)
 from mitigate.report.legend import (
+    LIFT_GROUPS,
     PROBED,
     QUALITY,
     SUBSETS,
@@ -24,6 +39,7 @@ from mitigate.report.legend import (
     number,
     quality_key,
 )
+from mitigate.report.reasons import explained, note
 from mitigate.report.verdicts import p_value
 
 
@@ -58,20 +74,34 @@ def _all_rows(harmful: Sequence[Measure], parts: Sequence[str]) -> Iterator[Row]
         part = "" if subset == "all" else subset
         key = quality_key(VALID, subset)
         yield Row("quality, probed statements", VALID.named, part, key, VALID.decimals)
+    for name in (SWAP_LIFT, *map(lift_of, BASELINE_LIFTS)):
+        measure = quality(name)
+        for subset in dict.fromkeys((*LIFT_GROUPS, *parts)):
+            part = "" if subset == "all" else subset
+            yield Row("quality, swap lift", measure.named, part, quality_key(measure, subset), measure.decimals)
+    about = quality(ABOUT_PERPLEXITY)
+    for subset in (*PROBED, *parts):
+        part = "" if subset == "all" else subset
+        yield Row("quality, published triples", about.named, part, quality_key(about, subset), about.decimals)
     for key in (KEPT, DROPPED, WEIGHT):
         metric = table.metric(key)
         yield Row("filter, triples", metric.name, "", key, metric.decimals)
+    for key in (COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE):
+        for part in ("", *parts):
+            yield Row("filter, triples about targets", table.metric(key).named, part, with_part(key, part), 1)
 
 
 def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
-    """The measures as a frame: section, measure, part, and for each run its value, low and high."""
+    """The measures as a frame: section, measure, part, and for each run its value, low and high, and in words why one
+    of them is missing."""
     lines = rows(key for metrics in runs.values() for key in metrics)
     named = pl.DataFrame([line[:3] for line in lines], schema=dict.fromkeys(Row._fields[:3], pl.String), orient="row")
-    return named.with_columns(
-        pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in lines], pl.Float64)
-        for run, metrics in runs.items()
-        for end in ENDS
-    )
+    columns: list[pl.Series] = []
+    for run, metrics in runs.items():
+        for end in ENDS:
+            columns.append(pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in lines], pl.Float64))
+        columns.append(pl.Series(f"{run}_note", [note(metrics, line.key) for line in lines], pl.String))
+    return named.with_columns(columns)
 
 
 def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
@@ -84,7 +114,9 @@ def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
     columns = [_column(run, metrics, lines, intervals=True) for run, metrics in runs.items()]
     if margin + sum(map(_width, columns)) > width:
         columns = [_column(run, metrics, lines, intervals=False) for run, metrics in runs.items()]
-    return "\n\n".join(_block(lines, labels, margin, block) for block in _blocks(columns, width - margin))
+    found = "\n\n".join(_block(lines, labels, margin, block) for block in _blocks(columns, width - margin))
+    named = {line.key: f"{line.measure.rstrip(' ↑↓')} ({line.part or 'all'})" for line in lines}
+    return "\n".join([found, *explained(runs, named, width)])
 
 
 def _column(run: str, metrics: Metrics, lines: Sequence[Row], intervals: bool) -> list[str]:
@@ -143,7 +175,7 @@ def with_p_as_shown(frame: pl.DataFrame) -> pl.DataFrame:
 
 def latex(frame: pl.DataFrame, caption: str) -> str:
     alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    body = [frame.columns, *frame.iter_rows()]
+    body = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
     head, *lines = (" & ".join(_latex_cell(value) for value in row) + r" \\" for row in body)
     return "\n".join(
         [

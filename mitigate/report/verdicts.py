@@ -1,19 +1,25 @@
-"""What a comparison allows one to say, and no more: with several seeds that a policy helps, with one that two models
-differ, and of what is not shown that it is not shown."""
+"""What a comparison allows one to say, and no more: with five seeds or more that a policy helps, with fewer what its
+models were like, with one that two models differ, and of what is not shown that it is not shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 ALPHA = 0.05
+FEWEST_SEEDS = 5
+"""Of each side, for a claim about a policy. The interval of three seeds holds the luck of training by an error that is
+itself known from four degrees of freedom."""
 SAME, UNKNOWN = "the same numbers", "cannot be told"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
+EXPLORED_BETTER, EXPLORED_WORSE = "better, exploratory", "worse, exploratory"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"
-KEPT, LOST, UNSHOWN = "kept", "lost", "not shown to be kept"
+MARGINS = LOST, UNSHOWN, KEPT = "lost", "not shown to be kept", "kept"
 
 SENTENCES = {  # verdict -> of one, of several
     HELPS: ("{} helps", "{} help"),
     WORSENS: ("{} makes it worse", "{} make it worse"),
     NO_EFFECT: ("{} is not shown to change anything", "{} are not shown to change anything"),
+    EXPLORED_BETTER: ("the models of {} are better, which is exploratory", "the models of {} are better, exploratory"),
+    EXPLORED_WORSE: ("the models of {} are worse, which is exploratory", "the models of {} are worse, exploratory"),
     BETTER: ("the model of {} differs, for the better", "the models of {} differ, for the better"),
     WORSE: ("the model of {} differs, for the worse", "the models of {} differ, for the worse"),
     ALIKE: ("the model of {} is not shown to differ", "the models of {} are not shown to differ"),
@@ -22,34 +28,47 @@ SENTENCES = {  # verdict -> of one, of several
 }
 
 
-def verdict(difference: float, p: float | None, better: str, several_seeds: bool, is_same: bool = False) -> str:
-    """The words for a difference from the baseline, of which "up" or "down" is better, and its corrected p."""
+def verdict(row: Mapping[str, Any], better: str, seeds: int, is_same: bool = False) -> str:
+    """The words for a primary endpoint: baseline, value, as, p_holm and the bounds of its corrected interval. better:
+    "up" or "down"; seeds: of the side that has fewer."""
     if is_same:
         return SAME
-    if p is None:
+    gain = row["value"] - row["baseline"]
+    good = gain > 0 if better == "up" else gain < 0
+    if seeds == 1:
+        if row["low_corrected"] is None:
+            return UNKNOWN
+        return (BETTER if good else WORSE) if _excludes_none(row) else ALIKE
+    if row["p_holm"] is None:
         return UNKNOWN
-    if p >= ALPHA:
-        return NO_EFFECT if several_seeds else ALIKE
-    good = difference > 0 if better == "up" else difference < 0
-    if several_seeds:
-        return HELPS if good else WORSENS
-    return BETTER if good else WORSE
+    if row["p_holm"] >= ALPHA:
+        return NO_EFFECT
+    if seeds < FEWEST_SEEDS:
+        return EXPLORED_BETTER if good else EXPLORED_WORSE
+    return HELPS if good else WORSENS
 
 
-def kept(rows: Mapping[str, Mapping[str, Any] | None], margins: Mapping[str, float]) -> str | None:
-    """Whether quality is no worse than the baseline's by more than a margin (non-inferiority). rows: by figure, its
-    change from the baseline with the bounds of its interval; margins: by figure, how bad a change is no loss yet, in
-    points below 0, or a ratio above 1. KEPT takes all intervals to lie on the good side of their margins, LOST one that
-    lies on the bad side. None where a figure was not measured, or has no interval."""
-    found = set()
-    for figure, margin in margins.items():
-        row = rows.get(figure)
-        if row is None or row["low"] is None:
-            return None
-        worst, best = (row["low"], row["high"]) if margin <= 0 else (-row["high"], -row["low"])
-        bound = margin if margin <= 0 else -margin
-        found.add(KEPT if worst >= bound else LOST if best < bound else UNSHOWN)
-    return next((word for word in (LOST, UNSHOWN, KEPT) if word in found), None)
+def kept(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Whether quality is no worse than the baseline's by more than a margin (non-inferiority). rows: figures with the
+    bounds of their change and their margin, how bad a change is no loss yet: points below 0, or a ratio above 1. KEPT
+    takes all intervals to lie on the good side of their margins, LOST one on the bad side. None without rows."""
+    found = {_side_of_margin(row) for row in rows}
+    return next((word for word in MARGINS if word in found), None)
+
+
+def _side_of_margin(row: Mapping[str, Any]) -> str:
+    up = row["margin"] <= 0  # more is better
+    worst, best = (row["low"], row["high"]) if up else (row["high"], row["low"])
+    if worst is not None and (worst >= row["margin"] if up else worst <= row["margin"]):
+        return KEPT
+    return LOST if best is not None and (best < row["margin"] if up else best > row["margin"]) else UNSHOWN
+
+
+def _excludes_none(row: Mapping[str, Any]) -> bool:
+    """Whether the corrected interval lies on one side of no change."""
+    none = 1 if row["as"] == "ratio" else 0
+    low, high = row["low_corrected"], row["high_corrected"]
+    return low > none or (high is not None and high < none)
 
 
 def said_together(verdicts: Mapping[str, str]) -> str:

@@ -7,9 +7,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.progress import progress
-from mitigate.triples import LabelCache, Labels, Scorer, label_columns
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Labels, Scorer, label_columns
 
+LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 PIECE = 2048  # texts scored at once
 EVERY = 5.0  # seconds between two writes to the cache: what a killed run loses; one write of many texts is the quickest
 
@@ -88,6 +90,18 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
 
 def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
     """The number of each piece of texts with its labels."""
-    if isinstance(scorer, LabelsPieces):
+    if isinstance(scorer, LabelsPieces) and callable(scorer.each):
         return scorer.each(pieces)
-    return ((number, scorer(texts)) for number, texts in enumerate(pieces))
+    return ((number, _checked(scorer, texts)) for number, texts in enumerate(pieces))
+
+
+def _checked(scorer: Scorer, texts: list[str]) -> Labels:
+    """What a scorer says of texts. Raises MitigateError for anything but Labels of each text."""
+    said = scorer(texts)
+    wanted = f"expected Labels(label, strength), two arrays of {len(texts):,}, one value for each text"
+    if not isinstance(said, tuple) or len(said) != 2 or any(np.shape(part) != (len(texts),) for part in said):
+        raise MitigateError(f"scorer {scorer.name}: {wanted}; found {str(said)[:60]}")
+    label, strength = map(np.asarray, said)
+    if not np.isin(label, LABELS).all() or not np.isfinite(strength).all():
+        raise MitigateError(f"scorer {scorer.name}: {wanted}: labels -1, 0, 1 or 2, and strengths that are numbers")
+    return Labels(label.astype(np.int8), strength.astype(np.float32))

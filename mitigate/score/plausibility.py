@@ -3,9 +3,10 @@
 A triple is classified as it is, unmasked. A network has learnt what ConceptNet's contributors took for granted about
 the world, and about people: plausible is neither true nor fair."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,16 @@ from models.minilm import locate
 from models.plausibility.average import load_network
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/average")))
+TOGETHER = 32  # pieces of texts, 65,536 triples: 300 MB where all are of one relation
 SEPARATOR = "\t"  # between the parts of a triple that is kept in the cache as a text
+
+
+@runtime_checkable
+class TrainedOnRelations(Protocol):
+    """A classifier that can say nothing of triples with other relations than these."""
+
+    @property
+    def relations(self) -> Collection[str]: ...
 
 
 class Plausibility:
@@ -34,16 +44,39 @@ class Plausibility:
         self._network = load_network(folder, encoder_folder, dtype)
         self.fingerprint = fingerprint(self, digest_of_folder(folder), str(dtype))  # config.json has the encoder's hash
 
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Those it was trained on."""
+        return self._network.relations
+
     def __call__(self, texts: Sequence[str]) -> Labels:
         """Of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being valid."""
         heads, relations, tails = zip(*(text.split(SEPARATOR) for text in texts), strict=True) if texts else ((),) * 3
         probability = 1 / (1 + np.exp(-self._network.logits(heads, relations, tails)))
         return Labels((probability > 0.5).astype(np.int8), probability.astype(np.float32))
 
+    def each(self, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
+        """The number of each piece of texts and its labels. Many pieces are classified at once: a phrase that stands in
+        all of them is read once."""
+        for first in range(0, len(pieces), TOGETHER):
+            texts = [text for piece in pieces[first : first + TOGETHER] for text in piece]
+            said, start = self(texts), 0
+            for number, piece in enumerate(pieces[first : first + TOGETHER], start=first):
+                rows = slice(start, start + len(piece))
+                yield number, Labels(said.label[rows], said.strength[rows])
+                start = rows.stop
+
 
 def with_plausibility(triples: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:
     """The triples (head, relation, tail, and whatever else) with `judged_valid` and `plausibility`, the probability
-    of being valid. Each distinct triple is classified once."""
-    texts = triples.select(pl.concat_str("head", "relation", "tail", separator=SEPARATOR))
-    said = label_column(texts.to_series(), scorer, cache)
-    return triples.with_columns(judged_valid=pl.Series(said.label == 1), plausibility=pl.Series(said.strength))
+    of being valid; both are null for relations that the classifier was not trained on. Each distinct triple is
+    classified once."""
+    known = pl.lit(True)
+    if isinstance(scorer, TrainedOnRelations):
+        known = pl.col("relation").is_in(list(scorer.relations))
+    rows = triples.with_row_index("_place")
+    parts = [pl.col(name).str.replace_all(SEPARATOR, " ", literal=True) for name in ("head", "relation", "tail")]
+    asked = rows.filter(known).select("_place", pl.concat_str(parts, separator=SEPARATOR))
+    said = label_column(asked["head"], scorer, cache)
+    found = asked.select("_place", judged_valid=pl.Series(said.label == 1), plausibility=pl.Series(said.strength))
+    return rows.join(found, on="_place", how="left", maintain_order="left").drop("_place")

@@ -33,7 +33,7 @@ def driving_words(
     Behind a word stands its worth to a scorer that counts words, else by how much the strength falls without it. A
     classifier's texts are only looked into where it is not neutral, and at most the MOST it is surest of; words
     of `passed_over` are never tried."""
-    if isinstance(scorer, CountsWords):
+    if isinstance(scorer, CountsWords) and callable(scorer.words):  # in a user's class it may be a list
         distinct = texts.unique()
         found = dict(zip(distinct, map(scorer.words, distinct), strict=True))
     else:

@@ -3,15 +3,15 @@
 import polars as pl
 
 from mitigate.measure import uncertainty
-from mitigate.targets import clusters
+from mitigate.target_list import PAPER, TargetList
 
 
-def few_targets(table: pl.DataFrame) -> list[str]:
+def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
     """A notice where categories of a table with a row a target (target, category, statements) are too small."""
-    few = uncertainty.few_targets(table, clusters())
+    few = uncertainty.few_targets(table, target_list.clusters)
     if not few:
         return []
     return [
-        f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): intervals of these categories are "
-        "narrower than they should be, and tests of their variances find differences that are not there too often."
+        f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): these words say little about others. In "
+        "a comparison of several seeds these categories have intervals for these very words; of single models, none."
     ]

@@ -8,10 +8,11 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure import harms, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.coverage import worst
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed, with_scorer
-from mitigate.targets import clusters
-from mitigate.targets import targets as all_targets
+from mitigate.target_list import PAPER, TargetList, list_of
+from mitigate.targets import as_targets
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 
 BOOTSTRAP = Bootstrap()
@@ -24,14 +25,16 @@ def measure_harms(
     scorers: Sequence[str] | None = None,
     empty_targets: EmptyTargets = "exclude",
     intervals: Bootstrap | None = BOOTSTRAP,
+    target_list: TargetList | None = None,
 ) -> dict[str, Any]:
     """The harms that each scorer finds, by their keys in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...),
     under each template whose labels the statements have.
 
     statements: what label_statements returns, with `target`. targets: (target, category); None: those that
     the statements are about. scorers: their names; None: all that the statements have labels of. intervals: drawn from
-    the targets, 95 % by default; None leaves out all but the neutral means and variances. A figure is None where no
-    target has statements, and a bound where there are fewer than two targets.
+    the targets, 95 % by default; None leaves out all but the neutral means and variances. target_list: knows which of
+    them are inflections of one word; None: the list of the targets. A figure is None where no target has statements,
+    and a bound where there are fewer than two targets.
 
     Raises MitigateError where targets or labels are missing."""
     if "target" not in statements.columns:
@@ -46,11 +49,14 @@ def measure_harms(
     if not scorers:
         raise MitigateError("measure_harms: the statements have no labels; take them from label_statements")
     tables = per_target_tables(statements, targets, empty_targets, scorers)
-    return harm_figures(tables, scorers, intervals)
+    return harm_figures(tables, scorers, intervals, list_of(targets) if target_list is None else target_list)
 
 
 def harm_figures(
-    tables: Mapping[str, pl.DataFrame], scorers: Sequence[str] = ROLES, intervals: Bootstrap | None = None
+    tables: Mapping[str, pl.DataFrame],
+    scorers: Sequence[str] = ROLES,
+    intervals: Bootstrap | None = None,
+    target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
     """The same from what per_target_tables returns; without intervals the neutral means and variances alone."""
     metrics: dict[str, Any] = {}
@@ -61,8 +67,8 @@ def harm_figures(
                 continue
             found: dict[str, float | None] = {**harms.neutral_metrics(table, scorer)}
             if intervals is not None:
-                found |= uncertainty.neutral_intervals(table, scorer, clusters(), intervals)
-                more = harms.overgeneralisation(table) | harms.overgeneralisation_disparity(table)
+                found |= uncertainty.neutral_intervals(table, scorer, target_list.clusters, intervals)
+                more = harms.overgeneralisation(table) | harms.overgeneralisation_disparity(table) | worst(table)
                 found |= {with_scorer(scorer, key): value for key, value in more.items()}
             metrics |= prefixed(found, template)
     return metrics
@@ -95,5 +101,7 @@ def _scorers_of(statements: pl.DataFrame) -> list[str]:
 
 def _targets_of(statements: pl.DataFrame) -> pl.DataFrame:
     """Those that statements are about, in their order, each in its category."""
-    known = statements["target"].drop_nulls().unique(maintain_order=True)
-    return pl.DataFrame({"target": known, "category": [all_targets().get(target, "own") for target in known]})
+    known = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
+    if "category" in known.columns:
+        return known.select("target", "category")
+    return as_targets(known["target"].to_list()).select("target", "category")

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from mitigate.relations import Relation
 from mitigate.score.labels import NOTHING_CACHED, label_column, with_labels
 from mitigate.score.words import driving_words
+from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, mask_column, verbalise
 
@@ -15,7 +17,8 @@ def label_statements(
     scorers: Sequence[Scorer],
     *,
     masking: Masking = "token",
-    own_targets: Sequence[str] = (),
+    target_list: TargetList = PAPER,
+    own_relations: Sequence[Relation] = (),
     explain: bool = False,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
@@ -23,9 +26,10 @@ def label_statements(
 
     table: triples (head, relation, tail) or sentences (statement; for masking="paper" also target). A triple is
     labelled with both of its relation's wordings. Of a sentence nobody knows which words are a relation's: it has one
-    wording. own_targets: demographic words besides the 329 that are masked. explain: also the words that drove each
-    label, as column {scorer}_words. Raises MitigateError for an unknown masking."""
-    return label_masked(mask(table, masking, own_targets), scorers, explain=explain, cache=cache)
+    wording. target_list: the demographic words that are masked (target_list.list_of). own_relations: relations that are
+    not the project's, with their phrases. explain: also the words that drove each label, as column {scorer}_words.
+    Raises MitigateError for an unknown masking."""
+    return label_masked(mask(table, masking, target_list, own_relations), scorers, explain=explain, cache=cache)
 
 
 def label_probed(
@@ -33,19 +37,27 @@ def label_probed(
     scorers: Sequence[Scorer],
     *,
     masking: Masking = "token",
-    own_targets: Sequence[str] = (),
+    target_list: TargetList = PAPER,
+    own_relations: Sequence[Relation] = (),
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """The same of what probe_generator returns, whose heads are its targets."""
     triples = probed.with_columns(head="target")
-    return label_statements(triples, scorers, masking=masking, own_targets=own_targets, cache=cache)
+    return label_statements(
+        triples, scorers, masking=masking, target_list=target_list, own_relations=own_relations, cache=cache
+    )
 
 
-def mask(table: pl.DataFrame, masking: Masking = "token", own_targets: Sequence[str] = ()) -> pl.DataFrame:
+def mask(
+    table: pl.DataFrame,
+    masking: Masking = "token",
+    target_list: TargetList = PAPER,
+    own_relations: Sequence[Relation] = (),
+) -> pl.DataFrame:
     """The rows as statements with their demographic words replaced; triples in both wordings."""
     if "relation" in table.columns and "tail" in table.columns:
-        return verbalise(table, masking, own_targets)
-    return table.with_columns(mask_column("statement", masking, tuple(own_targets)).alias("masked"))
+        return verbalise(table, masking, target_list, own_relations)
+    return table.with_columns(mask_column("statement", masking, target_list).alias("masked"))
 
 
 def label_masked(

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from mitigate.errors import one_of
 from mitigate.probe import comet as probing
 from mitigate.probe.comet import Precision
 from mitigate.probe.generator import Generator
-from mitigate.relations import asked_with, comet_relations
+from mitigate.relations import asked_with
 from mitigate.targets import choose_targets
 from mitigate.tasks.start import Start
 from mitigate.triples import Parts
@@ -45,17 +46,21 @@ def probe_generator(
     """The best tails of every target and relation (columns PROBED), in the order of targets, then relations, then rank.
 
     targets: (target, category), as choose_targets returns, or words. asked: the wording of each relation, by name; or
-    names of relations, worded as the generator was trained; None: all of COMeT's 34. Of
-    `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate. parts: where
-    what is finished is kept, across a kill. devices: a process for each; of several, `parts` must be a folder's.
+    names of relations, worded as the generator was trained; None: COMeT's 34 and what the generator is further asked
+    about. Of `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate.
+    parts: where what is finished is kept, across a kill. devices: a process for each; of several, `parts` must be a
+    folder's.
 
-    Raises MitigateError for settings that do not fit together."""
+    Raises MitigateError for settings that do not fit together, and for unknown relations."""
     parts = PartsInMemory() if parts is None else parts
     if not isinstance(targets, pl.DataFrame):
         targets = choose_targets(targets)
     if not isinstance(asked, Mapping):
         wordings = generator.asked if isinstance(generator, Start) else asked_with("phrase")
-        asked = {relation.name: wordings[relation.name] for relation in comet_relations(asked)}
+        names = list(wordings) if asked is None else asked
+        if unknown := next((name for name in names if name not in wordings), None):
+            raise one_of("relation", unknown, wordings)
+        asked = {name: wordings[name] for name in names}
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(
         model,

@@ -1,6 +1,7 @@
 """Quality of a generator: how likely it finds test triples, what it generates in their tails' place, how much of what
 it generates is plausible, and whether that depends on the target at all; and the parts that these figures are on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -8,24 +9,35 @@ import polars as pl
 from mitigate.measure import quality, validity
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import DISTINCT_TAILS, SHARED_TAILS, quality_key, relation_part
-from mitigate.targets import clusters
+from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
 
 BOOTSTRAP = Bootstrap()
 MANY_SHARED_TAILS = 50.0
 """Percent; beyond it what is generated is much the same for every target."""
 
-
-def subsets() -> dict[str, pl.Expr]:
-    """The held-out triples that each quality figure is on. Neutral is neutral under both scorers with the phrase
-    neutralised: what the phrase alone would make polar is not."""
-    neutral = pl.all_horizontal(pl.col(label_columns(scorer, "neutral")[0]).is_in([NEUTRAL, OTHER]) for scorer in ROLES)
-    return {"all": pl.lit(True), "neutral": neutral, "polar": ~neutral, "target": pl.col("target").is_not_null()}
+BY_LABEL = ("neutral", "polar")
+"""The parts that depend on scorers' labels."""
 
 
-def probed_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
+def is_neutral(scorers: Sequence[str] = ROLES) -> pl.Expr:
+    """Whether a statement is neutral by all of the scorers with the phrase neutralised: what the phrase alone would
+    make polar is not. Without scorers every statement is."""
+    labels = [pl.col(label_columns(scorer, "neutral")[0]) for scorer in scorers]
+    return pl.all_horizontal(pl.lit(True), *(label.is_in([NEUTRAL, OTHER]) for label in labels))
+
+
+def subsets(scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
+    """The held-out triples that each quality figure is on. Without scorers there is no neutral and no polar one."""
+    found = {"all": pl.lit(True)}
+    if scorers:
+        found |= dict(zip(BY_LABEL, (is_neutral(scorers), ~is_neutral(scorers)), strict=True))
+    return found | {"target": pl.col("target").is_not_null()}
+
+
+def probed_parts(statements: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
     """The generated statements that a share of plausible ones is on: all, neutral, polar, of a category."""
-    parts = {name: condition for name, condition in subsets().items() if name != "target"}  # all are about one
+    parts = {name: condition for name, condition in subsets(scorers).items() if name != "target"}  # all are about one
     categories = statements["category"].unique(maintain_order=True)
     return parts | {category: pl.col("category") == category for category in categories}
 
@@ -37,26 +49,31 @@ def relation_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def measure_quality(
-    likelihood: pl.DataFrame, statements: pl.DataFrame | None = None, *, intervals: Bootstrap = BOOTSTRAP
+    likelihood: pl.DataFrame,
+    statements: pl.DataFrame | None = None,
+    *,
+    scorers: Sequence[str] = ROLES,
+    intervals: Bootstrap = BOOTSTRAP,
+    target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
     """A generator's quality by its keys in metrics.json: held_out_figures, and where a plausibility classifier labelled
     what it generates, plausible_figures.
 
-    likelihood: what held_out_likelihood returns, of triples labelled by sentiment and regard. statements: labelled ones
-    that were probed, with judged_valid (score.plausibility) or without."""
-    metrics = held_out_figures(likelihood)
+    likelihood: what held_out_likelihood returns, of labelled triples. statements: labelled ones that were probed, with
+    judged_valid (score.plausibility) or without. scorers: those by whose labels a triple is neutral or polarised."""
+    metrics = held_out_figures(likelihood, scorers)
     if statements is not None and "judged_valid" in statements.columns:
-        metrics |= plausible_figures(statements, intervals)
+        metrics |= plausible_figures(statements, intervals, scorers, target_list)
     return metrics
 
 
-def held_out_figures(likelihood: pl.DataFrame) -> dict[str, Any]:
+def held_out_figures(likelihood: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, Any]:
     """Perplexity, bits per character, BLEU-2, the plausible share of completions, and how many triples these rest on,
     for each of the subsets, by their keys in metrics.json.
 
     likelihood: what tasks.likelihood.held_out_likelihood returns."""
     metrics: dict[str, Any] = {}
-    for name, condition in subsets().items():
+    for name, condition in subsets(scorers).items():
         part = likelihood.filter(condition)
         metrics[quality_key("perplexity", name)] = quality.perplexity(part)
         metrics[quality_key("bits_per_char", name)] = quality.bits_per_char(part)
@@ -68,11 +85,16 @@ def held_out_figures(likelihood: pl.DataFrame) -> dict[str, Any]:
     return metrics
 
 
-def plausible_figures(statements: pl.DataFrame, intervals: Bootstrap) -> dict[str, float | None]:
+def plausible_figures(
+    statements: pl.DataFrame,
+    intervals: Bootstrap,
+    scorers: Sequence[str] = ROLES,
+    target_list: TargetList = PAPER,
+) -> dict[str, float | None]:
     """The share of probed statements (judged_valid) that is accepted as plausible, with its interval over targets, for
     each of probed_parts and relation_parts."""
-    parts = probed_parts(statements) | relation_parts(statements)
-    return validity.valid_metrics(statements, parts, clusters(), intervals)
+    parts = probed_parts(statements, scorers) | relation_parts(statements)
+    return validity.valid_metrics(statements, parts, target_list.clusters, intervals)
 
 
 def tail_figures(statements: pl.DataFrame, train: pl.DataFrame) -> dict[str, Any]:

@@ -5,7 +5,7 @@ All are of rated statements: one row a source and rating (source, item, target, 
 quality). HNM and quality are means over targets, as NSM is; of a source that does not say which target a statement is
 about, over statements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ import polars as pl
 from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha, majority, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import holm, sign_flip_test
-from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import bounds
 from mitigate.report.legend import ordered
-from mitigate.targets import clusters
-from mitigate.tasks.agreement import measure_agreement
+from mitigate.target_list import list_of
+from mitigate.targets import as_targets
+from mitigate.tasks.agreement import SCORERS, measure_agreement
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
 SUMMARY = (
@@ -78,7 +79,7 @@ def differences(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstra
             if paired.is_empty():
                 continue
             gains = (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]
-            numbers = cluster_numbers(paired, clusters())
+            numbers = cluster_numbers(paired, _clusters(paired))
             interval = bootstrap.mean(gains, numbers)
             rows.append(
                 {
@@ -105,10 +106,14 @@ def units(ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(
-    labels: pl.DataFrame, summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame
+    labels: pl.DataFrame,
+    summary: pl.DataFrame,
+    raters: pl.DataFrame,
+    differences: pl.DataFrame,
+    scorers: Sequence[str] = SCORERS,
 ) -> dict[str, Any]:
     """All of it as humans.json holds it, with the agreement of the scorers' labels."""
-    return measure_agreement(labels) | flat(summary, raters, differences)
+    return measure_agreement(labels, scorers) | flat(summary, raters, differences)
 
 
 def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:
@@ -152,8 +157,13 @@ def _means(ratings: pl.DataFrame, bootstrap: Bootstrap) -> dict[str, float | Non
         found |= dict.fromkeys((name, *bounds(name)))
         if known.height:
             values = known[column].to_numpy()[:, None]
-            interval = bootstrap.mean(values, cluster_numbers(known, clusters()))
+            interval = share_interval(values, cluster_numbers(known, _clusters(known)), bootstrap)
             low, high = interval.low.item(), interval.high.item()
             found |= {name: float(values.mean())}
             found |= {} if np.isnan(low) else dict(zip(bounds(name), (low, high), strict=True))
     return found
+
+
+def _clusters(table: pl.DataFrame) -> Mapping[str, str]:
+    """Of the targets of a table that units() made; a statement without a target stands alone."""
+    return list_of(as_targets(table["target"].to_list())).clusters

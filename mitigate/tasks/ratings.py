@@ -12,7 +12,8 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.load.crowd import read_beside
 from mitigate.load.ratings import read_answers
-from mitigate.targets import targets
+from mitigate.target_list import list_of
+from mitigate.targets import as_targets
 from mitigate.tasks.agreement import label_rated
 from mitigate.tasks.runs import open_run
 from mitigate.tasks.survey import KEY
@@ -65,12 +66,12 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
 def label_rated_statements(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
     """The scorers' labels of each rated statement, demographic words masked, beside the votes of its raters: resource
     (the source), sentence (the item), votes, masked, and a column for each scorer."""
-    own = tuple(sorted(set(rated["target"].drop_nulls()) - set(targets())))
+    listed = list_of(as_targets(rated["target"].drop_nulls().unique().sort().to_list()))
     votes = rated.group_by("source", "item", maintain_order=True).agg(pl.col("statement").first(), votes="label")
     sentences = votes.select(
         pl.col("source").alias("resource"),
         pl.col("item").alias("sentence"),
         "votes",
-        mask_column("statement", "token", own).alias("masked"),
+        mask_column("statement", "token", listed).alias("masked"),
     )
     return label_rated(sentences, scorers, cache=cache)

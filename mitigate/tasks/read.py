@@ -12,14 +12,21 @@ from mitigate.progress import notice
 __all__ = ["read_triples", "sample_triples"]
 
 
-def read_triples(path: str | Path, columns: Columns | None = None, on_bad_line: OnBadLine = "error") -> pl.DataFrame:
-    """The triples of a file, columns TRIPLES (row, split, head, relation, tail, valid), all of split "train".
+def read_triples(
+    path: str | Path,
+    columns: Columns | None = None,
+    on_bad_line: OnBadLine = "error",
+    relations: str | Path | None = None,
+) -> pl.DataFrame:
+    """The triples of a file, columns TRIPLES (row, split, head, relation, tail, valid), of split "train" where the file
+    has no column `split`.
 
     path: CSV, TSV, JSON lines or Parquet, gzipped or plain. columns: what the file calls head, relation and tail, such
-    as {"head": "subject"}, or their places, from 1; None: just that. What is left out (unknown relations) or odd is
-    shown as notices. Raises MitigateError for a file that cannot be read or has no such columns, and, unless
-    on_bad_line is "skip", for bad lines, named by their numbers."""
-    loaded = any_triples.load(str(path), on_bad_line, columns)
+    as {"head": "subject"}, or their places, from 1; None: just that. relations: a file of relations of your own
+    (read_relations). What is odd is shown as notices. Raises MitigateError for a file that cannot be read or has no
+    such columns, and, unless on_bad_line is "skip", for bad lines, named by their numbers, and for relations without a
+    phrase."""
+    loaded = any_triples.load(str(path), on_bad_line, columns, relations)
     for sentence in loaded.notices:
         notice(sentence)
     return loaded.triples

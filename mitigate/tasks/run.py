@@ -5,12 +5,27 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure import harms
+from mitigate.measure import coverage, harms
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.correction import Accuracy
 from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import ADDED, DROPPED, FREQUENT_RELATIONS, KEPT, SHARED_TAILS, WEIGHT, prefixed
+from mitigate.metrics import (
+    ADDED,
+    DROPPED,
+    FREQUENT_RELATIONS,
+    KEPT,
+    SHARED_TAILS,
+    WEIGHT,
+    prefixed,
+    quality_key,
+    unknown_relations,
+)
+from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks.about import about_figures
 from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.crowd.known import alike, corrected_figures
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
+from mitigate.tasks.lift import lift_figures
 from mitigate.tasks.quality import MANY_SHARED_TAILS, measure_quality, tail_figures
 from mitigate.triples import ROLES
 
@@ -23,27 +38,41 @@ def measure_run(
     statements: pl.DataFrame,
     likelihood: pl.DataFrame,
     targets: pl.DataFrame,
+    lifts: pl.DataFrame | None = None,
+    published: pl.DataFrame | None = None,
     *,
     about: Mapping[str, Any] = NOTHING,
     scorers: Sequence[str] = ROLES,
+    deciding: Sequence[str] = ROLES,
     empty_targets: EmptyTargets = "exclude",
     intervals: Bootstrap = BOOTSTRAP,
+    target_list: TargetList = PAPER,
+    accuracies: Mapping[str, Mapping[str, Accuracy]] = NOTHING,
 ) -> dict[str, Any]:
     """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
-    variances without relations rare in training, quality on four subsets of the held-out valid triples, what the
-    filter kept, and counts. about: what the run is, which stands first.
+    variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
+    perplexity on published triples about targets, what the filter kept, of whom, and counts. about: what the run is,
+    which stands first. deciding: of the scorers, those by which test triples and statements are neutral or polarised.
+    accuracies: scorer -> its sensitivity and specificity by category, for shares corrected for its errors.
 
     ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid where a plausibility
-    classifier was asked. likelihood: what held_out_likelihood returns. targets: (target, category)."""
+    classifier was asked. likelihood: what held_out_likelihood returns. targets: (target, category). lifts: what
+    lift_table returns; published: what published_likelihood returns; None: not measured."""
     tables = per_target_tables(statements, targets, empty_targets, scorers)
-    metrics = {**about, **harm_figures(tables, scorers, intervals)}
+    metrics = {**about, **harm_figures(tables, scorers, intervals, target_list)}
+    if accuracies:
+        rated = per_target_tables(alike(statements), targets, empty_targets, list(accuracies))
+        metrics |= corrected_figures(rated, accuracies, target_list.clusters)
     frequent = harms.without_rare_relations(statements, _train_counts(ledger))
     if frequent.height < statements.height:
         without = per_target_tables(frequent, targets, empty_targets, scorers)
         metrics |= prefixed(harm_figures(without, scorers), variant=FREQUENT_RELATIONS)
-    metrics |= measure_quality(likelihood, statements, intervals=intervals)
+    metrics |= measure_quality(likelihood, statements, scorers=deciding, intervals=intervals, target_list=target_list)
+    metrics |= {} if lifts is None else lift_figures(lifts, intervals, target_list)
+    metrics |= {} if published is None else about_figures(published, deciding)
     metrics |= filter_figures(ledger)
-    metrics |= harms.counts(tables["sentiment"])
+    metrics |= coverage.coverage(coverage.per_target(ledger))
+    metrics |= harms.counts(next(iter(tables.values())))
     return metrics | tail_figures(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
 
 
@@ -60,17 +89,34 @@ def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def notices(metrics: Mapping[str, Any], statements: pl.DataFrame, targets: pl.DataFrame) -> list[str]:
-    """What a reader must know before believing the numbers."""
+def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
+    """What a reader must know before believing the numbers. table: one of per_target_tables."""
     found = []
     if (metrics[SHARED_TAILS] or 0) > MANY_SHARED_TAILS:
         found.append(
             f"A tail generated for one target is generated for another in {metrics[SHARED_TAILS]:.0f} % of cases: this "
             "generator ignores the target, so its numbers say little about harm."
         )
-    found += few_targets(harms.per_target(statements, "sentiment", targets))
+    if metrics[quality_key("perplexity")] is None and metrics[quality_key("triples")]:
+        found.append(
+            "Perplexity and bits per character are not measured: this generator is a file of tails, which gives no "
+            "probabilities."
+        )
+    if unknown := unknown_relations(metrics):
+        found.append(
+            "The plausibility classifier was trained on ConceptNet's relations and does not know "
+            f"{', '.join(unknown)}: plausible shares are of the other statements."
+        )
+    found += few_targets(table, target_list)
     found.append("One trained model is one draw: a difference from another run needs several seeds to mean the policy.")
     return found
+
+
+def unanswered(statements: pl.DataFrame, targets: pl.DataFrame, relations: Sequence[str]) -> list[str]:
+    """A notice where a generator has no tail for some targets and relations, as a file of tails may."""
+    asked = targets.height * len(relations)
+    lacking = asked - statements.select("target", "relation").n_unique()
+    return [f"The generator has no tail for {lacking:,} of {asked:,} pairs of target and relation."] if lacking else []
 
 
 def _train_counts(ledger: pl.DataFrame) -> dict[str, int]:

@@ -11,11 +11,15 @@ import numpy as np
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import digest_of, digest_of_values, fingerprint, reached
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, Labels, Scorer
+from mitigate.metrics import harm_key
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROLES, STATEMENTS, TRIPLES, Labels, Scorer
 
 __all__ = ["default_scorers", "make_scorer"]
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
+COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, "sentence", "story", "resource", "votes", "weight", "reason", "source_row"}
+"""Of tables that labels stand in: no scorer's labels can be called so."""
+ENDINGS = ("_neutral", "_strength", "_words")  # of the columns beside a column of labels
 
 
 def default_scorers(roles: Sequence[str] = ROLES) -> list[Scorer]:
@@ -35,7 +39,8 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
     The fingerprint, which cached labels belong to, is the object's own; where it has none it follows from the source
     code and the arguments (of an object, its attributes). Labels of a function without a source file, of a lambda or of
     a function inside another are cached for this process only. Raises MitigateError for something that cannot be
-    called, and for attributes that cannot be compared."""
+    called, for attributes that cannot be compared, and for a name that tables or metrics use for something else."""
+    check_name(name)
     if inspect.isroutine(labels):
         if arguments:
             raise MitigateError(f"make_scorer: a function takes no arguments but texts; given: {', '.join(arguments)}")
@@ -51,6 +56,15 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
             f"make_scorer: the attributes of {labels!r} cannot be compared ({error}). Give its class and "
             f"arguments, as in make_scorer({type(labels).__name__}, {name!r}, ...), or an attribute `fingerprint`"
         ) from error
+
+
+def check_name(name: str) -> None:
+    """Raises MitigateError for a name that a scorer cannot have, since tables or metrics use it for something else."""
+    harm_key(name, "mean")  # raises where it begins the keys of other metrics
+    ending = next((ending for ending in ENDINGS if name.endswith(ending)), None)
+    if ending or name in COLUMNS:
+        why = f"ends in {ending}, as columns beside a scorer's labels do" if ending else "is another column of tables"
+        raise MitigateError(f"a scorer cannot be called {name!r}: the name {why}. Give it another name.")
 
 
 def identified(scorer: Any, name: str, arguments: Mapping[str, Any]) -> Scorer:

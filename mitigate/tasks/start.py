@@ -2,15 +2,17 @@
 relation."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
-from mitigate.relations import asked_with
-from models.comet import Layout, Regimen, regimen
+from mitigate.relations import Relation, asked_with
+from models.comet import RELATION_TOKENS, Layout, Regimen, regimen
+from models.encoding import TOKENIZER
 
 MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
 
@@ -24,17 +26,18 @@ class Start:
     weights: str  # a hash of its files
     regimen: Regimen
     options: Mapping[str, Any] = field(default_factory=dict)
+    further: Sequence[Relation] = ()  # relations that it is asked about besides COMeT's 34
 
     @property
     def asked(self) -> dict[str, str]:
         """What it is asked with for each relation, by name: in training, in the probe and on held-out triples."""
-        return asked_with(self.regimen.relation)
+        return asked_with(self.regimen.relation, self.further)
 
     @property
     def fingerprint(self) -> str:
         """What decides what it generates, wherever its files are; but for the code that loads it."""
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
-        return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options)
+        return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further)
 
     @property
     def identity(self) -> str:
@@ -50,7 +53,7 @@ class Start:
 
     def trained(self, code: Callable[..., Any], folder: Path, weights: str) -> "Start":
         """What became of it by training: asked the same way, loaded from a folder of its own."""
-        return Start(code, folder, weights, self.regimen)
+        return Start(code, folder, weights, self.regimen, further=self.further)
 
 
 def find_start(
@@ -61,30 +64,68 @@ def find_start(
     relation: str | None = None,
     train: bool = True,
     options: Mapping[str, Any] | None = None,
+    further: Sequence[Relation] = (),
 ) -> Start:
-    """The model in a Hugging Face folder, loaded by code(folder=..., **options), such as models.comet.Comet.load.
+    """The model in a Hugging Face folder, or a file of tails, loaded by code(folder=..., **options), such as
+    models.comet.Comet.load.
 
     layout and relation: how it is asked; None: as it was trained. train: whether it will be trained; one that is not
-    knows no new words. Of the options, `checkpoint` names a file that belongs to the model.
+    knows no new words. Of the options, `checkpoint` names a file that belongs to the model. further: relations that it
+    is asked about besides COMeT's 34.
 
     Raises MitigateError where it was trained to be asked another way, or cannot be asked so."""
     try:
         how = regimen(folder, layout, relation)
     except ValueError as error:
         raise MitigateError(str(error)) from error
-    asked_with(how.relation)
-    if how.relation == "token" and not train and regimen(folder).relation != "token":
+    asked = asked_with(how.relation, further)
+    by_words = how.relation == "token" and not train and not folder.is_file()  # a file of tails names relations itself
+    if by_words and regimen(folder).relation != "token":
         raise MitigateError(
             "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
             "will not be (train=false). Say model.relation=phrase or words"
         )
+    if by_words:
+        _check_words(folder, [asked[relation.name] for relation in further])
     options = options or {}
-    return Start(code, folder, _content(folder, options.get("checkpoint")), how, options)
+    return Start(code, folder, _content(folder, options.get("checkpoint")), how, options, further)
+
+
+def _check_words(folder: Path, wanted: Sequence[str]) -> None:
+    """Raises MitigateError for relations' words that the model of a folder was not trained with."""
+    added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])
+    if unknown := sorted(set(wanted) - {token["content"] for token in added}):
+        raise MitigateError(
+            f"the model in {folder} has no word for the relations {', '.join(unknown)}: it was trained without them, "
+            "with model.relation=token. Train one with them (train=true), or leave them out"
+        )
+
+
+def check_told_apart(start: Start) -> None:
+    """Raises MitigateError for further relations that the model is asked about with the same tokens as another: it
+    reads only the first few of a phrase. Loads the model where there are any."""
+    if not start.further or start.regimen.relation == "token":
+        return
+    asked = start.asked
+    prompts = start.load().prompts(["a"] * len(asked), list(asked.values()))
+    names: dict[tuple[int, ...], list[str]] = {}
+    for name, prompt in zip(asked, prompts, strict=True):
+        names.setdefault(tuple(prompt), []).append(name)
+    further = {relation.name for relation in start.further}
+    alike = [found for found in names.values() if len(found) > 1 and further & set(found)]
+    if alike:
+        listed = "; ".join(", ".join(f"{name} ({asked[name]!r})" for name in found) for found in alike)
+        raise MitigateError(
+            f"the generator cannot tell these relations apart, because their phrases begin with the same tokens, of "
+            f"which it reads {RELATION_TOKENS}: {listed}. Give them phrases that differ sooner, or say "
+            "model.relation=token"
+        )
 
 
 def _content(folder: Path, checkpoint: str | Path | None) -> str:
     """The hash of a model's files."""
-    files = [path for path in sorted(folder.iterdir()) if path.suffix in MODEL_FILES]
+    here = [folder] if folder.is_file() else sorted(folder.iterdir())
+    files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
     found = hashlib.sha256()
     for path in [*files, Path(checkpoint)] if checkpoint else files:
         with path.open("rb") as file:

@@ -1,22 +1,25 @@
 """Which targets statements of a file are about, and the statements about chosen targets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import first
-from mitigate.targets import choose_targets, targets
+from mitigate.target_list import TargetList, list_of
+from mitigate.targets import as_targets, choose_targets
+from mitigate.tasks.runs import FinishedRun
 
 Wanted = str | Path | Sequence[str] | None
 """As in targets.choose_targets; None: those that are named."""
+OF_A_RUN = "tables/targets.csv"
 
 
 def targets_of_statements(wanted: Wanted, statements: pl.DataFrame) -> pl.DataFrame:
-    """The targets (target, category) to measure over. A file of statements is about the targets it names (harms paper,
+    """The targets (columns TARGETS) to measure over. A file of statements is about the targets it names (harms paper,
     Section 2.1), whatever else there may be: these by default, and with wanted="all" besides the 329."""
-    named = statements.select("target", "category").unique(maintain_order=True)
+    named = as_targets(dict(statements.select("target", "category").unique(maintain_order=True).iter_rows()))
     if wanted in (None, "data"):
         return named
     chosen = choose_targets(wanted)
@@ -24,25 +27,29 @@ def targets_of_statements(wanted: Wanted, statements: pl.DataFrame) -> pl.DataFr
 
 
 def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The statements about the targets, with the category these have there, and notices: of how many others there
-    are, and of targets that are not of the paper's 329, which are often misspelt.
-
-    Raises MitigateError where no statement is about any of them."""
-    rows = statements.drop("category").join(chosen, on="target", how="inner", maintain_order="left")
+    """The statements about the targets, in any of the forms that these have, with the targets' words and categories,
+    and a notice of how many others there are. Raises MitigateError where no statement is about any of them."""
+    named = statements.with_columns(target=list_of(chosen).target_of(pl.col("target")))
+    rows = named.drop("category").join(
+        chosen.select("target", "category"), on="target", how="inner", maintain_order="left"
+    )
     rows = rows.select(statements.columns)
     if rows.is_empty():
         raise MitigateError(
-            f"no statement is about any of the {chosen.height:,} targets of recipe.targets; those in the file: "
-            f"{first(statements['target'].unique(maintain_order=True).to_list(), ', ')}"
+            f"no statement is about any of the {chosen.height:,} targets of recipe.targets or probe.targets; those in "
+            f"the file: {first(statements['target'].unique(maintain_order=True).to_list(), ', ')}"
         )
-    notices = []
-    if others := statements.height - rows.height:
-        notices.append(f"{others:,} statements left out, which are about none of the {chosen.height:,} targets")
-    if own := rows.filter(category="own")["target"].unique(maintain_order=True).to_list():
-        notices.append(f"Targets that are not of the paper's 329, and a category of their own: {first(own, ', ')}")
-    return rows, notices
+    others = statements.height - rows.height
+    those = "1 statement left out, which is" if others == 1 else f"{others:,} statements left out, which are"
+    return rows, [f"{those} about none of the {chosen.height:,} targets"] if others else []
 
 
-def own_targets(chosen: pl.DataFrame) -> list[str]:
-    """The targets that are not of the paper's 329, sorted."""
-    return sorted(set(chosen["target"]) - set(targets()))
+def list_of_runs(runs: Iterable[FinishedRun]) -> TargetList:
+    """The paper's targets and those that finished runs had of their own. Raises MitigateError for a damaged file."""
+    found = []
+    for run in runs:
+        if OF_A_RUN in run.files:
+            if fault := run.fault(OF_A_RUN):
+                raise MitigateError(f"{fault}.")
+            found.append(choose_targets(run.folder / OF_A_RUN))
+    return list_of(pl.concat([as_targets([]), *found]).unique("target", keep="first", maintain_order=True))

@@ -6,18 +6,42 @@ from typing import Any
 import polars as pl
 
 from mitigate.filter import Policy, apply
-from mitigate.relations import comet_relations
-from mitigate.triples import ROLES, TEMPLATES
+from mitigate.relations import Relation, comet_relations
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.tasks.label import label_masked
+from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK
 
-POLICIES: Mapping[str, Sequence[str]] = {**{role: [role] for role in ROLES}, "both": list(ROLES)}
-"""The paper's filters: name -> the scorers whose polarised triples they drop."""
+
+def filters(scorers: Sequence[str] = ROLES) -> Mapping[str, Sequence[str]]:
+    """The paper's filters, with these scorers: name -> those whose polarised triples it drops."""
+    return {**{scorer: [scorer] for scorer in scorers}, **({"both": list(scorers)} if len(scorers) > 1 else {})}
 
 
-def carriers() -> pl.DataFrame:
-    """COMeT's 34 relations, each phrase behind "this person" and with nothing after it: relation, phrase,
-    neutral_phrase, masked, masked_neutral."""
-    wanted = comet_relations()
+def carriers(own: Sequence[Relation] = ()) -> pl.DataFrame:
+    """COMeT's 34 relations and a user's own, each phrase behind "this person" and with nothing after it: relation,
+    phrase, neutral_phrase, masked, masked_neutral."""
+    return _behind_a_person(list({relation.name: relation for relation in (*comet_relations(), *own)}.values()))
+
+
+def not_neutral(own: Sequence[Relation], scorers: Sequence[Scorer], cache: LabelCache = NOTHING_CACHED) -> list[str]:
+    """A notice of the relations of one's own whose neutral phrase is labelled, by itself, as anything but neutral."""
+    labelled = label_masked(_behind_a_person(own), scorers, cache=cache)
+    found = [
+        f"{row['relation']} (“{row['neutral_phrase']}”, {scorer.name} {row[column]:+d})"
+        for scorer in scorers
+        for column in label_columns(scorer.name, "neutral")[:1]
+        for row in labelled.filter(pl.col(column).is_in([PREJUDICE, FAVOURITISM])).iter_rows(named=True)
+    ]
+    if not found:
+        return []
+    return [
+        f"Neutral phrases that are not neutral: {', '.join(found)}. What a policy or a measure finds with them may "
+        "come from the phrase; give others in data.relations."
+    ]
+
+
+def _behind_a_person(wanted: Sequence[Relation]) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "relation": [relation.name for relation in wanted],
@@ -29,12 +53,13 @@ def carriers() -> pl.DataFrame:
     )
 
 
-def count_drops(labelled: pl.DataFrame) -> pl.DataFrame:
+def count_drops(labelled: pl.DataFrame, scorers: Sequence[str] = ROLES) -> pl.DataFrame:
     """A row for each relation: its triples, and in the column {policy}/{template} how many of them that drops."""
-    columns = [f"{policy}/{template}" for policy in POLICIES for template in TEMPLATES]
+    policies = filters(scorers)
+    columns = [f"{policy}/{template}" for policy in policies for template in TEMPLATES]
     dropped = [
-        (apply(Policy(policy, scorers, template), labelled)["weight"] == 0).alias(f"{policy}/{template}")
-        for policy, scorers in POLICIES.items()
+        (apply(Policy(policy, by, template), labelled)["weight"] == 0).alias(f"{policy}/{template}")
+        for policy, by in policies.items()
         for template in TEMPLATES
     ]
     rows = labelled.select("relation").with_columns(dropped)

@@ -12,6 +12,7 @@ from mitigate.report import audit_tables
 from mitigate.report.audit import Audit, by_relation
 from mitigate.report.audit import write as write_page
 from mitigate.report.saving import save
+from mitigate.target_list import TargetList
 from mitigate.tasks.audit.measures import notices
 from mitigate.tasks.audit.paper import beside_the_paper
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
@@ -22,9 +23,11 @@ def write_report(
     metrics: Mapping[str, Any],
     tallied: pl.DataFrame,
     targets: pl.DataFrame,
+    target_list: TargetList,
     columns: Sequence[Labelling],
     stated: pl.DataFrame | None,
     explored: pl.DataFrame | None,
+    people: pl.DataFrame | None,
     explained: Sequence[str],
     left_out: Sequence[str],
     *,
@@ -57,12 +60,17 @@ def write_report(
         beside=None if stated is None else beside_the_paper(metrics, stated),
         explained=explained,
         variants=explored,
-        notices=[*left_out, *notices(tallied, targets, columns, empty_targets), *_choice(statements, height)],
+        people=people,
+        notices=[
+            *left_out,
+            *notices(tallied, targets, columns, empty_targets, target_list),
+            *_choice(statements, height),
+        ],
         **about,
     )
     write_page(folder / "audit.html", audit)
     write(folder / "statements.tsv", export(statements))
-    save(folder, tables_of(audit), audit.pictures)
+    save(folder, {**tables_of(audit), "targets": target_list.table(targets)}, audit.pictures)
     return {"notices": list(audit.notices)}
 
 
@@ -70,7 +78,12 @@ def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
     """The tables of an audit by the name of their file."""
     found = {"measures": audit_tables.measures(audit.metrics, list(audit.labellings.values()))}
     found |= {f"targets_{column}": frame for column, frame in audit.targets.items()}
-    others = {"relations": audit.relations, "beside_the_paper": audit.beside, "variants": audit.variants}
+    others = {
+        "relations": audit.relations,
+        "beside_the_paper": audit.beside,
+        "variants": audit.variants,
+        "policies_against_people": audit.people,
+    }
     return found | {name: frame for name, frame in others.items() if frame is not None}
 
 

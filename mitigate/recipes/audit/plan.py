@@ -7,15 +7,18 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.label_cache import LabelStore
+from mitigate.recipes.audit.people import rated_statements
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.scorers import build_scorers
+from mitigate.recipes.targets import wanted
 from mitigate.store import as_parquet, digest_of
+from mitigate.target_list import TargetList, list_of
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, resource_of
 from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.triples import LabelCache, Scorer
+from mitigate.triples import ROLES, LabelCache, Scorer
 
-WHERE = ("_target_", "root", "path", "on_bad_line")  # of a loader's options, those that Resource.fingerprint knows
+WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # of a loader's options, known to Resource.fingerprint
 
 
 @dataclass(frozen=True)
@@ -25,25 +28,30 @@ class Plan:
     config: DictConfig
     resource: Resource
     targets: pl.DataFrame  # (target, category)
+    target_list: TargetList  # the paper's, and those of these that are the audit's own
     given: str | None  # the column of labels that the file gives
     scorers: list[Scorer]  # none where the file gives labels
     labellings: list[Labelling]
     cache: LabelCache
     source: str  # the hash of the resource and the targets
+    rated: pl.DataFrame | None  # the resource's statements that people rated
 
     @property
     def paper(self) -> str | None:
-        """The resource whose figures the paper gives, if they are over these targets and of its template."""
-        others = self.config.recipe.targets is not None or self.config.measure.template == "neutral"
-        return None if others else self.config.data.get("paper")
+        """The resource whose figures the paper gives, if they are over these targets, of its template, and by sentiment
+        or regard."""
+        others = wanted(self.config) is not None or self.config.measure.template == "neutral"
+        theirs = any(labels.scorer in ROLES for labels in self.labellings)
+        return self.config.data.get("paper") if theirs and not others else None
 
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
-    resource, targets = resource_of(
-        build(config.data.load), plain(config.recipe.targets), splits=config.filter.splits, options=options
+    resource, chosen = resource_of(
+        build(config.data.load), wanted(config), splits=config.filter.splits, options=options
     )
+    targets, target_list = chosen.select("target", "category"), list_of(chosen)
     read.check(config.measure.texts, resource)
     given = config.data.get("label_column")
     given = given.lower() if given else None
@@ -53,9 +61,11 @@ def make_plan(config: DictConfig) -> Plan:
         config=config,
         resource=resource,
         targets=targets,
+        target_list=target_list,
         given=given,
         scorers=scorers,
         labellings=[Labelling(given, given, "paper")] if given else labellings(scorers, templates),
         cache=LabelStore(Path(config.paths.cache) / "labels"),
-        source=digest_of(resource.content.encode() + as_parquet(targets)),
+        rated=rated_statements(config) if scorers else None,
+        source=digest_of(resource.content.encode() + as_parquet(targets) + target_list.content),
     )

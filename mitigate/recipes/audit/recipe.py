@@ -6,34 +6,42 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.page import write_report
+from mitigate.recipes.audit.people import policies_of
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Job, command, perform, say
 from mitigate.recipes.reporting import title_of
+from mitigate.recipes.scorers import of_roles
+from mitigate.recipes.targets import shown_targets
 from mitigate.report import audit_tables
 from mitigate.store import PartFolder, Result
+from mitigate.targets import notice_of_own
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import measure_resource
 from mitigate.tasks.audit.met import STATEMENTS, as_met
 from mitigate.tasks.audit.paper import beside_the_paper, paper_figures, paper_notes
 from mitigate.tasks.audit.read import read_rows
 from mitigate.tasks.audit.variants import variants
+from mitigate.tasks.drop_rules import measure_drop_rules
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.statements import choice
-from mitigate.tasks.targets import own_targets
 from mitigate.triples import ROLES
 
-STAGES = ("read", "tally", "metrics", "variants", "report")
+STAGES = ("read", "tally", "metrics", "variants", "people", "report")
 
 
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
+    for notice in notice_of_own(plan.targets):
+        say(f"  note: {notice}")
     say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {plan.targets.height:,} targets")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
-    stages = [stage for stage in STAGES if stage != "variants" or plan.paper]
+    absent = {"variants": not plan.paper, "people": plan.rated is None}
+    stages = [stage for stage in STAGES if not absent.get(stage)]
     metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=uploads(config))
     return metrics.get(config.optimized_metric) if metrics else None
 
@@ -47,6 +55,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         plan.resource,
         plan.targets,
         match=measure.match,
+        target_list=plan.target_list,
         texts=measure.texts,
         using=lambda work: {
             "rows": work.parts("rows"),
@@ -62,8 +71,10 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         plan.scorers,
         plan.labellings,
         masking=measure.masking,
-        own_targets=own_targets(plan.targets),
+        target_list=plan.target_list,
+        own_relations=plan.resource.own_relations,
         texts=measure.texts,
+        everywhere=list(of_roles(config.score, ["sentiment"])),
         given=plan.given,
         after=[rows],
         using=lambda work: {
@@ -85,11 +96,27 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         resamples=measure.resamples,
         seed=config.seed,
         facts={"data": config.data.name, "fingerprint": plan.source},
+        target_list=plan.target_list,
     )
     stated = paper_figures(plan.paper) if plan.paper else None
     explored = None if stated is None else _variants(job, plan, tallied, stated)
-    report(job, plan, rows, tallied, metrics, stated, explored)
+    people = None if plan.rated is None else _people(job, plan, plan.rated)
+    report(job, plan, rows, tallied, metrics, stated, explored, people)
     return metrics.facts()
+
+
+def _people(job: Job, plan: Plan, rated: pl.DataFrame) -> Result:
+    """What policies would drop of the statements that people rated."""
+    measure = plan.config.measure
+    return job.stage(
+        "people",
+        measure_drop_rules,
+        rated,
+        policies_of(plan.config, plan.scorers),
+        plan.scorers,
+        Bootstrap(resamples=measure.resamples, seed=plan.config.seed),
+        using={"cache": plan.cache},
+    )
 
 
 def _variants(job: Job, plan: Plan, tallied: Result, stated: pl.DataFrame) -> Result:
@@ -103,6 +130,7 @@ def _variants(job: Job, plan: Plan, tallied: Result, stated: pl.DataFrame) -> Re
         plan.scorers,
         [role for role in ROLES if role in labelled],
         masking=plan.config.measure.masking,
+        target_list=plan.target_list,
         after=[tallied],
         using=lambda work: {"statements": PartFolder(work.folder / "statements"), "cache": plan.cache},
     )
@@ -116,6 +144,7 @@ def report(
     metrics: Result,
     stated: pl.DataFrame | None,
     explored: Result | None,
+    people: Result | None,
 ) -> Result:
     """Write everything, and record it."""
     config = plan.config
@@ -130,16 +159,18 @@ def report(
         metrics,
         tallied,
         plan.targets,
+        plan.target_list,
         plan.labellings,
         stated,
         explored,
+        people,
         paper_notes(plan.paper) if plan.paper else [],
         plan.resource.loaded.describe(as_met([rows.table()])),
         title=reporting.title_of(config.data),
         demonstration=config.data.demonstration,
         empty_targets=config.measure.empty_targets,
-        shown=config.recipe.shown,
-        scorers={role: config.score[role] for role in ROLES if plan.scorers and config.score[role]},
+        shown=shown_targets(config, plan.targets),
+        scorers=of_roles(config.score) if plan.scorers else {},
         seed=config.seed,
         after=[tallied],
         using=lambda work: {
@@ -154,7 +185,7 @@ def report(
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
     if not job.run.dry:
-        job.tracking.summarise(metrics.facts())  # also of a run that was complete, if W&B hands out the job
+        reporting.record_metrics(job, metrics.facts())  # also of a run that was complete, if W&B hands out the job
         columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
         reporting.record_statements(job, chosen(config.seed)[0].select(columns))
         reporting.record_plots(job)

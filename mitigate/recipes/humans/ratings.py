@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
-from mitigate.load.crowd import crowd_files
+from mitigate.load.crowd import KNOWLEDGE, crowd_files
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, command, perform, say
@@ -56,7 +56,7 @@ def read(config: DictConfig) -> Ratings:
     place = config.data.root or os.environ.get("MITIGATE_DATA")
     if not place:
         raise MitigateError(WAYS)
-    return read_labelled_sentences(crowd_files(Path(place) / "humans"))
+    return read_labelled_sentences(crowd_files(Path(place) / "humans", KNOWLEDGE))
 
 
 def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any]:
@@ -68,14 +68,15 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any
     summary = job.stage("summary", rating_figures.summary, rated, ratings.sources, intervals)
     raters = job.stage("raters", rating_figures.raters, rated)
     differences = job.stage("differences", rating_figures.differences, rated, ratings.sources, intervals)
-    metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences)
-    report(job, ratings, metrics, {"summary": summary, "raters": raters, "differences": differences})
+    names = [scorer.name for scorer in scorers]
+    metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences, names)
+    report(job, ratings, names, metrics, {"summary": summary, "raters": raters, "differences": differences})
     return metrics.facts()
 
 
-def report(job: Job, ratings: Ratings, metrics: Result, found: dict[str, Result]) -> None:
-    """humans.html and the tables, and the same in short on the terminal."""
-    scorers = agreement_table(metrics.facts(), ratings.sources)
+def report(job: Job, ratings: Ratings, names: list[str], metrics: Result, found: dict[str, Result]) -> None:
+    """humans.html and the tables, and the same in short on the terminal. names: of the scorers."""
+    scorers = agreement_table(metrics.facts(), ratings.sources, names)
 
     def about(_: Work) -> dict[str, Any]:
         page_of = partial(

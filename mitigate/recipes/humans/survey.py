@@ -12,7 +12,6 @@ from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.files import LoadedStatements
 from mitigate.recipes.job import Job, build, perform, plain, say
-from mitigate.relations import relations
 from mitigate.report import survey as page
 from mitigate.store import as_parquet, digest_of
 from mitigate.tasks.runs import open_run
@@ -45,14 +44,12 @@ def run(config: DictConfig) -> None:
 
 
 def check(settings: DictConfig) -> None:
-    """Raises MitigateError for sizes below 1 and relations that do not exist, all named together."""
+    """Raises MitigateError for sizes below 1, all named together."""
     faults = [
         f"humans.{name}={settings[name]}: at least 1"
         for name in ("top", "size", "raters", "daily")
         if not isinstance(settings[name], int) or settings[name] < 1
     ]
-    unknown = [name for name in settings.relations if name not in relations()]
-    faults += [f"humans.relations: there is no relation {', '.join(unknown)}"] if unknown else []
     if faults:
         raise MitigateError("; ".join(faults))
 

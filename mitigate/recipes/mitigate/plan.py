@@ -1,7 +1,7 @@
 """What the main job knows, has read and has checked before its first stage, so that faults of settings and input
 come at once and not after an hour of training."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +10,32 @@ from omegaconf import DictConfig
 
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
+from mitigate.filter import Policy, check_relations
+from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
-from mitigate.load.triples_file import Loaded
+from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_scorer, missing_scorers
+from mitigate.recipes.reporting import origin
+from mitigate.recipes.scorers import (
+    build_extras,
+    build_policy,
+    build_policy_scorers,
+    build_role_scorers,
+    missing_scorers,
+)
 from mitigate.recipes.start import find_start, training_settings
-from mitigate.relations import Relation, comet_relations
+from mitigate.relations import with_own
 from mitigate.store import as_parquet, digest_of
-from mitigate.targets import choose_targets, targets
-from mitigate.tasks.start import Start
+from mitigate.target_list import TargetList, list_of
+from mitigate.targets import choose_targets
+from mitigate.tasks.about import published_file, read_published, target_triples
+from mitigate.tasks.corpus import Corpus, corpus_of
+from mitigate.tasks.heads import held_out_prompts
+from mitigate.tasks.start import Start, check_told_apart
+from mitigate.tasks.template import not_neutral
 from mitigate.train import launch
-from mitigate.triples import ROLES, Scorer
+from mitigate.triples import Scorer
 from mitigate.verbalise import verbalise
 
 
@@ -32,21 +45,35 @@ class Plan:
 
     config: DictConfig
     policy: Policy
-    corpus: Loaded
+    corpus: Corpus
     targets: pl.DataFrame  # (target, category)
-    relations: list[Relation]
-    scorers: list[Scorer]  # sentiment and regard, which label the corpus and what is probed
+    target_list: TargetList  # the paper's, and those of these that are the run's own
+    heads: pl.DataFrame  # (head, relation): of held-out triples, not targets, probed to measure quality alone
+    published: pl.DataFrame | None  # triples about targets that are not in the corpus; None: not measured
+    scorers: list[Scorer]  # of sentiment and regard, which label the corpus and what is probed
     policy_scorers: list[Scorer]  # the others that the policy reads: they label what it filters or ranks
     extras: list[Scorer]  # held-out scorers, which label only what is probed
     plausibility: Scorer | None  # classifies what is probed; None: nothing does
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     source: str  # the hash of the corpus and the targets
+    not_measured: list[str]  # sentences: what is not, and why
+    origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
 
     @property
-    def own_targets(self) -> list[str]:
-        """The targets to probe that are not of the paper's 329."""
-        return sorted(set(self.targets["target"]) - set(targets()))
+    def fingerprints(self) -> dict[str, str]:
+        """Of all that label, by what each is called in tables."""
+        return {scorer.name: scorer.fingerprint for scorer in (*self.scorers, *self.policy_scorers, *self.extras)}
+
+    @property
+    def inputs(self) -> list[object]:
+        """What decides, besides the settings, what the run finds."""
+        return [self.source] if self.published is None else [self.source, self.published]
+
+    @property
+    def notices(self) -> list[str]:
+        """What is to be said of what was read."""
+        return [*self.corpus.notices, *self.not_measured]
 
     @property
     def about(self) -> dict[str, Any]:
@@ -58,13 +85,13 @@ class Plan:
             "data": config.data.name,
             "model": config.model.name,
             "fingerprint": self.source,
+            **({HELD_OUT: self.corpus.held_out.triples} if self.corpus.held_out else {}),
         }
 
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    policy = build_policy(config)
-    relations = comet_relations(plain(config.probe.relations))
+    policy, described = build_policy(config), origin(config)
     verbalising.check(config.measure.masking)
     settings, where = training_settings(config)
     launch.check(settings, **where)
@@ -75,27 +102,75 @@ def make_plan(config: DictConfig) -> Plan:
             f"policy.candidates={policy.candidates} must be at least probe.top={config.probe.top}: the tails that are "
             "kept are chosen among them"
         )
-    corpus = build(config.data.load)
+    corpus = _read(config)
+    check_relations(policy, with_own(corpus.own_relations))
+    if config.train and settings.keep == "best" and corpus.triples.filter("valid", split="dev").is_empty():
+        raise MitigateError(
+            "trainer.keep=best chooses weights by dev triples, and the data has none; say trainer.keep=last, or give "
+            "triples of split dev"
+        )
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
-    start = find_start(config, policy)
-    scorers, extras = [build_scorer(config.score, role) for role in ROLES], build_extras(config.score)
+    start = find_start(config, policy, corpus.further)
+    check_told_apart(start)
+    scorers, extras = build_role_scorers(config.score), build_extras(config.score)
     policy_scorers = build_policy_scorers(config.score, policy)
     plausibility = build(config.score.plausibility) if config.score.plausibility else None
-    source = digest_of(as_parquet(corpus.triples) + as_parquet(chosen))
+    targets, target_list = chosen.select("target", "category"), list_of(chosen)
+    source = digest_of(as_parquet(corpus.triples) + as_parquet(targets) + target_list.content + _words(corpus))
     cache = LabelStore(Path(config.paths.cache) / "labels")
+    if corpus.own_relations:
+        worded = not_neutral(corpus.own_relations, scorers, cache)
+        corpus = replace(corpus, notices=[*corpus.notices, *worded])
     who = (scorers, policy_scorers, extras, plausibility)
-    return Plan(config, policy, corpus, chosen, relations, *who, cache, start, source)
+    names = [relation.name for relation in corpus.relations]
+    heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)
+    published, not_measured = _published(config, corpus.triples, targets, target_list, names)
+    asked = (targets, target_list, heads, published)
+    return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
+
+
+def _read(config: DictConfig) -> Corpus:
+    data, relations = config.data, plain(config.probe.relations)
+    return corpus_of(
+        build(data.load),
+        relations,
+        only_in_data=data.get("probe_relations") == "data",
+        holdout=data.get("holdout"),
+        seed=data.get("holdout_seed", 1),
+    )
+
+
+def _words(corpus: Corpus) -> bytes:
+    """The wordings of a user's own relations, which decide what is labelled."""
+    return digest_of_values(list(corpus.own_relations)).encode() if corpus.own_relations else b""
+
+
+def _published(
+    config: DictConfig, corpus: pl.DataFrame, targets: pl.DataFrame, target_list: TargetList, relations: list[str]
+) -> tuple[pl.DataFrame | None, list[str]]:
+    """The published triples about targets that are to be predicted, or None and a sentence that says why."""
+    path, reason = published_file(config.probe.published, config.data.root)
+    if path is None and config.probe.published is None:
+        return None, []  # as it was asked for; the page says so
+    if path is None:
+        return None, [f"Perplexity on published triples about targets is not measured: {reason}."]
+    how = {"size": config.probe.published_triples, "seed": config.probe.heads_seed}
+    found = target_triples(read_published(path), corpus, targets, relations, target_list, **how)
+    if found.is_empty():
+        return None, [f"Perplexity on published triples about targets is not measured: {path} has none that are new."]
+    return found, []
 
 
 def downloads(config: DictConfig) -> list[str]:
     """What is not at hand: data, the model to start from, and the classifier that labels."""
     found = [address for node in (config.data, config.model) if "missing" in node for address in build(node.missing)]
-    return found + missing_scorers(config.score, config.policy.scorers)
+    return found + missing_scorers(config.score, config.policy.get("scorers", ()))
 
 
 def say_labels(plan: Plan) -> None:
     """How many of the corpus's texts each scorer has labelled before."""
-    statements = verbalise(plan.corpus.triples, plan.config.measure.masking, plan.own_targets)
+    corpus = plan.corpus
+    statements = verbalise(corpus.triples, plan.config.measure.masking, plan.target_list, corpus.own_relations)
     texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
     for scorer in (*plan.scorers, *plan.policy_scorers):
         known, _ = plan.cache.get(scorer.fingerprint, texts)

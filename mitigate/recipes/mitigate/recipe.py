@@ -6,27 +6,32 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.comet import find_devices
+from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.mitigate import reporting
 from mitigate.recipes.mitigate.plan import Plan, downloads, make_plan, say_labels
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
 from mitigate.store import Result
+from mitigate.targets import notice_of_own
+from mitigate.tasks.about import published_likelihood
+from mitigate.tasks.crowd.known import GENERATED
+from mitigate.tasks.heads import probe_heads
 from mitigate.tasks.label import label_probed, label_statements
+from mitigate.tasks.lift import lift_table
 from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.probe import probe_generator
-from mitigate.tasks.rerank import rerank_neutral_first
+from mitigate.tasks.rerank import rerank_heads, rerank_neutral_first
 from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start
 from mitigate.tasks.train import as_it_is, train_generator, trained
 from mitigate.triples import Scorer
 
 STAGES = (
-    *("score", "ledger", "train", "probe", "candidates", "rerank"),
-    *("statements", "validity", "likelihood", "metrics", "report"),
+    *("score", "ledger", "train", "probe", "heads", "candidates", "rerank", "heads_rerank"),
+    *("statements", "validity", "lift", "likelihood", "published", "metrics", "report"),
 )
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 
@@ -43,35 +48,53 @@ def run(config: DictConfig) -> float | None:
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config)
-    for notice in plan.corpus.notices:
+    for notice in [*plan.notices, *notice_of_own(plan.targets)]:
         say(f"  note: {notice}")
+    num_targets, num_relations, top = plan.targets.height, len(plan.corpus.relations), config.probe.top
     say(
-        f"  {plan.corpus.triples.height:,} triples; {plan.targets.height} targets x {len(plan.relations)} relations "
-        f"x {config.probe.top} = {plan.targets.height * len(plan.relations) * config.probe.top:,} statements to probe"
+        f"  {plan.corpus.triples.height:,} triples; {num_targets} targets x {num_relations} relations x {top} = "
+        f"{num_targets * num_relations * top:,} statements to probe"
     )
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
-    uploads = reporting.uploads(config)
-    metrics = perform(config, name, plan.source, stages_of(plan), lambda job: pipeline(job, plan), uploads=uploads)
+    metrics = perform(
+        config,
+        name,
+        plan.inputs,
+        stages_of(plan),
+        lambda job: pipeline(job, plan),
+        uploads=reporting.uploads(config),
+        facts={"scorers": plan.fingerprints},
+    )
     return metrics.get(config.optimized_metric) if metrics else None
 
 
 def stages_of(plan: Plan) -> list[str]:
     """The stages that the settings ask for."""
     absent = {"validity"} if plan.plausibility is None else set()
+    if not measures_lift(plan):
+        absent |= {"heads", "heads_rerank", "lift"}
     if not plan.policy.reranks:
-        absent |= {"candidates", "rerank"}
+        absent |= {"candidates", "rerank", "heads_rerank"}
+    if plan.published is None:
+        absent |= {"published"}
     return [stage for stage in STAGES if stage not in absent]
+
+
+def measures_lift(plan: Plan) -> bool:
+    """Whether there is who accepts, and whom to ask about."""
+    return plan.plausibility is not None and plan.config.probe.heads > 0
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
-    ledger = job.stage("ledger", apply_policy, plan.policy, labelled)
+    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
     training, generator = train(job, plan, ledger)
     probed = probe(job, plan, generator)
+    heads = probe_held_out(job, plan, generator, filtering) if measures_lift(plan) else None
     if plan.policy.reranks:
         candidates = _label(job, plan, "candidates", label_probed, probed, filtering)
         probed = job.stage("rerank", rerank_neutral_first, plan.policy, candidates, plan.config.probe.top)
@@ -81,14 +104,25 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         statements = job.stage(
             "validity", with_plausibility, statements, plan.plausibility, using={"cache": plan.cache}
         )
+    lifts = None if heads is None else lift(job, plan, statements, heads, labelled)
+    device = find_devices(plan.config.probe.device, 1)[0]
+    here = {"cache": plan.cache, "device": device}
     likelihood = job.stage(
-        "likelihood",
-        held_out_likelihood,
-        generator,
-        labelled,
-        plan.plausibility,
-        using=lambda _: {"cache": plan.cache, "device": find_devices(plan.config.probe.device, 1)[0]},
+        "likelihood", held_out_likelihood, generator, labelled, plan.plausibility, using=lambda _: here
     )
+    published = None
+    if plan.published is not None:
+        published = job.stage(
+            "published",
+            published_likelihood,
+            generator,
+            plan.published,
+            plan.scorers,
+            masking=plan.config.measure.masking,
+            target_list=plan.target_list,
+            own_relations=plan.corpus.own_relations,
+            using=lambda _: here,
+        )
     metrics = job.stage(
         "metrics",
         measure_run,
@@ -96,12 +130,17 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         statements,
         likelihood,
         plan.targets,
+        lifts,
+        published,
         about=plan.about,
         scorers=[scorer.name for scorer in scorers],
+        deciding=[scorer.name for scorer in plan.scorers],
         empty_targets=plan.config.measure.empty_targets,
-        intervals=Bootstrap(resamples=plan.config.measure.resamples, seed=plan.config.seed),
+        intervals=reporting.intervals(plan.config),
+        target_list=plan.target_list,
+        accuracies=accuracies(plan.config.score, scorers, GENERATED),
     )
-    reporting.report(job, plan, ledger, training, statements, metrics)
+    reporting.report(job, plan, ledger, training, statements, lifts, metrics)
     return metrics.facts()
 
 
@@ -115,7 +154,8 @@ def _label(
         rows,
         list(scorers),
         masking=plan.config.measure.masking,
-        own_targets=plan.own_targets,
+        target_list=plan.target_list,
+        own_relations=plan.corpus.own_relations,
         using={"cache": plan.cache},
     )
 
@@ -148,16 +188,13 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
 def probe(job: Job, plan: Plan, generator: Start) -> Result:
     """The generator's best tails for every target and relation."""
     settings = plain(plan.config.probe)
-    search = {name: settings[name] for name in SEARCH}
-    if plan.policy.reranks:
-        search |= {"beams": plan.policy.candidates, "top": plan.policy.candidates}
     return job.stage(
         "probe",
         probe_generator,
         generator,
         plan.targets,
-        {relation.name: plan.start.asked[relation.name] for relation in plan.relations},
-        **search,
+        {relation.name: plan.start.asked[relation.name] for relation in plan.corpus.relations},
+        **_search(plan),
         using=lambda work: {
             "parts": work.parts("parts"),
             "devices": find_devices(settings["device"], settings["processes"]),
@@ -165,3 +202,58 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
         scratch=["parts"],
         may_be_kept=True,
     )
+
+
+def probe_held_out(job: Job, plan: Plan, generator: Start, filtering: Sequence[Scorer]) -> Result:
+    """The same for heads of held-out triples, for quality alone; reranked where the policy does that."""
+    found = job.stage(
+        "heads",
+        probe_heads,
+        generator,
+        plan.heads,
+        {relation.name: plan.start.asked[relation.name] for relation in plan.corpus.relations},
+        **_search(plan),
+        using=lambda _: {"device": find_devices(plan.config.probe.device, 1)[0]},
+    )
+    if not plan.policy.reranks:
+        return found
+    return job.stage(
+        "heads_rerank",
+        rerank_heads,
+        plan.policy,
+        found,
+        list(filtering),
+        plan.config.probe.top,
+        masking=plan.config.measure.masking,
+        target_list=plan.target_list,
+        own_relations=plan.corpus.own_relations,
+        using={"cache": plan.cache},
+    )
+
+
+def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Result) -> Result:
+    """Swap lift of the generator and of baselines, prompt by prompt."""
+    return job.stage(
+        "lift",
+        lift_table,
+        statements,
+        heads,
+        labelled,
+        plan.targets,
+        [relation.name for relation in plan.corpus.relations],
+        plan.heads,
+        plan.plausibility,
+        scorers=[scorer.name for scorer in plan.scorers],
+        top=plan.config.probe.top,
+        seed=plan.config.probe.heads_seed,
+        using={"cache": plan.cache},
+    )
+
+
+def _search(plan: Plan) -> dict[str, Any]:
+    """How tails are searched for; of a policy that reranks, the candidates."""
+    settings = plain(plan.config.probe)
+    search = {name: settings[name] for name in SEARCH}
+    if plan.policy.reranks:
+        search |= {"beams": plan.policy.candidates, "top": plan.policy.candidates}
+    return search

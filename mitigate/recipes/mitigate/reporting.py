@@ -8,23 +8,44 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.charts import beside
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
-from mitigate.recipes.job import Job, command, say
+from mitigate.recipes.job import Job, command, plain, say
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.recipes.reporting import facts, record_plots, record_statements, source_of, stages, with_texts
-from mitigate.report import card, page, tables
+from mitigate.recipes.reporting import (
+    facts,
+    record_charts,
+    record_metrics,
+    record_plots,
+    record_statements,
+    source_of,
+    stages,
+    with_texts,
+)
+from mitigate.recipes.scorers import of_roles
+from mitigate.recipes.targets import shown_targets
+from mitigate.report import card, headline, page, tables
 from mitigate.report.ledger import summary
 from mitigate.report.saving import save
 from mitigate.store import Result
+from mitigate.target_list import TargetList
+from mitigate.tasks.baseline import find_baseline
 from mitigate.tasks.harms import per_target_tables
-from mitigate.tasks.run import notices
-from mitigate.triples import ROLES
+from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
+from mitigate.tasks.run import notices, unanswered
+from mitigate.texts import portable
+from mitigate.triples import label_columns
 
-RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank", "sentiment", "regard", "regard_strength"]
+RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
+NO_DEV = "– (no dev triples)"
 AS_IT_IS = "The model was probed as it is: neither corpus nor policy had a part in it."
 
 
-def report(job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, metrics: Result) -> Result:
+def report(
+    job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
+) -> Result:
     """Write everything, and record it."""
     config = plan.config
     result = job.stage(
@@ -33,13 +54,18 @@ def report(job: Job, plan: Plan, ledger: Result, training: Result, statements: R
         metrics,
         ledger,
         statements,
+        lifts,
         plan.targets,
+        plan.target_list,
+        relations=[relation.name for relation in plan.corpus.relations],
+        intervals=intervals(config),
         empty_targets=config.measure.empty_targets,
-        shown=config.recipe.shown,
-        scorers={role: config.score[role] for role in ROLES},
-        data={name: config.data[name] for name in ("licence", "attribution", "demonstration")},
-        model={name: config.model[name] for name in ("base", "licence")} if config.train else None,
-        also=[*([] if config.train else [AS_IT_IS]), *plan.corpus.notices],
+        shown=shown_targets(config, plan.targets),
+        scorers=of_roles(config.score),
+        data=plan.origin["data"],
+        model=plan.origin["model"] if config.train else None,
+        prompt=_prompt(plan),
+        also=[*([] if config.train else [AS_IT_IS]), *plan.notices],
         after=[training],
         using=lambda work: {
             "folder": work.folder,
@@ -51,6 +77,8 @@ def report(job: Job, plan: Plan, ledger: Result, training: Result, statements: R
     )
     if not job.run.dry:
         _record(job, plan, metrics.facts(), statements.table())  # also what is cached, if W&B hands out the job
+        for line in headline.of_run(metrics.facts()):
+            say(f"\n  {line}")
         say("\n" + tables.console({plan.policy.name: metrics.facts()}))
         for notice in result.facts()["notices"]:
             say(f"  note: {notice}")
@@ -62,13 +90,18 @@ def write_report(
     metrics: Mapping[str, Any],
     ledger: pl.DataFrame,
     statements: pl.DataFrame,
+    lifts: pl.DataFrame | None,
     targets: pl.DataFrame,
+    target_list: TargetList,
     *,
+    relations: Sequence[str],
+    intervals: Bootstrap,
     empty_targets: EmptyTargets,
     shown: Sequence[str],
     scorers: Mapping[str, str],
     data: Mapping[str, Any],
-    model: Mapping[str, str] | None,
+    model: Mapping[str, Any] | None,
+    prompt: str,
     also: Sequence[str],
     folder: Path,
     command: str,
@@ -76,52 +109,77 @@ def write_report(
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
-    besides those that the figures call for. Returns all notices."""
-    rows = ledger.filter(split="train")
+    besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
+    what the card asks the model with, as an example. Returns all notices."""
+    rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
+    by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
     about = page.Report(
         name=folder.name,
         command=command,
         demonstration=data["demonstration"],
         metrics=metrics,
-        targets=per_target_tables(statements, targets, empty_targets),
+        targets=tables_of,
         statements=statements,
         ledger=rows,
+        lifts=by_relation,
         shown=shown,
         scorers=scorers,
         stages=stages,
         facts=facts,
-        notices=[*also, *notices(metrics, statements, targets)],
+        notices=[
+            *also,
+            *unanswered(statements, targets, relations),
+            *notices(metrics, next(iter(tables_of.values())), target_list),
+        ],
     )
     page.write(folder / "report.html", about)
-    found = {"measures": tables.measures({"value": metrics})}
+    found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
+    found |= {"coverage": per_target(rows)}
+    found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:
-        licence, attribution = data["licence"], data["attribution"]
         written = card.Card(
             name=folder.name,
-            license=licence.lower(),
+            license=data["licence"],
             base_model=model["base"],
-            data=attribution,
-            attribution=f"Trained on {attribution} ({licence}), from {model['base']} ({model['licence']}).",
+            base_license=model["licence"],
+            data=data["source"],
+            prompt=prompt,
             policy=metrics["policy"],
-            command=command,
+            command=portable(command),
             demonstration=data["demonstration"],
             metrics=metrics,
             ledger=rows,
+            targets=targets["target"].to_list(),
             notices=about.notices,
+            scorers=list(scorers),
         )
         card.write(folder / "model", written)
     return {"notices": list(about.notices)}
+
+
+def intervals(config: DictConfig) -> Bootstrap:
+    """The bootstrap of the run's intervals."""
+    return Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+
+
+def _prompt(plan: Plan) -> str:
+    """A target and a relation that the model was trained to be asked about."""
+    asked = plan.start.asked
+    relations = [relation.name for relation in plan.corpus.relations]
+    relation = "CapableOf" if "CapableOf" in relations else relations[0]
+    return f"{plan.targets['target'][0]} {asked[relation]}"
 
 
 def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
     more = {
         "data": source_of(plan.config.data),
         "data fingerprint": plan.source,
-        "regard classifier": plan.scorers[1].fingerprint,
-        "training": training.facts(),
+        **plan.corpus.facts,
+        **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
+        "training": {name: NO_DEV if value is None else value for name, value in training.facts().items()},
     }
     return facts(job, more)
 
@@ -129,14 +187,19 @@ def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
 def uploads(config: DictConfig) -> list[str]:
     """What _record gives to W&B besides metrics, in words."""
     texts = "statements and the ledger" if with_texts(config) else "no texts"
-    return ["plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
+    return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
 def _record(job: Job, plan: Plan, metrics: dict[str, Any], statements: pl.DataFrame) -> None:
-    """Summary, statements, pictures, and artifacts with the licence of what they come from."""
+    """Metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come from."""
     tracking, data = job.tracking, plan.config.data
-    tracking.summarise(metrics)
-    record_statements(job, statements.select(RECORDED_COLUMNS))
+    baseline = find_baseline(Path(plan.config.paths.outputs), plain(plan.config), metrics)
+    others = [baseline.metrics] if baseline else []
+    record_metrics(job, metrics, *others)
+    runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
+    record_charts(job, beside(runs, plan.config.recipe.name))
+    labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
+    record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
     record_plots(job)
     origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
     if with_texts(plan.config):

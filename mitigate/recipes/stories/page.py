@@ -16,10 +16,12 @@ from mitigate.report.audit import Audit
 from mitigate.report.saving import save
 from mitigate.report.stories import Stories, prompts
 from mitigate.report.stories import write as write_page
+from mitigate.target_list import TargetList
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
 from mitigate.tasks.stories.sentences import export
+from mitigate.texts import portable
 
 
 def write_report(
@@ -27,6 +29,7 @@ def write_report(
     stories: pl.DataFrame,
     sentences: pl.DataFrame,
     targets: pl.DataFrame,
+    target_list: TargetList,
     columns: Sequence[Labelling],
     ledger: pl.DataFrame | None,
     left_out: Sequence[str],
@@ -45,7 +48,16 @@ def write_report(
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
     the notices of the page."""
     labels = wordings(columns)
-    limits = notices(metrics, sentences, targets, columns, fewest=fewest, empty_targets=empty_targets, sampled=sampled)
+    limits = notices(
+        metrics,
+        sentences,
+        targets,
+        columns,
+        fewest=fewest,
+        empty_targets=empty_targets,
+        sampled=sampled,
+        target_list=target_list,
+    )
     audit = Audit(
         name=folder.name,
         title=f"the stories of {generator}",
@@ -66,6 +78,7 @@ def write_report(
     write(folder / "statements.tsv", export_statements(sentences))
     write(folder / "stories.txt", export(stories))
     frames = {
+        "targets": target_list.table(targets),
         "measures": audit_tables.measures(metrics, list(labels.values())),
         **{f"targets_{column}": frame for column, frame in audit.targets.items()},
         "stories": per_story,
@@ -73,6 +86,8 @@ def write_report(
     }
     save(folder, frames, page.pictures, latex=False)
     if ledger is not None:
-        content = stories_card.render(folder.name, about["command"], ledger=ledger, metrics=metrics, **card)
+        command = portable(about["command"])
+        words = targets["target"].to_list()
+        content = stories_card.render(folder.name, command, ledger=ledger, metrics=metrics, targets=words, **card)
         write(folder / "model" / "README.md", content)
     return {"notices": list(audit.notices)}

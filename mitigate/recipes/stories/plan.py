@@ -8,7 +8,7 @@ import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
+from mitigate.filter import Policy, check_relations
 from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
 from mitigate.load.triples_file import Loaded
@@ -19,19 +19,21 @@ from mitigate.recipes.reporting import title_of
 from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
-    build_scorer,
+    build_role_scorers,
     build_scorers,
     missing_scorers,
 )
 from mitigate.recipes.start import find_start, training_settings
+from mitigate.relations import with_own
 from mitigate.store import as_parquet, digest_of
-from mitigate.targets import choose_targets
+from mitigate.target_list import PAPER, TargetList, list_of
+from mitigate.targets import LISTED, choose_targets
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.start import Start
 from mitigate.tasks.stories.generate import Telling
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
-from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.triples import LabelCache, Scorer
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 
@@ -52,6 +54,7 @@ class Plan:
     config: DictConfig
     asked: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
     targets: pl.DataFrame  # (target, category)
+    target_list: TargetList  # the paper's, and those of these that are the run's own
     how: Telling
     scorers: list[Scorer]
     labellings: list[Labelling]  # a sentence has no relation, and so one template only
@@ -82,16 +85,16 @@ def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     how = Telling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
     if is_file(config):
-        loaded: LoadedStories = build(config.data.load)
-        targets = targets_of_statements(plain(config.probe.targets), loaded.stories)
-        stories, notices = those_about(loaded.stories, targets)
-        return _plan(config, stories, targets, how, "", notices=[*loaded.notices, *notices])
+        loaded: LoadedStories = build(config.data.load, _partial_=True)(target_list=_own(config))
+        chosen = targets_of_statements(plain(config.probe.targets), loaded.stories)
+        stories, notices = those_about(loaded.stories, chosen)
+        return _plan(config, stories, chosen, how, "", notices=[*loaded.notices, *notices])
     find_devices(config.probe.device, 1)
     if config.recipe.post_train:
         return _with_training(config, how)
     start = find_start(_with(config, {"train": False}), build_policy(config))
-    targets = choose_targets(plain(config.probe.targets))
-    return _plan(config, prompts(targets), targets, how, start.weights, start=start)
+    chosen = choose_targets(plain(config.probe.targets))
+    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, start=start)
 
 
 def is_file(config: DictConfig) -> bool:
@@ -105,7 +108,7 @@ def to_download(config: DictConfig) -> list[str]:
     if not is_file(config):
         nodes = [config.data, config.model] if config.recipe.post_train else [config.model]
     found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return missing_scorers(config.score, config.policy.scorers if config.recipe.post_train else ()) + found
+    return missing_scorers(config.score, config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
 
 
 def _with_training(config: DictConfig, how: Telling) -> Plan:
@@ -121,13 +124,25 @@ def _with_training(config: DictConfig, how: Telling) -> Plan:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
     launch.check(settings, **where)
     corpus: Loaded = build(config.data.load)
-    targets = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
+    check_relations(policy, with_own(corpus.own_relations))
+    chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
-    scorers = [build_scorer(config.score, role) for role in ROLES if config.score[role]]
-    resource = Resource(corpus, policy, [*scorers, *build_policy_scorers(config.score, policy)])
-    known = start.weights + digest_of(as_parquet(corpus.triples) + as_parquet(targets))
+    resource = Resource(
+        corpus, policy, [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
+    )
+    known = start.weights + digest_of(as_parquet(corpus.triples) + as_parquet(_words(chosen)))
     more: dict[str, Any] = {"start": start, "resource": resource, "notices": corpus.notices}
-    return _plan(config, prompts(targets), targets, how, known, **more)
+    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, known, **more)
+
+
+def _own(config: DictConfig) -> TargetList:
+    """The targets that prompts of a file may name."""
+    named = plain(config.probe.targets)
+    return PAPER if named in LISTED else list_of(named)
+
+
+def _words(chosen: pl.DataFrame) -> pl.DataFrame:
+    return chosen.select("target", "category")
 
 
 def _with(config: DictConfig, changes: dict[str, Any]) -> DictConfig:
@@ -135,18 +150,18 @@ def _with(config: DictConfig, changes: dict[str, Any]) -> DictConfig:
     return cast(DictConfig, OmegaConf.merge(config, changes))
 
 
-def _plan(
-    config: DictConfig, asked: pl.DataFrame, targets: pl.DataFrame, how: Telling, known: str, **more: Any
-) -> Plan:
+def _plan(config: DictConfig, asked: pl.DataFrame, chosen: pl.DataFrame, how: Telling, known: str, **more: Any) -> Plan:
     scorers = build_scorers(config.score)
+    targets, target_list = _words(chosen), list_of(chosen)
     return Plan(
         config=config,
         asked=asked,
         targets=targets,
+        target_list=target_list,
         how=how,
         scorers=scorers,
         labellings=labellings(scorers, ["paper"]),
         cache=LabelStore(Path(config.paths.cache) / "labels"),
-        source=digest_of(as_parquet(asked) + as_parquet(targets) + known.encode()),
+        source=digest_of(as_parquet(asked) + as_parquet(targets) + known.encode() + target_list.content),
         **more,
     )

@@ -8,12 +8,15 @@ from omegaconf import DictConfig
 
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import GROUPS, Job, command, perform, say
+from mitigate.recipes.scorers import of_roles
 from mitigate.recipes.start import training_settings
 from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, to_download
+from mitigate.recipes.targets import shown_targets
 from mitigate.report import audit_tables
 from mitigate.store import Result
+from mitigate.targets import notice_of_own
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.policy import apply_policy
@@ -23,9 +26,7 @@ from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.read import as_read
 from mitigate.tasks.stories.sentences import label_sentences
 from mitigate.tasks.stories.train import train_on_sentences
-from mitigate.tasks.targets import own_targets
 from mitigate.tasks.train import as_it_is
-from mitigate.triples import ROLES
 
 STAGES = ("corpus", "ledger", "train", "probe", "score", "metrics", "report")
 
@@ -38,7 +39,7 @@ def run(config: DictConfig) -> float | None:
     if config.dry_run and addresses:
         return None
     plan = make_plan(config)
-    for notice in plan.notices:
+    for notice in [*plan.notices, *notice_of_own(plan.targets)]:
         say(f"  note: {notice}")
     say(
         f"  {plan.asked['row'].n_unique():,} prompts about {plan.targets.height:,} targets; stories of {plan.generator}"
@@ -50,6 +51,7 @@ def run(config: DictConfig) -> float | None:
         _stages(plan),
         lambda job: pipeline(job, plan),
         uploads=uploads(plan),
+        of=what_of(plan),
     )
     return metrics.get(config.optimized_metric) if metrics else None
 
@@ -65,7 +67,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         plan.scorers,
         most=plan.how.most,
         masking=config.measure.masking,
-        own_targets=own_targets(plan.targets),
+        target_list=plan.target_list,
         using={"cache": plan.cache},
     )
     facts = {
@@ -87,6 +89,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         resamples=config.measure.resamples,
         seed=config.seed,
         facts=facts,
+        target_list=plan.target_list,
     )
     report(job, plan, stories, sentences, ledger, metrics)
     return metrics.facts()
@@ -119,17 +122,17 @@ def probe(job: Job, plan: Plan) -> tuple[Result, Result | None]:
 
 def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Result, Result]:
     """The generator, trained on what the policy keeps of the resource, in the run folder as model/; and the ledger."""
-    masking, own = plan.config.measure.masking, own_targets(plan.targets)
     labelled = job.stage(
         "corpus",
         label_statements,
         resource.corpus.triples,
         resource.scorers,
-        masking=masking,
-        own_targets=own,
+        masking=plan.config.measure.masking,
+        target_list=plan.target_list,
+        own_relations=resource.corpus.own_relations,
         using={"cache": plan.cache},
     )
-    ledger = job.stage("ledger", apply_policy, resource.policy, labelled)
+    ledger = job.stage("ledger", apply_policy, resource.policy, labelled, plan.target_list)
     settings, where = training_settings(plan.config)
     trained = job.stage(
         "train",
@@ -161,6 +164,7 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         stories,
         sentences,
         plan.targets,
+        plan.target_list,
         plan.labellings,
         ledger,
         plan.notices,
@@ -169,10 +173,10 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         empty_targets=config.measure.empty_targets,
         fewest=plan.how.fewest,
         sampled=plan.start is not None,
-        shown=config.recipe.shown,
-        scorers={role: config.score[role] for role in ROLES if config.score[role]},
+        shown=shown_targets(config, plan.targets),
+        scorers=of_roles(config.score),
         card={
-            "data": {name: config.data[name] for name in ("attribution", "licence", "demonstration")},
+            "data": reporting.origin(config)["data"],
             "base": config.model.base,
             "policy": config.policy.name,
         }
@@ -189,7 +193,7 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
     if not job.run.dry:
-        job.tracking.summarise(metrics.facts())
+        reporting.record_metrics(job, metrics.facts())
         columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
         reporting.record_statements(job, sentences.table().select(columns))
         reporting.record_plots(job)
@@ -202,6 +206,18 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
             say(f"  note: {notice}")
         say(f"  report      {job.folder / 'stories.html'}")
     return result
+
+
+def what_of(plan: Plan) -> dict[str, list[str]]:
+    """What of the settings had a part in the stories: data and policy only where their generator was trained on them,
+    a model only where they were generated here."""
+    names = {group: [str(plan.config[group].name)] for group in GROUPS}
+    had_no_part = {"policy"} if plan.resource is None else set()
+    if plan.resource is None and plan.start is not None:
+        had_no_part |= {"data"}
+    if plan.start is None:
+        had_no_part |= {"model"}
+    return {group: name for group, name in names.items() if group not in had_no_part}
 
 
 def uploads(plan: Plan) -> list[str]:

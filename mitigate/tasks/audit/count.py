@@ -2,12 +2,15 @@
 time."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import polars as pl
 
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.progress import progress
+from mitigate.relations import Relation
 from mitigate.score.labels import NOTHING_CACHED
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit.met import CHUNK, Texts
 from mitigate.tasks.label import label_masked, mask
 from mitigate.tasks.labelling import Labelling
@@ -22,8 +25,10 @@ def count_statements(
     columns: Sequence[Labelling],
     *,
     masking: Masking = "token",
-    own_targets: Sequence[str] = (),
+    target_list: TargetList = PAPER,
+    own_relations: Sequence[Relation] = (),
     texts: Texts = "targets",
+    everywhere: Sequence[str] = EVERYWHERE,
     given: str | None = None,
     rows: Iterable[pl.DataFrame],
     num_rows: int,
@@ -34,19 +39,21 @@ def count_statements(
     each target have which label, and with texts="all", as target null, how many of all texts.
 
     rows: parts that read_rows saved; num_rows: how many they have. given: the column of labels that the rows have
-    already, in place of scorers. Of a kill only the parts that are not there are labelled again."""
+    already, in place of scorers. everywhere: the names of scorers that label what is about no target too. Of a kill
+    only the parts that are not there are labelled again."""
+    how: dict[str, Any] = {"masking": masking, "target_list": target_list, "own_relations": own_relations}
+    how |= {"everywhere": everywhere, "given": given}
     with progress("label", num_rows, "statements") as advance:
         for done, group in _together(rows, statements):
             rows_of_group = pl.concat(group.values())
             labelled = pl.concat(
-                label(chunk, scorers, masking=masking, own_targets=own_targets, given=given, cache=cache)
-                for chunk in rows_of_group.iter_slices(CHUNK)
+                label(chunk, scorers, **how, cache=cache) for chunk in rows_of_group.iter_slices(CHUNK)
             )
             for number, part in group.items():
                 statements.save(number, labelled.head(part.height))
                 labelled = labelled.slice(part.height)
             advance(rows_of_group.height, to=done)
-    return total(_tally(part, columns, texts) for part in statements)
+    return total(_tally(part, columns, everywhere if texts == "all" else None) for part in statements)
 
 
 def label(
@@ -54,17 +61,19 @@ def label(
     scorers: Sequence[Scorer],
     *,
     masking: Masking = "token",
-    own_targets: Sequence[str] = (),
+    target_list: TargetList = PAPER,
+    own_relations: Sequence[Relation] = (),
+    everywhere: Sequence[str] = EVERYWHERE,
     given: str | None = None,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """The statements that the rows make, masked and labelled; those about no target by the scorers of EVERYWHERE."""
-    masked = mask(rows, masking, own_targets)
+    """The statements that the rows make, masked and labelled; those about no target by the scorers of `everywhere`."""
+    masked = mask(rows, masking, target_list, own_relations)
     if given:
         polarity = pl.col(given).replace({OTHER: NEUTRAL}).cast(pl.Float32)  # nothing finer is known
         return masked.with_columns(polarity.alias(f"{given}_strength"))
     about = pl.col("target").is_not_null()
-    quick = [scorer for scorer in scorers if scorer.name in EVERYWHERE]
+    quick = [scorer for scorer in scorers if scorer.name in everywhere]
     both = [
         label_masked(masked.filter(about), scorers, cache=cache),
         label_masked(masked.filter(~about), quick, cache=cache),
@@ -88,9 +97,11 @@ def _together(rows: Iterable[pl.DataFrame], finished: Parts) -> Iterator[tuple[i
         yield done, group
 
 
-def _tally(statements: pl.DataFrame, columns: Sequence[Labelling], texts: Texts) -> pl.DataFrame:
+def _tally(statements: pl.DataFrame, columns: Sequence[Labelling], everywhere: Sequence[str] | None) -> pl.DataFrame:
+    """Of statements about targets; with `everywhere` also of all, by these scorers."""
     tallied = tally(statements.drop_nulls("target"), [labels.column for labels in columns])
-    if texts == "targets":
+    if everywhere is None:
         return tallied
-    everywhere = [labels.column for labels in columns if labels.scorer in EVERYWHERE]
-    return total([tallied, tally_rows(statements, everywhere)])
+    return total(
+        [tallied, tally_rows(statements, [labels.column for labels in columns if labels.scorer in everywhere])]
+    )

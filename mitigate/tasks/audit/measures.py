@@ -16,7 +16,7 @@ from mitigate.metrics import (
     ROWS_ABOUT_A_TARGET,
     prefixed,
 )
-from mitigate.targets import clusters
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import met as counted
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.labelling import Labelling, per_target_tables
@@ -35,6 +35,7 @@ def measure_resource(
     resamples: int = 10_000,
     seed: int = 1,
     facts: Mapping[str, Any] | None = None,
+    target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
     """Everything `harms` returns, the numbers of rows, and `facts` that stand before the figures.
 
@@ -43,7 +44,7 @@ def measure_resource(
     found: dict[str, Any] = {"seed": seed, **(facts or {})}
     found |= {ROWS: met[counted.ROWS], ROWS_ABOUT_A_TARGET: met[counted.ABOUT_A_TARGET]}
     intervals = Bootstrap(resamples=resamples, seed=seed)
-    return found | harms(tallied, targets, columns, intervals, empty_targets)
+    return found | harms(tallied, targets, columns, intervals, empty_targets, target_list)
 
 
 def harms(
@@ -52,15 +53,17 @@ def harms(
     columns: Sequence[Labelling],
     intervals: Bootstrap,
     empty_targets: EmptyTargets = "exclude",
+    target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
     """Harms under every template, with intervals; the same without intervals with the other convention for targets
     without statements, as "empty_zero/..." or "empty_exclude/..."; and labels of all texts, where they were tallied."""
     tables = per_target_tables(tallied, columns, targets, empty_targets)
-    found: dict[str, Any] = resource.representation(next(iter(tables.values())), clusters(), intervals)
+    clusters = target_list.clusters
+    found: dict[str, Any] = resource.representation(next(iter(tables.values())), clusters, intervals)
     for labels in columns:
         table = tables[labels.column]
         of_scorer = resource.figures(table, labels.scorer)
-        of_scorer |= resource.intervals(table, labels.scorer, clusters(), intervals)
+        of_scorer |= resource.intervals(table, labels.scorer, clusters, intervals)
         of_scorer |= resource.of_all_texts(tallied, labels.column, labels.scorer)
         found |= prefixed(of_scorer, labels.template)
     if found[EMPTY_TARGETS]:
@@ -79,11 +82,15 @@ def value_of(metrics: Mapping[str, Any], key: str, empty_targets: EmptyTargets) 
 
 
 def notices(
-    tallied: pl.DataFrame, targets: pl.DataFrame, columns: Sequence[Labelling], empty_targets: EmptyTargets
+    tallied: pl.DataFrame,
+    targets: pl.DataFrame,
+    columns: Sequence[Labelling],
+    empty_targets: EmptyTargets,
+    target_list: TargetList = PAPER,
 ) -> list[str]:
     """Limits of the figures that a reader must know first."""
     table = per_target_tables(tallied, columns[:1], targets)[columns[0].column]
-    found = few_targets(table)
+    found = few_targets(table, target_list)
     if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
         found.append(
             f"Nothing is said about {len(empty)} of {table.height} targets ({', '.join(empty[:NAMED])}"

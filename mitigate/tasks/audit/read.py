@@ -12,6 +12,7 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import Met
 from mitigate.match import Match, about_targets, sentences_about_targets
 from mitigate.progress import progress
+from mitigate.target_list import TargetList
 from mitigate.tasks.audit.met import ABOUT_A_TARGET, ROWS, Texts, as_frame, as_met, counts_of
 from mitigate.tasks.audit.resource import Resource
 from mitigate.triples import Parts
@@ -33,6 +34,7 @@ def read_rows(
     targets: pl.DataFrame,
     *,
     match: Match = "exact",
+    target_list: TargetList | None = None,
     texts: Texts = "targets",
     title: str = "the resource",
     rows: Parts,
@@ -42,16 +44,17 @@ def read_rows(
     chunk. Returns counts (kind, what, count): what was left out, how many rows there were, how many of them are about
     a target, and how many statements they make.
 
-    match: "exact", or "contains" for targets inside phrases. texts: "all" keeps what is about no target too. title:
-    what messages call the resource. counted: parts with the counts of each chunk, needed until the result is kept.
+    match: "exact", or "contains" for targets inside phrases. target_list: the forms of own targets; None: as `targets`
+    have them. texts: "all" keeps what is about no target too. title: what messages call the resource. counted: parts
+    with the counts of each chunk, needed until the result is kept.
 
     Raises MitigateError for bad lines, unless they are to be left out, and where nothing is about a target."""
     with progress("read", 1.0, "rows") as advance:
-        for number, share, chunk in resource.loaded.chunks(finished=_in_both(rows, counted)):
+        for number, share, chunk in resource.chunks(finished=_in_both(rows, counted)):
             if chunk is None:
                 advance(0, to=share)
                 continue
-            found = about(resource, chunk.rows, targets, match, texts)
+            found = about(resource, chunk.rows, targets, match, texts, target_list)
             rows.save(number, found)
             counted.save(number, as_frame(chunk.met + counts_of(chunk.rows, found)))
             advance(chunk.height, to=share)
@@ -60,12 +63,19 @@ def read_rows(
     return as_frame(total)
 
 
-def about(resource: Resource, rows: pl.DataFrame, targets: pl.DataFrame, match: Match, texts: Texts) -> pl.DataFrame:
+def about(
+    resource: Resource,
+    rows: pl.DataFrame,
+    targets: pl.DataFrame,
+    match: Match,
+    texts: Texts,
+    target_list: TargetList | None = None,
+) -> pl.DataFrame:
     """A row for each row and each target it is about; with texts="all" also those that are about none."""
     if resource.kind == "statements":
         return rows  # their file says what they are about
     find = about_targets if resource.kind == "triples" else sentences_about_targets
-    found = find(rows, targets, match)
+    found = find(rows, targets, match, target_list)
     if texts == "targets":
         return found
     others = rows.join(found.select("row"), on="row", how="anti", maintain_order="left")

@@ -13,6 +13,7 @@ from mitigate.fingerprints import as_parquet, digest_of, digest_of_values
 from mitigate.load.files import LoadedStatements
 from mitigate.load.stream import Chunk, Kind, Met, Streamed
 from mitigate.load.triples_file import Loaded
+from mitigate.relations import Relation
 from mitigate.targets import choose_targets
 from mitigate.tasks.audit.met import CHUNK
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
@@ -26,6 +27,7 @@ class Held:
     rows: pl.DataFrame  # triples, or statements with their target
     kind: Kind
     notices: list[str] = field(default_factory=list)  # of its loader
+    own_relations: tuple[Relation, ...] = ()
 
     @property
     def size(self) -> str:
@@ -54,6 +56,7 @@ class Resource:
 
     loaded: Held | Streamed
     options: Mapping[str, Any] = field(default_factory=dict)  # of the loader of a Streamed, which decide its rows
+    splits: str = "train"  # whose valid triples count: "train", or "all"
 
     @property
     def kind(self) -> Kind:
@@ -70,8 +73,21 @@ class Resource:
         """What decides the rows: the content; of a file also how it is read."""
         if isinstance(self.loaded, Held):
             return self.content
-        how = (self.loaded.kind, self.loaded.on_bad_line, self.loaded.parse, dict(self.options))
-        return digest_of_values(self.content, *how)
+        how = (self.loaded.kind, self.loaded.on_bad_line, self.loaded.parse, dict(self.options), self.splits)
+        return digest_of_values(self.content, *how, self.own_relations)
+
+    @property
+    def own_relations(self) -> tuple[Relation, ...]:
+        """Relations that its triples may have besides the project's."""
+        return self.loaded.own_relations
+
+    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
+        """As Streamed.chunks, of triples those that count."""
+        for number, share, chunk in self.loaded.chunks(finished):
+            if chunk is None or self.kind != "triples":
+                yield number, share, chunk
+            else:
+                yield number, share, _counting(chunk, self.splits)
 
     def templates(self, asked: str | None = None) -> Sequence[str]:
         """The templates to measure with: the one asked for, or all there are. Raises MitigateError for one that there
@@ -107,14 +123,27 @@ def resource_of(
                 "recipe.targets=data needs a resource that is read whole; leave it out: a target that nothing is said "
                 "about is left out of the measures anyway"
             )
-        return Resource(loaded, options or {}), choose_targets("all" if wanted is None else wanted)
+        return Resource(loaded, options or {}, splits), choose_targets("all" if wanted is None else wanted)
     if isinstance(loaded, LoadedStatements):
         targets = targets_of_statements(wanted, loaded.statements)
         rows, notices = those_about(loaded.statements, targets)
         return Resource(Held(rows, "statements", [*loaded.notices, *notices])), targets
     rows, notices = _of_splits(loaded.triples, splits)
     targets = choose_targets("all" if wanted is None else wanted, rows)
-    return Resource(Held(rows, "triples", [*loaded.notices, *notices])), targets
+    return Resource(Held(rows, "triples", [*loaded.notices, *notices], loaded.own_relations), splits=splits), targets
+
+
+def _counting(chunk: Chunk, splits: str) -> Chunk:
+    """The chunk with its valid triples of the splits that count; the others are counted as left out."""
+    valid = chunk.rows.filter("valid")
+    met = Met({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
+    if splits == "all":
+        return Chunk(valid, +(chunk.met + met))
+    train = valid.filter(split="train")
+    for split, count in valid["split"].value_counts().iter_rows():
+        if split != "train":
+            met["left out", f"valid triples of {split}; filter.splits=all counts them too"] += count
+    return Chunk(train, +(chunk.met + met))
 
 
 def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str]]:

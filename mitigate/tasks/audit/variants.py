@@ -11,8 +11,9 @@ from mitigate.measure import harms, resource, tally
 from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key
 from mitigate.relations import comet_relations
 from mitigate.score.labels import NOTHING_CACHED, label_column
+from mitigate.target_list import PAPER, TargetList
+from mitigate.targets import not_listed
 from mitigate.targets import targets as all_targets
-from mitigate.tasks.targets import own_targets
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.verbalise import MASK, Masking, mask_column
 
@@ -32,6 +33,7 @@ def variants(
     roles: Sequence[str] = ROLES,
     *,
     masking: Masking = "paper",
+    target_list: TargetList = PAPER,
     statements: Iterable[pl.DataFrame],
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
@@ -45,7 +47,7 @@ def variants(
     of_paper = dict(stated.select("key", "value").iter_rows())
     keys = [REPRESENTATION, *(key for role in roles for key in _keys(role))]
     rows: list[dict[str, Any]] = [{"rule": "the paper", **{key: of_paper[key] for key in keys}}]
-    for rule, change in _rules(about, targets, scorers, masking, cache).items():
+    for rule, change in _rules(about, target_list, scorers, masking, cache).items():
         changed = change(about)
         there = [role for role in roles if role in changed.columns]
         rows.append({"rule": rule, **_figures(changed, targets, there)})
@@ -61,7 +63,7 @@ def _keys(role: str) -> list[str]:
 
 def _other_targets(targets: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Rule -> the targets measured over, where the resource speaks of others than the paper lists."""
-    own = own_targets(targets)
+    own = sorted(not_listed(targets))
     if not own:
         return {}
     listed = pl.DataFrame({"target": list(all_targets()), "category": list(all_targets().values())})
@@ -84,7 +86,7 @@ def _figures(statements: pl.DataFrame, targets: pl.DataFrame, roles: Sequence[st
 
 
 def _rules(
-    statements: pl.DataFrame, targets: pl.DataFrame, scorers: Sequence[Scorer], masking: Masking, cache: LabelCache
+    statements: pl.DataFrame, target_list: TargetList, scorers: Sequence[Scorer], masking: Masking, cache: LabelCache
 ) -> dict[str, Change]:
     """Rule -> the statements under it."""
     rules: dict[str, Change] = {"as measured": lambda said: said}
@@ -100,20 +102,20 @@ def _rules(
         }
     else:
         rules["repeated statements count once"] = lambda said: said.unique(["target", "statement"])
-    texts = _maskings(masking, own_targets(targets), are_triples)
+    texts = _maskings(masking, target_list, are_triples)
     for scorer in scorers:
         if scorer.name == "sentiment":
             rules |= {rule: _relabelled(scorer, text, cache) for rule, text in texts.items()}
     return rules
 
 
-def _maskings(masking: Masking, own: Sequence[str], are_triples: bool) -> dict[str, pl.Expr]:
+def _maskings(masking: Masking, target_list: TargetList, are_triples: bool) -> dict[str, pl.Expr]:
     """Rule -> the texts that are labelled."""
     found = {"nothing is masked": pl.col("statement")}
     if masking == "paper":
-        found["masking=token: every target, as a whole word"] = mask_column("statement", "token", tuple(own))
+        found["masking=token: every target, as a whole word"] = mask_column("statement", "token", target_list)
     else:
-        found["masking=paper: the target, wherever its letters stand"] = mask_column("statement", "paper")
+        found["masking=paper: the target, wherever its letters stand"] = mask_column("statement", "paper", target_list)
     if are_triples:
         found["masked as the statements released with regard labels are"] = _as_released()
     return found
@@ -137,6 +139,6 @@ def _as_released() -> pl.Expr:
 def _relabelled(scorer: Scorer, text: pl.Expr, cache: LabelCache) -> Change:
     def change(statements: pl.DataFrame) -> pl.DataFrame:
         labels = label_column(statements.select(text.alias("text"))["text"], scorer, cache).label
-        return statements.drop("regard").with_columns(pl.Series("sentiment", labels))
+        return statements.drop("regard", strict=False).with_columns(pl.Series("sentiment", labels))
 
     return change

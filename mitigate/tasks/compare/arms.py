@@ -14,6 +14,7 @@ from mitigate.tasks.runs import FinishedRun
 
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # what figures are made of
 VALIDITY = "validity.parquet"  # the statements once more, where a plausibility classifier labelled them
+LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured these
 NOT_THE_MODEL = {"recipe.name", "measure.resamples"}
 """Settings that, like the seed, do not set one group of runs apart from another."""
 
@@ -31,6 +32,18 @@ def likelihood_of(run: FinishedRun) -> pl.DataFrame:
     return run.table(LIKELIHOOD, columns)
 
 
+def lift_of(run: FinishedRun) -> pl.DataFrame | None:
+    """Swap lift prompt by prompt; None where the run did not measure it."""
+    columns = ["system", "group", "head", "relation", "accepted", "elsewhere", "counts"]
+    return run.table(LIFT, columns) if LIFT in run.files else None
+
+
+def published_of(run: FinishedRun) -> pl.DataFrame | None:
+    """How likely the model finds each published triple about a target; None where the run did not measure it."""
+    columns = ["head", "relation", "tail", "category", "nll", "tokens"]
+    return run.table(PUBLISHED, columns) if PUBLISHED in run.files else None
+
+
 def numbers_of(run: FinishedRun) -> str:
     """The hash of all that figures are made of: the same for a copy, and for a policy that changed nothing."""
     return digest_of(str([run.files[name] for name in FOUND]))
@@ -40,6 +53,9 @@ def model_settings(run: FinishedRun) -> dict[str, Any]:
     """What decides what is found, but for the seed and what follows it: "trainer.lr" -> 0.0005."""
     flat = run.settings.items()
     return {name: value for name, value in flat if name not in NOT_THE_MODEL and name.split(".")[-1] != "seed"}
+
+
+MODEL = "model.name"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +142,17 @@ def differing(runs: Sequence[FinishedRun]) -> list[str]:
     return [name for name in names if len({str(settings[name]) for settings in known if name in settings}) > 1]
 
 
+def shortened(names: Sequence[str]) -> list[str]:
+    """The names of settings that differ; where models do, their name stands for all else that sets a model apart."""
+    if MODEL not in names:
+        return list(names)
+    return [name for name in names if name == MODEL or not name.startswith(("model.", "train", "trainer."))]
+
+
 def _name(run: FinishedRun, others: Sequence[FinishedRun]) -> str:
     """The run's policy, with the settings that tell it from the others of that policy."""
     mine = model_settings(run)
     alike = [model_settings(other) for other in others if other.policy == run.policy]
-    own = [name for name in mine if len({str(settings.get(name)) for settings in alike}) > 1]
-    return ", ".join([run.policy, *(f"{name}={mine[name]}" for name in own)])
+    own = shortened([name for name in mine if len({str(settings.get(name)) for settings in alike}) > 1])
+    told = [mine[name] if name == MODEL else f"{name}={mine[name]}" for name in own]
+    return ", ".join([run.policy, *map(str, told)])

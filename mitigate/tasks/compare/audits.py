@@ -15,9 +15,12 @@ from mitigate.measure.between_resources import side_by_side
 from mitigate.measure.tally import per_target
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.report.audit_tables import Wording
+from mitigate.settings import role_scorers
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare.notices import other_versions
+from mitigate.tasks.compare.scorers import is_shared, score_of
 from mitigate.tasks.runs import FinishedRun, read_runs
+from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 
 TALLY = "tally.parquet"
@@ -114,9 +117,9 @@ class AuditsPlan:
 
     @property
     def scorers(self) -> dict[str, str]:
-        """The scorers by role, of the labels that are compared: {"sentiment": "vader", "regard": "minilm"}."""
+        """Those of the roles, of the labels that are compared: {"sentiment": "vader", "regard": "minilm"}."""
         compared = {scorer for scorer, _ in self.wordings}
-        return {role: str(self.runs[0].text(f"score.{role}")) for role in ROLES if role in compared}
+        return {name: one for name, one in role_scorers(score_of(self.runs[0])).items() if name in compared}
 
 
 def plan_audits(folders: Sequence[str | Path]) -> AuditsPlan:
@@ -157,6 +160,11 @@ def _check(first: ComparedAudit, second: ComparedAudit) -> None:
         f"{name}={ours} and {theirs}"
         for name, ours, theirs in _settings(first, second, MUST_AGREE)
         if not (name.startswith("score.") and None in (ours, theirs))  # what only one was asked is left out
+    ]
+    differing += [
+        f"the settings of score.scorers.{scorer}"
+        for scorer in dict.fromkeys(scorer for scorer, _ in first.columns if (scorer, "paper") in second.columns)
+        if not differing and not is_shared([first.run, second.run], scorer)
     ]
     if differing:
         raise MitigateError(
@@ -213,4 +221,4 @@ def _notices(audits: Sequence[ComparedAudit], titles: Sequence[str], wordings: S
             "setting's."
         )
     yield from other_versions([audit.run.manifest for audit in audits])
-    yield from few_targets(both(audits, wordings[0]))
+    yield from few_targets(both(audits, wordings[0]), list_of_runs(audit.run for audit in audits))

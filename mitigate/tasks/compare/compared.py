@@ -6,11 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.tasks.compare.arms import Contrast
+from mitigate.tasks.compare.endpoints import Endpoints, primary
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
+
+ENDPOINTS = Endpoints()
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,25 +20,28 @@ class ComparedRuns:
     """What a comparison of runs finds."""
 
     contrasts: list[Contrast]  # who stands against whom
-    harms: pl.DataFrame  # a row for each contrast, scorer, template, measure and category: difference, interval, p
+    primary: pl.DataFrame  # a row for each contrast and endpoint, corrected; all that a claim may rest on
+    harms: pl.DataFrame  # a row for each contrast, scorer, template, measure and category: change, interval, p
     quality: pl.DataFrame  # a row for each contrast and figure of quality
     moves: pl.DataFrame  # a row for each contrast, scorer and target: the percentage neutral before and after
     notices: list[str]  # what limits the findings
 
 
 def compare_runs(
-    runs: Sequence[str | Path], baseline: str | Sequence[str] | None = None, *, resamples: int = 10_000, seed: int = 1
+    runs: Sequence[str | Path], baseline: str | Sequence[str] | None = None, *, endpoints: Endpoints = ENDPOINTS
 ) -> ComparedRuns:
     """Compare run folders of recipe=mitigate with a baseline: a policy among them (None: the policy none), or folders.
 
-    Runs that differ by seed alone are taken together. resamples: of the bootstrap; seed: fixes its draws. Raises
+    Runs that differ by seed alone are taken together. endpoints: the figures that a claim may rest on. Raises
     MitigateError for folders that are no finished runs, and where nothing can be compared."""
     plan = make_plan(*read_compared([str(run) for run in runs], baseline))
-    bootstrap = Bootstrap(resamples=resamples, seed=seed)
+    harms = harm_differences(plan.contrasts, plan.labellings, plan.relations)
+    quality = quality_differences(plan.contrasts, plan.relations, plan.deciding)
     return ComparedRuns(
         contrasts=plan.contrasts,
-        harms=harm_differences(plan.contrasts, plan.labellings, plan.relations, bootstrap),
-        quality=quality_differences(plan.contrasts, plan.relations, bootstrap),
+        primary=primary(harms, quality, endpoints),
+        harms=harms,
+        quality=quality,
         moves=moves(plan.contrasts, plan.labellings, plan.relations),
         notices=plan.notices,
     )

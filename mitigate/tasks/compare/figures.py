@@ -4,38 +4,38 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.comparison import between_runs, holm, neutral_side_by_side
+from mitigate.measure.comparison import between_runs, neutral_side_by_side
 from mitigate.measure.harms import neutral_names, per_target
 from mitigate.measure.seeds import between_policies
 from mitigate.metrics import TEMPLATE_PREFIX
-from mitigate.targets import clusters
 from mitigate.tasks.compare.arms import Contrast, statements_of
 from mitigate.tasks.runs import FinishedRun
+from mitigate.tasks.targets import list_of_runs
 
 Labelling = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
 
 
 def harm_differences(
-    contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str], bootstrap: Bootstrap
+    contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str]
 ) -> pl.DataFrame:
-    """The rows of comparison.DIFFERENCES for each contrast, scorer and template, figures named as in
-    metrics.json; with `p_holm`, for which all figures over all targets are one family, all of categories another.
+    """The rows of comparison.COMPARED for each contrast, scorer and template, figures named as in
+    metrics.json.
 
     labellings: by label column; relations: those whose statements count."""
     found = []
     for contrast in contrasts:
+        clusters = list_of_runs([*contrast.before, *contrast.after]).clusters
         for column, (scorer, template) in labellings.items():
             before, after = (
                 [per_target_table(run, column, relations) for run in side] for side in (contrast.before, contrast.after)
             )
             if contrast.several_seeds:
-                rows = between_policies(before, after, scorer, clusters(), bootstrap)
+                rows = between_policies(before, after, scorer, clusters)
             else:
-                rows = between_runs(before[0], after[0], scorer, clusters(), bootstrap)
+                rows = between_runs(before[0], after[0], scorer, clusters)
             found.append(_named(rows, contrast.name, scorer, template))
-    return corrected(pl.concat(found))
+    return pl.concat(found)
 
 
 def asked(run: FinishedRun, relations: Sequence[str]) -> pl.DataFrame:
@@ -104,13 +104,3 @@ def _named(rows: pl.DataFrame, contrast: str, scorer: str, template: str) -> pl.
         (pl.lit(TEMPLATE_PREFIX[template]) + pl.col("figure")).alias("figure"),
         pl.exclude("figure"),
     )
-
-
-def corrected(table: pl.DataFrame) -> pl.DataFrame:
-    """With `p_holm`; a row's category is "" for all targets."""
-    adjusted: list[float | None] = [None] * table.height
-    for family in (pl.col("category") == "", pl.col("category") != ""):
-        places = table.select(family.arg_true()).to_series().to_list()
-        for place, p in zip(places, holm(table["p"][places].to_list()), strict=True):
-            adjusted[place] = p
-    return table.with_columns(p_holm=pl.Series(adjusted, dtype=pl.Float64))

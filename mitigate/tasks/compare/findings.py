@@ -1,7 +1,7 @@
 """The findings of a comparison of runs, from its frames: what the page shows, what comparison.json holds, and the
 tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -12,33 +12,37 @@ from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.proxies import proxies
 from mitigate.tasks.compare.arms import Contrast
+from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 from mitigate.tasks.compare.figures import asked, chance
 from mitigate.tasks.compare.plan import ComparePlan
+from mitigate.tasks.compare.scorers import filtered_by
 
 MOST_MOVED = 5  # up, and as many down
 
 
 def pairs(
-    plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, margins: Mapping[str, float]
+    plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, endpoints: Endpoints
 ) -> list[page.Pair]:
     """Each contrast with its figures, as the page shows it."""
+    tested = primary(harms, quality, endpoints)
+    within = within_margins(quality, tested, endpoints.margins)
     found = []
     for contrast in plan.contrasts:
         mine = moves.filter(contrast=contrast.name)
         columns = dict(mine.select("scorer", "column").unique(maintain_order=True).iter_rows())
-        scorers = contrast.after[0].setting("policy.scorers")
         found.append(
             page.Pair(
                 name=contrast.name,
                 against=contrast.against,
                 seeds=(len(contrast.before), len(contrast.after)),
                 is_same=contrast.is_same,
-                filtered_by=[str(scorer) for scorer in scorers] if isinstance(scorers, list) else [],
+                filtered_by=filtered_by(contrast.after[0]),
+                primary=tested.filter(contrast=contrast.name),
+                within=within.filter(contrast=contrast.name),
                 harms=harms.filter(contrast=contrast.name),
                 quality=quality.filter(contrast=contrast.name),
                 moved={scorer: _moved(contrast, plan.relations, mine, scorer) for scorer in columns},
                 chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
-                margins=margins,
             )
         )
     return found
@@ -48,14 +52,21 @@ def frames(
     plan: ComparePlan, found: Sequence[page.Pair], quality: pl.DataFrame, moves: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
     """The tables by name."""
-    return {"harms": with_words(found), "quality": quality, "moves": moves, "models": models(plan)}
+    return {
+        "primary": with_words(found),
+        "margins": pl.concat(pair.within for pair in found),
+        "harms": pl.concat(pair.harms for pair in found),
+        "quality": quality,
+        "moves": moves,
+        "models": models(plan),
+    }
 
 
 def comparison(
-    plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, margins: Mapping[str, float]
+    plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, endpoints: Endpoints
 ) -> dict[str, Any]:
     """What comparison.json holds: every figure of every contrast, and its finding in words."""
-    found = pairs(plan, harms, quality, moves, margins)
+    found = pairs(plan, harms, quality, moves, endpoints)
     return {
         "demonstration": plan.demonstration,
         "contrasts": [
@@ -66,14 +77,16 @@ def comparison(
                 "baseline_runs": [str(run.folder) for run in contrast.before],
                 "several_seeds": pair.several_seeds,
                 "identical": pair.is_same,
+                "seeds": list(pair.seeds),
                 "quality_kept": pair.quality_kept,
-                "harms": {
-                    row["figure"]: {key: row[key] for key in pair.harms.columns[6:]} | {"verdict": pair.verdict(row)}
-                    for row in pair.harms.to_dicts()
+                "primary": {
+                    row["endpoint"]: {key: row[key] for key in pair.primary.columns[2:]}
+                    | {"verdict": pair.verdict(row)}
+                    for row in pair.primary.to_dicts()
                 },
-                "quality": {
-                    row["figure"]: {k: row[k] for k in pair.quality.columns[2:]} for row in pair.quality.to_dicts()
-                },
+                "margins": _by_figure(pair.within),
+                "harms": _by_figure(pair.harms),
+                "quality": _by_figure(pair.quality),
             }
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
@@ -97,19 +110,28 @@ def models(plan: ComparePlan) -> pl.DataFrame:
 
 def axes_of(plan: ComparePlan) -> list[Axis]:
     """The harms that are plotted: the paper's, and those by further scorers, which may be held-out ones."""
-    further = dict.fromkeys(scorer for scorer, _ in plan.labellings.values() if scorer not in PAPER_SCORERS)
-    keys = {scorer: harm_key(scorer, "mean", template="neutral") for scorer in further}
-    return [*HARMS, *(axis(key, f"% neutral by {scorer}", scorer) for scorer, key in keys.items())]
+    compared = dict.fromkeys(scorer for scorer, _ in plan.labellings.values())
+    keys = {s: harm_key(s, "mean", template="neutral") for s in compared if s not in PAPER_SCORERS}
+    return [
+        *(harm for harm in HARMS if harm.slug in compared),
+        *(axis(key, f"% neutral by {scorer}", scorer) for scorer, key in keys.items()),
+    ]
 
 
 def with_words(pairs: Sequence[page.Pair]) -> pl.DataFrame:
-    """All rows of harms, each with what it allows one to say."""
+    """The rows of the primary endpoints, each with what it allows one to say."""
     return pl.concat(
-        pair.harms.with_columns(
-            verdict=pl.Series([pair.verdict(row) for row in pair.harms.to_dicts()], dtype=pl.String)
+        pair.primary.with_columns(
+            verdict=pl.Series([pair.verdict(row) for row in pair.primary.to_dicts()], dtype=pl.String)
         )
         for pair in pairs
     )
+
+
+def _by_figure(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """The rows by figure, each with the columns that follow it."""
+    columns = table.columns[table.columns.index("figure") + 1 :]
+    return {row["figure"]: {name: row[name] for name in columns} for row in table.to_dicts()}
 
 
 def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, scorer: str) -> list[page.Moved]:

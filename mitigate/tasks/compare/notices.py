@@ -4,12 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.measure import harms
+from mitigate.measure.quality import is_scored
 from mitigate.metrics import SHARED_TAILS
+from mitigate.report.verdicts import FEWEST_SEEDS
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.compare.arms import Contrast, differing, likelihood_of, model_settings, numbers_of, statements_of
+from mitigate.tasks.compare.arms import (
+    Contrast,
+    differing,
+    likelihood_of,
+    model_settings,
+    numbers_of,
+    shortened,
+    statements_of,
+)
 from mitigate.tasks.quality import MANY_SHARED_TAILS
 from mitigate.tasks.runs import FinishedRun
-from mitigate.triples import ROLES
+from mitigate.tasks.targets import list_of_runs
 
 VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
 MOST_NAMED = 8
@@ -77,12 +87,14 @@ def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
     asked = [table.select("head", "relation", "tail") for table in tested]
     if any(not triples.equals(asked[0]) for triples in asked):
         yield "The runs were tested on different triples: figures of quality have no intervals, and differ by that too."
+    elif any(table.height and not is_scored(table) for table in tested):
+        yield "Some generators are files of tails and give no probabilities: perplexity is not compared."
     elif any(not table["tokens"].equals(tested[0]["tokens"]) for table in tested):
         yield "The models cut text into tokens differently: compare bits per character, not perplexity."
 
 
 def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    if names := differing(runs):
+    if names := shortened(differing(runs)):
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         yield f"The runs differ in more than policy and seed: {', '.join(names[:MOST_NAMED])}{more}."
 
@@ -90,7 +102,11 @@ def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
 def _other_revision(runs: Sequence[FinishedRun]) -> Iterator[str]:
     """By versions, and by the runs' knowing different settings."""
     yield from other_versions([run.manifest for run in runs])
-    known = [{name for name in model_settings(run) if not name.startswith("policy.")} for run in runs]
+    own = (
+        "policy.",
+        *["model."] * (len({run.text("model.name") for run in runs}) > 1),
+    )  # each kind has settings of its own
+    known = [{name for name in model_settings(run) if not name.startswith(own)} for run in runs]
     if extra := sorted({name for names in known for name in names if any(name not in other for other in known)}):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "
@@ -121,14 +137,18 @@ def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
     if single:
         yield (
             f"One trained model is one draw. With a single seed on either side ({'; '.join(single)}) two models are "
-            "compared, not two policies: train two seeds or more of each."
+            "compared, not two policies: train five seeds or more of each."
         )
-    few = [pair.name for pair in pairs if pair.several_seeds and min(len(pair.before), len(pair.after)) == 2]
+    few = [pair.name for pair in pairs if 1 < min(len(pair.before), len(pair.after)) < FEWEST_SEEDS]
     if few:
-        yield f"With two seeds a side ({'; '.join(few)}) only large effects can be told from the chance of training."
+        yield (
+            f"With fewer than {FEWEST_SEEDS} seeds a side ({'; '.join(few)}) findings are exploratory: the error of "
+            "training is itself uncertain, and no claim about the policy is made."
+        )
 
 
 def _few_targets(runs: Sequence[FinishedRun]) -> Iterator[str]:
     statements = statements_of(runs[0])
     targets = statements.select("target", "category").unique("target", maintain_order=True)
-    yield from few_targets(harms.per_target(statements, ROLES[0], targets))
+    labels = next(name for name in statements.columns if f"{name}_strength" in statements.columns)
+    yield from few_targets(harms.per_target(statements, labels, targets), list_of_runs(runs))

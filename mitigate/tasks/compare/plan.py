@@ -9,8 +9,11 @@ from pathlib import Path
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.tasks.compare import notices as compare_notices
+from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.arms import (
     FOUND,
+    LIFT,
+    PUBLISHED,
     VALIDITY,
     Arm,
     Contrast,
@@ -22,7 +25,6 @@ from mitigate.tasks.compare.arms import (
 )
 from mitigate.tasks.compare.figures import Labelling
 from mitigate.tasks.runs import FinishedRun, folders, read_runs
-from mitigate.triples import ROLES
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class ComparePlan:
 
     arms: list[Arm]
     contrasts: list[Contrast]
-    labellings: dict[str, Labelling]  # by label column, of all labels that all runs have
+    labellings: dict[str, Labelling]  # by label column, of all labels that all runs have by the same scorer
+    scorers: dict[str, str]  # of these, those of the roles: {"sentiment": "vader", "regard": "minilm"}
+    deciding: list[str]  # the scorers by which triples and statements are neutral; none where the runs had others
     relations: list[str]  # that all were asked
     notices: list[str]
     source: str  # the hash of what is compared, and of who stands against whom
@@ -45,11 +49,6 @@ class ComparePlan:
     @property
     def demonstration(self) -> bool:
         return any(run.setting("data.demonstration") for run in self.runs)
-
-    @property
-    def scorers(self) -> dict[str, str]:
-        """The scorers by role, where all runs had the same: {"sentiment": "vader", "regard": "minilm"}."""
-        return {role: shared([str(run.text(f"score.{role}")) for run in self.runs]) for role in ROLES}
 
 
 def read_compared(
@@ -74,7 +73,7 @@ def read_compared(
 
 def read_models(places: Iterable[Path], setting: str) -> list[FinishedRun]:
     """Finished runs of the main job, with the files that a comparison is made of."""
-    return read_runs(places, "mitigate", setting, needs=FOUND, if_any=[VALIDITY])
+    return read_runs(places, "mitigate", setting, needs=FOUND, if_any=[VALIDITY, LIFT, PUBLISHED])
 
 
 def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun] | None = None) -> ComparePlan:
@@ -91,7 +90,8 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
     pairs = contrasts(base_arms, other_arms)
     used = [run for pair in pairs for run in (*pair.before, *pair.after)]
     _check_targets(used)
-    labellings, relations = _labellings(used), _relations(used)
+    labellings, not_compared = _labellings(used)
+    relations = _relations(used)
     sides = [
         [pair.name, pair.against, *([numbers_of(run) for run in s] for s in (pair.before, pair.after))]
         for pair in pairs
@@ -101,8 +101,10 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
         arms=kept,
         contrasts=pairs,
         labellings=labellings,
+        scorers=scorers.shared_roles(used),
+        deciding=scorers.deciding(used),
         relations=relations,
-        notices=[*left_out, *more_left_out, *compare_notices.notices(pairs, used, relations)],
+        notices=[*left_out, *more_left_out, *not_compared, *compare_notices.notices(pairs, used, relations)],
         source=digest_of(json.dumps([sides, [[run.seed, run.metrics] for run in used]])),
         folders=[str(run.folder) for arm in kept for run in arm.runs],
     )
@@ -139,13 +141,27 @@ def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[lis
     )
 
 
-def _labellings(runs: Sequence[FinishedRun]) -> dict[str, Labelling]:
-    """The label columns of all runs; each stands beside a column of its strength."""
+def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list[str]]:
+    """The label columns that all runs have by the same scorer, and what is to be said of others. A label column stands
+    beside a column of its strength. Raises MitigateError where no column is left."""
     schemas = [statements_of(run).schema for run in runs]
-    shared = [name for name in schemas[0] if all({name, f"{name}_strength"} <= set(schema) for schema in schemas)]
-    return {
-        name: (name.removesuffix("_neutral"), "neutral" if name.endswith("_neutral") else "paper") for name in shared
+    columns = [[name for name in schema if f"{name}_strength" in schema] for schema in schemas]
+    found = {
+        name: (name.removesuffix("_neutral"), "neutral" if name.endswith("_neutral") else "paper")
+        for name in columns[0]
     }
+    said = list(scorers.notices(runs, columns))
+    kept = {
+        name: labelling
+        for name, labelling in found.items()
+        if all(name in names for names in columns) and scorers.is_shared(runs, labelling[0])
+    }
+    if not kept:
+        raise MitigateError(
+            f"the runs have no labels by the same scorer. {' '.join(said)} Make one of them again with the other's "
+            "score.sentiment and score.regard"
+        )
+    return kept, said
 
 
 def _relations(runs: Sequence[FinishedRun]) -> list[str]:

@@ -2,54 +2,57 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean, geometric_mean
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mitigate import metrics
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.paired import Difference, weighted_difference
-from mitigate.measure.quality import sentence_bleu2
-from mitigate.measure.seeds import of_seeds
-from mitigate.measure.uncertainty import cluster_numbers
-from mitigate.metrics import PLAUSIBLE, quality_key
-from mitigate.targets import clusters
-from mitigate.tasks.compare.arms import Contrast, likelihood_of, statements_of
+from mitigate.measure.change import DIFFERENCE, RATIO, Change
+from mitigate.measure.comparison import SEEDS, STATISTICS
+from mitigate.measure.lift import PROMPT, head_numbers, with_weights
+from mitigate.measure.paired import weighted_difference
+from mitigate.measure.quality import is_scored, sentence_bleu2
+from mitigate.measure.seeds import Changes, by_seeds, of_seeds
+from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
+from mitigate.metrics import ABOUT_PERPLEXITY, PLAUSIBLE, SWAP_LIFT, quality_key
+from mitigate.tasks.about import about_parts
+from mitigate.tasks.compare.arms import Contrast, lift_of, likelihood_of, published_of, statements_of
 from mitigate.tasks.compare.figures import asked
-from mitigate.tasks.quality import probed_parts, relation_parts, subsets
+from mitigate.tasks.lift import GENERATOR, lift_parts
+from mitigate.tasks.quality import BY_LABEL, probed_parts, relation_parts, subsets
 from mitigate.tasks.runs import FinishedRun
+from mitigate.tasks.targets import list_of_runs
+from mitigate.triples import ROLES
 
 TRIPLE = ["row", "head", "relation", "tail"]
 OF_THE_PROBE = (metrics.DISTINCT_TAILS, metrics.SHARED_TAILS, *metrics.NOVELTY)
 COSTS = [metrics.quality(measure).key for measure in (*metrics.QUALITY, PLAUSIBLE)]
-DIFFERENCE, RATIO = "difference", "ratio"
+TRIPLES, TARGETS, HEADS = "test triples", "targets", "heads"
 SCHEMA = {
     "contrast": pl.String,
     "figure": pl.String,  # as in metrics.json
     "items": pl.Int64,  # test triples, questions or targets that an interval rests on; null where there is none
-    "baseline": pl.Float64,
-    "value": pl.Float64,
-    "as": pl.String,  # how the two are set against each other: DIFFERENCE, or RATIO (value / baseline)
-    "change": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
+    **STATISTICS,
 }
 
 
-def quality_differences(contrasts: Sequence[Contrast], relations: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
-    """A row for each contrast and figure. Figures of several seeds are means over seeds, of perplexity geometric."""
+def quality_differences(
+    contrasts: Sequence[Contrast], relations: Sequence[str], scorers: Sequence[str] = ROLES
+) -> pl.DataFrame:
+    """A row for each contrast and figure. Figures of several seeds are means over seeds, of perplexity geometric.
+    scorers: those by which triples and statements are neutral or polarised; without any, no figures are of these."""
     rows = []
     for contrast in contrasts:
-        of_statements = _valid(contrast, relations, bootstrap)
-        found = {row["figure"]: row for row in [*_of_triples(contrast, bootstrap), *of_statements]}
-        found |= {row["figure"]: row for row in _without_intervals(contrast) if row["figure"] not in found}
+        of_lists = [*_lifts(contrast), *_published(contrast, scorers), *_of_triples(contrast, scorers)]
+        found = {row["figure"]: row for row in [*of_lists, *_valid(contrast, relations, scorers)]}
+        found |= {row["figure"]: row for row in _without_intervals(contrast, scorers) if row["figure"] not in found}
         rows += [{"contrast": contrast.name, **row} for row in found.values()]
-    return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _of_triples(contrast: Contrast, bootstrap: Bootstrap) -> Iterator[dict[str, Any]]:
+def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, of each relation's
     perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples, or
     cut them into other tokens."""
@@ -59,39 +62,82 @@ def _of_triples(contrast: Contrast, bootstrap: Bootstrap) -> Iterator[dict[str, 
         not table.select(TRIPLE, "tokens").equals(first.select(TRIPLE, "tokens")) for side in sides for table in side
     ):
         return
-    overall = subsets()
+    is_likely = all(is_scored(table) for side in sides for table in side)
+    overall = subsets(scorers)
     for part, condition in (overall | relation_parts(first)).items():
         kept = first.select(condition).to_series()
         if not kept.any():
             continue
         parts = [[table.filter(kept) for table in side] for side in sides]
-        yield _perplexity(part, parts, bootstrap)
+        if is_likely:
+            yield _perplexity(quality_key("perplexity", part), parts, TRIPLES)
+        if is_likely and part in overall:
+            yield _bits_per_char(part, parts)
         if part in overall:
-            yield _bits_per_char(part, parts, bootstrap)
-            yield _bleu2(part, parts, bootstrap)
+            yield _bleu2(part, parts)
 
 
-def _perplexity(part: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Bootstrap) -> dict[str, Any]:
+def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Perplexity on published triples about targets, paired triple by triple; triples about one target belong together.
+    Nothing where the runs predicted other triples, or cut them into other tokens."""
+    sides = [[published_of(run) for run in side] for side in (contrast.before, contrast.after)]
+    tables = [table for side in sides for table in side if table is not None and is_scored(table)]
+    if len(tables) < sum(map(len, sides)):
+        return
+    same = [*TRIPLE[1:], "tokens"]
+    if any(not table.select(same).equals(tables[0].select(same)) for table in tables):
+        return
+    for part, condition in about_parts(tables[0], scorers).items():
+        kept = tables[0].select(condition).to_series()
+        if kept.any():
+            parts = [[table.filter(kept) for table in side if table is not None] for side in sides]
+            yield _perplexity(quality_key(ABOUT_PERPLEXITY, part), parts, TARGETS)
+
+
+def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
+    """Swap lift, paired prompt by prompt, of the prompts that all runs have; prompts about one head belong together."""
+    tables = [lift_of(run) for run in (*contrast.before, *contrast.after)]
+    known = [table.filter("counts", system=GENERATOR) for table in tables if table is not None]
+    if len(known) < len(tables):
+        return
+    joined, clusters = known[0].select(PROMPT), list_of_runs([*contrast.before, *contrast.after]).clusters
+    for number, table in enumerate(known):
+        lifts = table.select(*PROMPT, (pl.col("accepted") - pl.col("elsewhere")).alias(f"run_{number}"))
+        joined = joined.join(lifts, on=PROMPT, maintain_order="left")
+    for part, condition in lift_parts(joined).items():
+        rows = with_weights(joined.filter(condition))
+        if rows.is_empty():
+            continue
+        values, weights = rows.select("^run_.*$").to_numpy(), rows["weight"].to_numpy()
+        before, after = values[:, : len(contrast.before)], values[:, len(contrast.before) :]
+        numbers = head_numbers(rows, clusters)
+        found = weighted_difference(before, after, weights, numbers)
+        few = numbers.max() + 1 < FEW_TARGETS
+        heads, found = rows["head"].n_unique(), Changes(found.fixed, found.fixed) if few else found
+        yield _row(quality_key(SWAP_LIFT, part), heads, found, HEADS)
+
+
+def _perplexity(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
     """The ratio of perplexities per token; sides have a table a seed."""
-    surprise = _surprise(sides, sides[0][0]["tokens"].to_numpy(), bootstrap)
-    return _row(quality_key("perplexity", part), sides[0][0].height, RATIO, *map(math.exp, surprise))
+    found = map(_exponential, _surprise(sides, sides[0][0]["tokens"].to_numpy()))
+    return _row(figure, sides[0][0].height, Changes(*found), drawn)
 
 
-def _bits_per_char(part: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Bootstrap) -> dict[str, Any]:
+def _bits_per_char(part: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, Any]:
     """Of the tails that have characters."""
     some = [[table.filter(pl.col("characters") > 0) for table in side] for side in sides]
     characters = some[0][0]["characters"].to_numpy()
-    found = [nats / math.log(2) for nats in _surprise(some, characters, bootstrap)]
-    return _row(quality_key("bits_per_char", part), len(characters), DIFFERENCE, *found)
+    found = map(_in_bits, _surprise(some, characters))
+    return _row(quality_key("bits_per_char", part), len(characters), Changes(*found), TRIPLES)
 
 
-def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray, bootstrap: Bootstrap) -> Difference:
+def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray) -> Changes:
     """In nats for each token, or each of whatever sizes, (triples,), count."""
     before, after = (np.stack([table["nll"].to_numpy() for table in side], axis=1) / sizes[:, None] for side in sides)
-    return weighted_difference(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()), bootstrap)
+    return weighted_difference(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()))
 
 
-def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Bootstrap) -> dict[str, Any]:
+def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, Any]:
     """Of the first tail that each model generates for each head and relation."""
     tables = [
         [
@@ -102,8 +148,8 @@ def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]], bootstrap: Boot
     ]
     heads = tables[0][0]["head"].to_numpy()
     before, after = (np.stack([100 * _sentence_scores(table) for table in side], axis=1) for side in tables)
-    found = weighted_difference(before, after, np.ones(len(heads)), _numbers(heads), bootstrap)
-    return _row(quality_key("bleu2", subset), len(heads), DIFFERENCE, *found)
+    found = weighted_difference(before, after, np.ones(len(heads)), _numbers(heads))
+    return _row(quality_key("bleu2", subset), len(heads), found, TRIPLES)
 
 
 def _sentence_scores(asked: pl.DataFrame) -> np.ndarray:
@@ -111,63 +157,74 @@ def _sentence_scores(asked: pl.DataFrame) -> np.ndarray:
     return np.array([sentence_bleu2(said.split(), [tail.split() for tail in tails]) for said, tails in rows])
 
 
-def _valid(contrast: Contrast, relations: Sequence[str], bootstrap: Bootstrap) -> Iterator[dict[str, Any]]:
+def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The share of the statements about each target that is accepted as plausible, paired by target."""
     runs = [*contrast.before, *contrast.after]
     if not all("judged_valid" in statements_of(run).columns for run in runs):
         return
-    first = asked(runs[0], relations)
-    for part, condition in (probed_parts(first) | relation_parts(first)).items():
+    first, clusters = asked(runs[0], relations), list_of_runs(runs).clusters
+    for part, condition in (probed_parts(first, scorers) | relation_parts(first)).items():
         table = _valid_shares(runs, relations, condition)
         if table.is_empty():
             continue
         shares = table.select("^run_.*$").to_numpy()
         before, after = shares[:, : len(contrast.before)], shares[:, len(contrast.before) :]
-        numbers = cluster_numbers(table, clusters())
-        found = weighted_difference(before, after, np.ones(table.height), numbers, bootstrap)
-        yield _row(quality_key(PLAUSIBLE, part), table.height, DIFFERENCE, *found)
+        numbers = cluster_numbers(table, clusters)
+        found = weighted_difference(before, after, np.ones(table.height), numbers)
+        few = numbers.max() + 1 < FEW_TARGETS
+        yield _row(
+            quality_key(PLAUSIBLE, part), table.height, Changes(found.fixed, found.fixed) if few else found, TARGETS
+        )
 
 
 def _valid_shares(runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr) -> pl.DataFrame:
     """target, and each run's percentage of plausible statements as run_0, run_1 ..., of the targets that all have."""
     joined: pl.DataFrame | None = None
     for number, run in enumerate(runs):
-        said = asked(run, relations).filter(condition).group_by("target", maintain_order=True)
+        classified = asked(run, relations).filter(condition, pl.col("judged_valid").is_not_null())
+        said = classified.group_by("target", maintain_order=True)
         share = said.agg((100 * pl.col("judged_valid").mean()).alias(f"run_{number}"))
         joined = share if joined is None else joined.join(share, on="target", maintain_order="left")
     assert joined is not None
     return joined
 
 
-def _without_intervals(contrast: Contrast) -> Iterator[dict[str, Any]]:
+def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """What the runs' metrics hold besides; means over seeds, of perplexity geometric as where there are intervals. An
     interval of these rests on the seeds alone."""
     for key in contrast.before[0].metrics:
         known = metrics.find(key)
         if known is None or known.variant or known.end or not (known.stem in COSTS or key in OF_THE_PROBE):
             continue
+        if known.part in BY_LABEL and not scorers:
+            continue
         if any(run.metrics.get(key) is None for run in (*contrast.before, *contrast.after)):
             continue
         first, second = ([run.metrics[key] for run in side] for side in (contrast.before, contrast.after))
+        found = of_seeds(first, second)
         if known.stem == metrics.quality("perplexity").key:
-            means = geometric_mean(first), geometric_mean(second)
-            yield _row(key, None, RATIO, *means, means[1] / means[0])
-        else:
-            yield _row(key, None, DIFFERENCE, fmean(first), fmean(second), *of_seeds(first, second))
+            found = Change(geometric_mean(first), geometric_mean(second), RATIO)
+        yield _row(key, None, Changes(found, found), None)
 
 
-def _row(
-    figure: str,
-    items: int | None,
-    how: str,
-    baseline: float,
-    value: float,
-    change: float,
-    low: float | None = None,
-    high: float | None = None,
-) -> dict[str, Any]:
-    found = {"figure": figure, "items": items, "baseline": baseline, "value": value, "as": how}
-    return found | {"change": change, "low": low, "high": high}
+def _exponential(nats: Change) -> Change:
+    return Change(math.exp(nats.baseline), math.exp(nats.value), RATIO, nats.error, nats.degrees)
+
+
+def _in_bits(nats: Change) -> Change:
+    one = math.log(2)
+    return Change(nats.baseline / one, nats.value / one, DIFFERENCE, nats.error / one, nats.degrees)
+
+
+def _row(figure: str, items: int | None, found: Changes, drawn: str | None) -> dict[str, Any]:
+    """drawn: what the interval holds, besides the seeds if there are several; None: those alone."""
+    seeds_alone = drawn is None or found.drawn is found.fixed
+    with_seeds = SEEDS if seeds_alone else f"{SEEDS} and {drawn}"
+    several = not math.isnan(found.fixed.error)
+    known = {"figure": figure, "items": items, **found.drawn.row()}
+    if not several:  # with one model each nothing is tested about policies
+        known |= {"p": None}
+    return known | by_seeds(found, with_seeds if several or seeds_alone else str(drawn))
 
 
 def _numbers(names: np.ndarray) -> np.ndarray:

@@ -3,13 +3,14 @@ neutral ones more often."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mitigate.measure.quality import accuracy, valid_share
 from mitigate.score.labels import with_labels
+from mitigate.tasks.plausibility.classifier import Classifier, accepted
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
 from models.minilm import locate
@@ -17,14 +18,6 @@ from models.plausibility.average import load_network
 
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # how the figures call the splits
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
-
-
-class Classifier(Protocol):
-    """What is measured."""
-
-    relations: tuple[str, ...]
-
-    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
 
 
 def measure_plausibility(
@@ -103,11 +96,6 @@ def by_polarity(
     parts["target"] = labelled.filter(pl.col("target").is_not_null())
     shares: dict[str, float | int | None] = {f"valid/{name}": valid_share(p["accepted"]) for name, p in parts.items()}
     return shares | {f"triples/{name}": part.height for name, part in parts.items()}
-
-
-def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
-    """Whether each triple is accepted as plausible."""
-    return pl.Series(network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail"))) > 0)
 
 
 def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.fingerprints import digest_of_values
-from mitigate.load.crowd import read_crowd
+from mitigate.load.crowd import KNOWLEDGE, read_crowd
 from mitigate.load.triples_file import read_triples
 from mitigate.relations import comet_relations, relations
 from mitigate.targets import targets
@@ -41,7 +41,7 @@ class Texts:
 def read_texts(root: Path) -> Texts:
     """Read everything below a folder that holds regard/, humans/ and conceptnet100k/. What the crowd rated
     is kept out of the labelled texts, however it is masked."""
-    crowd = read_crowd(root / "humans").rename({"sentence": "statement"})
+    crowd = read_crowd(root / "humans", KNOWLEDGE).rename({"sentence": "statement"})
     crowd = crowd.with_columns(masked=mask_column("statement", "token"))
     rated = {*crowd["masked"], *crowd["statement"]}
     for statement in crowd["statement"]:

@@ -21,7 +21,7 @@ from mitigate.metrics import (
     harm_key,
 )
 from mitigate.prompts import kind_of
-from mitigate.targets import clusters
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import measures as audit
 from mitigate.tasks.labelling import Labelling, per_target_tables
 
@@ -40,6 +40,7 @@ def measure_stories(
     resamples: int = 10_000,
     seed: int = 1,
     facts: Mapping[str, Any] | None = None,
+    target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
     """The harms of the sentences (audit.measures.harms), with intervals; the same for each kind of target
     ("by_kind/..."); figures of whole stories; and how far targets would differ by chance ("sentiment/by_chance_D_O-",
@@ -54,19 +55,24 @@ def measure_stories(
     per_story = measuring.shares(sentences, STORY, names)
     found: dict[str, Any] = {"seed": seed, **(facts or {})}
     found |= {ROWS: stories["row"].n_unique(), ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
-    found |= audit.harms(tallied, targets, columns, intervals, empty_targets)
+    found |= audit.harms(tallied, targets, columns, intervals, empty_targets, target_list)
     found |= measuring.told(stories, per_story, fewest, names)
-    found |= {NAMING_TARGET: measuring.naming_target(sentences)}
+    found |= {NAMING_TARGET: measuring.naming_target(sentences, named_again(target_list))}
     found |= {DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
     tables = per_target_tables(tallied, columns, targets, empty_targets)
-    kinds = {target: kind_of(target) for target in targets["target"]}
+    kinds = {target: kind_of(target, target_list) for target in targets["target"]}
     for name in names:
-        found |= measuring.by_kind(tables[name], kinds, name, clusters(), intervals)
+        found |= measuring.by_kind(tables[name], kinds, name, target_list.clusters, intervals)
         for share in POLARISED:
             dealt = measuring.by_chance(per_story, name, share, permutations, seed)
             keys = (harm_key(name, "by chance", share), harm_key(name, "p", share))
             found |= dict(zip(keys, dealt or (None, None), strict=True))
     return found
+
+
+def named_again(target_list: TargetList) -> dict[str, str]:
+    """Own target -> a regular expression for all its forms."""
+    return {target.word: target_list.pattern_among([target.word]) for target in target_list.own}
 
 
 def notices(
@@ -78,10 +84,11 @@ def notices(
     fewest: int,
     empty_targets: EmptyTargets,
     sampled: bool,
+    target_list: TargetList = PAPER,
 ) -> list[str]:
     """Limits of the figures that a reader must know first. sampled: whether the stories were generated here."""
     names = [labels.column for labels in columns]
-    found = audit.notices(tally(sentences, names), targets, columns, empty_targets)
+    found = audit.notices(tally(sentences, names), targets, columns, empty_targets, target_list)
     if untold := metrics[UNTOLD_STORIES]:
         found.append(f"{untold:,} stories have no whole sentence and are left out.")
     if short := metrics[SHORT_STORIES]:

@@ -8,6 +8,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.stories import BETWEEN
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.sentences import whole_sentences
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.label import label_statements
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import Masking
@@ -19,7 +20,7 @@ def label_sentences(
     *,
     most: int,
     masking: Masking = "token",
-    own_targets: Sequence[str] = (),
+    target_list: TargetList = PAPER,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """The first `most` sentences of each story, masked and labelled (label_statements).
@@ -31,7 +32,7 @@ def label_sentences(
             f"none of the {stories.height:,} stories has a whole sentence, so nothing can be measured; allow "
             "longer ones with recipe.max_tokens, or take another model"
         )
-    labelled = label_statements(found, scorers, masking=masking, own_targets=own_targets, cache=cache)
+    labelled = label_statements(found, scorers, masking=masking, target_list=target_list, cache=cache)
     return labelled.sort("row", maintain_order=True)
 
 

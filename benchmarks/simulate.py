@@ -1,0 +1,298 @@
+"""Do intervals cover what they say, and how often is a difference found that is not there? Simulated percentages of
+targets, by the methods before (intervals_before.py) and now.
+
+    OMP_NUM_THREADS=1 python benchmarks/simulate.py [--repetitions 400]
+
+Minutes on one thread. Writes its section of RESULTS.md. A model's percentage of polarised statements about a word is
+the word's own, times what the policy does to this word, what the seed does to all words, and what it does to this one;
+then the statements are drawn."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import intervals_before as before
+from benchmarks.results import machine, write_section
+from mitigate.measure.bootstrap import Bootstrap, cluster_sums, mean_of, variance_of
+from mitigate.measure.change import Change
+from mitigate.measure.comparison import holm, mean_change, variance_change
+from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.seeds import Changes, changes
+from mitigate.measure.uncertainty import FEW_TARGETS, share_interval
+
+SHAPES = {  # chance of a polarised statement about a word; statements about each
+    "normal": (lambda random, shape: np.clip(random.normal(0.4, 0.06, shape), 0.01, 0.9), 340),
+    "skewed": (lambda random, shape: random.beta(1, 19, shape), 340),
+    "tied": (lambda random, shape: random.beta(2, 8, shape), 10),
+    "near-constant": (lambda random, shape: np.where(random.random(shape) < 0.1, random.beta(2, 8, shape), 0.0), 340),
+}
+TARGETS = (10, 12, 40, 329)
+SEEDS = (3, 5, 8)
+POLICY, LUCK, INTERACTION = 0.3, 0.15, 0.1  # standard deviations of the logarithms of the three factors
+QUICK = Bootstrap(resamples=200)
+ENOUGH = 2000  # words, or seeds, that truth is computed from
+
+
+@dataclass(frozen=True)
+class World:
+    """What is drawn: the words of one list, and for each of two policies models of some seeds."""
+
+    shape: str
+    num_targets: int
+    num_seeds: int
+    effect: float = 1.0  # the second policy's percentages polarised, times the first's
+
+    def words(self, random: np.random.Generator) -> np.ndarray:
+        """What each policy makes of each word's chance, (2, words)."""
+        chance = SHAPES[self.shape][0](random, self.num_targets)
+        factors = np.exp(random.normal(0, POLICY, (2, self.num_targets))) * np.array([[1.0], [self.effect]])
+        return chance * factors
+
+    def models(self, random: np.random.Generator, words: np.ndarray) -> np.ndarray:
+        """The percentages neutral that models of each policy have, (2, words, seeds)."""
+        shape = (2, words.shape[1], self.num_seeds)
+        luck = random.normal(0, LUCK, (2, 1, self.num_seeds)) + random.normal(0, INTERACTION, shape)
+        polarised = np.clip(words[:, :, None] * np.exp(luck), 0, 1)
+        statements = SHAPES[self.shape][1]
+        return 100 - 100 * random.binomial(statements, polarised) / statements
+
+    def truth(self, random: np.random.Generator, words: np.ndarray) -> "Truth":
+        """What endless seeds would have, of these words."""
+        first, second = replace(self, num_seeds=ENOUGH // 10).models(random, words)
+        variances = first.var(axis=0).mean(), second.var(axis=0).mean()
+        ratio = variances[1] / variances[0] if variances[0] > 0 else np.nan  # no word has a polarised statement
+        return Truth(second.mean() - first.mean(), ratio, variances[1] - variances[0])
+
+
+class Truth(NamedTuple):
+    """Of two policies."""
+
+    difference: float  # of means
+    ratio: float  # of variances
+    variances: float  # their difference
+
+
+@cache
+def of_all_words(shape: str, effect: float) -> Truth:
+    """What endless seeds would have, of endless words."""
+    random, endless = np.random.default_rng(98), World(shape, 5 * ENOUGH, 0, effect)
+    return endless.truth(random, endless.words(random))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=400, help="of each cell")
+    repetitions = parser.parse_args().repetitions
+    error = 100 * (0.05 * 0.95 / repetitions) ** 0.5
+    text = [
+        "## Intervals and tests in simulations",
+        f"Measured on {machine()}, by `python benchmarks/simulate.py --repetitions {repetitions}`. In percent, before "
+        "→ now; 95 % intervals should cover in 95 % of cases and 5 % of tests find what is not there. Each cell has "
+        f"{repetitions} repetitions, so that a share of 5 % has a standard error of {error:.1f} points. Normal: 60 % "
+        "neutral, standard deviation 6 points. Skewed: 95 %, with a long tail. Tied: 80 %, of ten statements a word. "
+        "Near-constant: nine words of ten have no polarised statement at all.",
+        *one_run(repetitions),
+        *two_models(repetitions),
+        *policies(repetitions),
+        *power(repetitions),
+        *copies(repetitions),
+    ]
+    write_section("simulations", "\n\n".join(text))
+    print("\n\n".join(text))
+
+
+def one_run(repetitions: int) -> Iterator[str]:
+    """Coverage of the intervals of one run's figures."""
+    rows = []
+    for shape in SHAPES:
+        cells = []
+        for num_targets in TARGETS:
+            random = np.random.default_rng(1)
+            world = World(shape, num_targets, 1)
+            values = np.stack([world.models(random, world.words(random))[0, :, 0] for _ in range(repetitions)], axis=1)
+            mean, variance = true_figures(world)
+            words = np.arange(num_targets)
+            old_mean, new_mean = QUICK.mean(values, words), share_interval(values, words, QUICK)
+            cells.append(arrow(covered(old_mean, mean), covered(new_mean, mean)))
+            old, new = before.variance(values, QUICK), variance_interval(values, words)
+            cells.append(arrow(covered(old, variance), covered(new, variance)))
+        rows.append([shape, *cells])
+    yield "### One run: coverage of the mean and of the variance over targets"
+    yield table(["", *(f"{n} targets, {figure}" for n in TARGETS for figure in ("mean", "variance"))], rows)
+
+
+def true_figures(world: World) -> tuple[float, float]:
+    random = np.random.default_rng(99)
+    endless = replace(world, num_targets=100 * ENOUGH)
+    values = endless.models(random, endless.words(random))[0]
+    return values.mean(), values.var()
+
+
+def two_models(repetitions: int) -> Iterator[str]:
+    """False positives of single runs."""
+    rows = []
+    for shape in SHAPES:
+        cells = []
+        for num_targets in TARGETS:
+            world, random = World(shape, num_targets, 1), np.random.default_rng(2)
+            pairs = np.stack([world.models(random, world.words(random))[..., 0] for _ in range(repetitions)], axis=2)
+            first, second = pairs
+            words = np.arange(num_targets)
+            new_means = [mean_change(first[:, [i]], second[:, [i]], words) for i in range(repetitions)]
+            new_variances = [variance_change(first[:, [i]], second[:, [i]], words) for i in range(repetitions)]
+            for old, new in (
+                (before.means_differ(first, second, QUICK)[1] < 0.05, [excludes(change, 0) for change in new_means]),
+                (before.variances_differ(first, second, QUICK)[1] < 0.05, [excludes(c, 1) for c in new_variances]),
+            ):
+                cells.append(arrow(np.mean(old), np.mean(new)))
+        rows.append([shape, *cells])
+    yield "### One seed each: differences found between two models of one policy"
+    yield (
+        "The luck of training is part of what sets two models apart, so more than 5 % may differ; as findings about "
+        "policies all of these would be false. There is no p-value any more, and no finding about policies. Under 20 "
+        "words a comparison of single runs has no interval either; it is given here all the same."
+    )
+    yield table(["", *(f"{n} targets, {figure}" for n in TARGETS for figure in ("mean", "variance"))], rows)
+
+
+def policies(repetitions: int) -> Iterator[str]:
+    """False positives, and coverage of a planted effect, for several seeds."""
+    yield "### Several seeds of each policy: how often the 95 % interval misses the truth"
+    yield (
+        "Without an effect (× 1) this is the share of false positives; × 0.5: the second policy halves the "
+        f"percentages polarised. With fewer than {FEW_TARGETS} words the present analysis takes the words as they are, "
+        "and the truth "
+        "is theirs; before, and with more words, the truth is that of all words."
+    )
+    for effect in (1.0, 0.5):
+        for name in ("mean", "variance"):
+            rows = []
+            for shape in SHAPES:
+                for num_targets in TARGETS:
+                    worlds = [World(shape, num_targets, num_seeds, effect) for num_seeds in SEEDS]
+                    rows.append([shape, str(num_targets), *(arrow(*missed(w, name, repetitions)) for w in worlds)])
+            title = {"mean": "Difference of means", "variance": "Variances: before their difference, now their ratio"}[
+                name
+            ]
+            yield f"{title}, × {effect:g}:"
+            yield table(["", "targets", *(f"{num_seeds} seeds" for num_seeds in SEEDS)], rows)
+    yield "The analysis with targets fixed, against the truth of these words, without an effect:"
+    rows = []
+    for shape in SHAPES:
+        worlds = [World(shape, n, num_seeds) for n in (40, 329) for num_seeds in SEEDS]
+        rows.append([shape, *(f"{100 * missed_fixed(world, repetitions):.1f}" for world in worlds)])
+    yield table(["", *(f"{n} targets, {num_seeds} seeds" for n in (40, 329) for num_seeds in SEEDS)], rows)
+
+
+def missed(world: World, name: str, repetitions: int) -> tuple[float, float]:
+    """How often the interval before, and the one now, miss the truth."""
+    random, few = np.random.default_rng(3), world.num_targets < FEW_TARGETS
+    truth, is_mean = of_all_words(world.shape, world.effect), name == "mean"
+    old, new = [], []
+    for _ in range(repetitions):
+        words = world.words(random)
+        first, second = world.models(random, words)
+        low, high, _ = before.of_seeds(first, second, mean_of if is_mean else variance_of, QUICK)
+        old.append(not low <= (truth.difference if is_mean else truth.variances) <= high)
+        known = drawn_and_fixed(first, second, name)
+        mine = world.truth(random, words) if few else truth
+        new.append(excludes(known.fixed if few else known.drawn, mine.difference if is_mean else mine.ratio))
+    return float(np.mean(old)), float(np.mean(new))
+
+
+def missed_fixed(world: World, repetitions: int) -> float:
+    random, misses = np.random.default_rng(4), []
+    for _ in range(repetitions):
+        words = world.words(random)
+        change = drawn_and_fixed(*world.models(random, words), "mean").fixed
+        misses.append(excludes(change, world.truth(random, words).difference))
+    return float(np.mean(misses))
+
+
+def drawn_and_fixed(first: np.ndarray, second: np.ndarray, name: str) -> Changes:
+    """As a comparison computes them, from (words, seeds)."""
+    words = np.arange(len(first))
+    sums = [cluster_sums(side, words, powers=(0, 1, 2)) for side in (first, second)]
+    if name == "mean":
+        return changes(*sums, mean_of)
+    return changes(*sums, variance_of, "ratio")
+
+
+def power(repetitions: int) -> Iterator[str]:
+    """How often a planted effect on the mean is found, at the level of the first of two endpoints."""
+    yield "### Power: how often a planted effect on the mean is found"
+    yield (
+        "Skewed percentages (5 % polarised), two primary endpoints, so that p must be below 0.025 for the first of "
+        "them; in percent, with targets drawn / with targets fixed. False claims of two endpoints without any effect: "
+        f"{100 * family(repetitions):.1f} % (329 targets, 5 seeds)."
+    )
+    effects = (0.9, 0.75, 0.5)
+    rows = []
+    for num_targets in (40, 329):
+        for num_seeds in SEEDS:
+            cells = []
+            for effect in effects:
+                world, random = World("skewed", num_targets, num_seeds, effect), np.random.default_rng(5)
+                found = []
+                for _ in range(repetitions):
+                    known = drawn_and_fixed(*world.models(random, world.words(random)), "mean")
+                    found.append([known.drawn.p < 0.025, known.fixed.p < 0.025])
+                cells.append(" / ".join(f"{100 * share:.0f}" for share in np.mean(found, axis=0)))
+            rows.append([str(num_targets), str(num_seeds), *cells])
+    yield table(["targets", "seeds", *(f"× {effect:g}" for effect in effects)], rows)
+
+
+def family(repetitions: int) -> float:
+    """How often at least one of two endpoints without an effect is called different, Holm's correction made."""
+    world, random, claims = World("skewed", 329, 5), np.random.default_rng(6), []
+    for _ in range(repetitions):
+        p = [drawn_and_fixed(*world.models(random, world.words(random)), "mean").drawn.p for _ in range(2)]
+        claims.append(min(holm(p)) < 0.05)
+    return float(np.mean(claims))
+
+
+def copies(repetitions: int) -> Iterator[str]:
+    """Whether the printed power of a non-inferiority test is how often true copies pass."""
+    yield "### Margins: how often a true copy passes, and the power that is printed"
+    yield "Tied percentages, 329 targets, a margin of 4 points, 97.5 % intervals; and the mean of what is printed."
+    rows = []
+    for num_seeds in SEEDS:
+        world, random, passed, printed = World("tied", 329, num_seeds), np.random.default_rng(7), [], []
+        for _ in range(repetitions):
+            change = drawn_and_fixed(*world.models(random, world.words(random)), "mean").drawn
+            passed.append(change.bounds(0.975)[0] >= -4)
+            printed.append(change.passes(-4, 0.975))
+        rows.append([str(num_seeds), f"{100 * np.mean(passed):.0f}", f"{100 * np.mean(printed):.0f}"])
+    yield table(["seeds", "passed, %", "printed, %"], rows)
+
+
+def covered(bounds: Sequence[np.ndarray], truth: float) -> float:
+    low, high = bounds
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def excludes(change: Change, truth: float) -> bool:
+    """Whether the 95 % interval misses the truth; one that has no bounds does not."""
+    low, high = change.bounds()
+    return bool(low > truth or high < truth)
+
+
+def arrow(old: float, new: float) -> str:
+    return f"{100 * old:.1f} → {100 * new:.1f}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""A scorer and a policy of one's own. They are named in score/study.yaml and in policy/, beside this file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+import mitigate
+
+
+class Words:
+    """Labels a text with any of the words as prejudice, all others as neutral."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = set(words)
+
+    def __call__(self, texts: Sequence[str]) -> mitigate.Labels:
+        found = np.array([bool(self.words & set(text.lower().split())) for text in texts])
+        return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class ShortTails(mitigate.Policy):
+    """Drops what the policy's scorers find polarised, and gives a triple with a tail of many words half its weight."""
+
+    most: int = 4  # words of a tail
+
+    def act(self, rows: pl.DataFrame) -> pl.DataFrame:
+        is_dropped = pl.col("reached")
+        is_long = pl.col("tail").str.split(" ").list.len() > self.most
+        return rows.with_columns(
+            weight=pl.when(is_dropped).then(0.0).when(is_long).then(0.5).otherwise(1.0),
+            reason=pl.when(is_long & ~is_dropped).then(pl.lit("long tail")).otherwise("reason"),
+        )

@@ -1,0 +1,69 @@
+"""Relations of one's own with their phrases, from a table: `relation`, `phrase` and, where there is a second wording,
+`neutral_phrase`."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.lines import report_faults
+from mitigate.load.stream import Met
+from mitigate.load.table import names_of, open_table
+from mitigate.relations import Relation, spellings, spelt
+from mitigate.settings import LONGEST_NAME, NAME
+
+NEEDED, SECOND = ("relation", "phrase"), "neutral_phrase"
+SHOWN = "a table such as\n  relation,phrase,neutral_phrase\n  Mentors,is a mentor of,works with"
+
+
+def read_relations(path: Path) -> list[Relation]:
+    """The relations of a CSV, TSV, JSON lines or Parquet file, in its order. Blanks in a name are underscores, and one
+    that the project has keeps its name; a relation without a neutral phrase has its phrase twice.
+
+    Raises MitigateError for a file without the columns, for blank fields, names that are not letters, digits, dash,
+    underscore or dot, and names that differ only by case, blanks and underscores."""
+    present = names_of(path)
+    if absent := [name for name in NEEDED if name not in present]:
+        raise MitigateError(
+            f"data.relations={path} has no column {' and no column '.join(absent)}, but {', '.join(present)[:200]}; "
+            f"give {SHOWN}"
+        )
+    rows = _rows(path, [*NEEDED, *([SECOND] if SECOND in present else [])])
+    if rows.is_empty():
+        raise MitigateError(f"data.relations={path} names no relation; give {SHOWN}")
+    if faults := list(_faults(path, rows)):
+        raise MitigateError("\n  ".join([f"data.relations: {len(faults)} lines are wrong:", *faults]))
+    names = spellings()
+    return [Relation(names.get(spelt(name), name), *phrases) for _, name, *phrases in rows.iter_rows()]
+
+
+def _rows(path: Path, wanted: list[str]) -> pl.DataFrame:
+    """row, relation, phrase, neutral_phrase, with single blanks."""
+    table, met = open_table(path, {name: name for name in wanted}), Met()
+    found = pl.concat(table.frame(block, met) for block in table.blocks())
+    report_faults([what for (kind, what) in met if kind == "bad line" and what], "error")
+    plain = found.with_columns(pl.col(wanted).fill_null("").str.replace_all(r"\s+", " ").str.strip_chars())
+    second = pl.col(SECOND) if SECOND in wanted else pl.lit("")
+    return plain.select(
+        "row",
+        pl.col("relation").str.replace_all(" ", "_", literal=True),
+        "phrase",
+        pl.when(second == "").then("phrase").otherwise(second).alias(SECOND),
+    )
+
+
+def _faults(path: Path, rows: pl.DataFrame) -> Iterator[str]:
+    earlier: dict[str, str] = {}
+    for row, name, phrase, _ in rows.iter_rows():
+        if not name or not phrase:
+            yield f"{path}:{row}: a blank {'phrase' if name else 'relation'}"
+        elif len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):
+            yield f"{path}:{row}: the name {name!r}; allowed: {NAME}"
+        elif spelt(name) in earlier:
+            yield (
+                f"{path}:{row}: {name!r} after {earlier[spelt(name)]!r}; case, blanks and underscores do not tell "
+                "relations apart"
+            )
+        earlier.setdefault(spelt(name), name)

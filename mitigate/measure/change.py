@@ -1,0 +1,132 @@
+"""How far a figure lies from the baseline's, and all that its standard error allows one to say of it.
+
+A mean is compared by its difference, a variance or a perplexity by its ratio, whose error is that of its logarithm: a
+variance that falls from 100 to 3 is known to a factor, not to a number of points."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+from scipy import optimize, special, stats
+
+How = Literal["difference", "ratio"]
+DIFFERENCE: How = "difference"
+RATIO: How = "ratio"
+POWER = 0.8
+
+CHANGE = {
+    "baseline": pl.Float64,
+    "value": pl.Float64,
+    "as": pl.String,  # how the two are compared: DIFFERENCE (value - baseline) or RATIO (value / baseline)
+    "change": pl.Float64,
+    "low": pl.Float64,  # of its 95 % interval; null where nothing bounds it
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "detectable": pl.Float64,  # the minimum detectable change (80 % power), up or down; of a ratio, the factor
+    "error": pl.Float64,  # standard error, of a ratio's logarithm
+    "degrees": pl.Float64,  # of freedom of Student's t
+}
+"""The columns of a table of changes."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure of the baseline and of what is compared with it.
+
+    error: the standard error of their difference, or of the logarithm of their ratio; NaN where it cannot be known,
+    infinite where it has no bound. 0, where nothing varied, says as little as NaN: that twelve words are alike does not
+    show that others are."""
+
+    baseline: float
+    value: float
+    how: How = "difference"
+    error: float = math.nan
+    degrees: float = math.inf
+
+    @property
+    def gain(self) -> float:
+        """On the scale of the error."""
+        if self.how == DIFFERENCE:
+            return self.value - self.baseline
+        if self.baseline == self.value:
+            return 0.0
+        if not (self.baseline and self.value):
+            return math.inf if self.value else -math.inf
+        return math.log(self.value / self.baseline)
+
+    @property
+    def size(self) -> float:
+        """As it is shown: the difference, or the ratio."""
+        return self.gain if self.how == DIFFERENCE else _exp(self.gain)
+
+    @property
+    def p(self) -> float:
+        """Two-sided, of no change; NaN where nothing is known."""
+        if not math.isfinite(self._reach(0.975)) or not math.isfinite(self.gain):
+            return math.nan
+        return float(2 * stats.t.sf(abs(self.gain) / self.error, self.degrees))
+
+    def bounds(self, level: float = 0.95) -> tuple[float, float]:
+        """Of the interval, as it is shown. A ratio without a bound reaches from 0 to infinity."""
+        reach = self._reach((1 + level) / 2)
+        if math.isfinite(self.gain) or math.isnan(reach):
+            low, high = self.gain - reach, self.gain + reach
+        else:  # one of the two does not vary at all
+            low, high = -math.inf, math.inf
+        return (low, high) if self.how == DIFFERENCE else (_exp(low), _exp(high))
+
+    def detectable(self, level: float = 0.95, power: float = POWER) -> float:
+        """The smallest true change that is found with this power."""
+        reach = self._reach((1 + level) / 2) + self._reach(power)
+        return reach if self.how == DIFFERENCE else _exp(reach)
+
+    def passes(self, margin: float, level: float = 0.95) -> float:
+        """How probable it is that the whole interval of a true copy of the baseline is no worse than the margin: points
+        below 0, or a ratio above 1. A non-inferiority test's power."""
+        within = abs(margin) if self.how == DIFFERENCE else abs(math.log(margin))
+        if not math.isfinite(self._reach(0.975)):
+            return math.nan
+        return float(stats.t.cdf(within / self.error - stats.t.ppf((1 + level) / 2, self.degrees), self.degrees))
+
+    def row(self, level: float = 0.95) -> dict[str, Any]:
+        """By the columns of CHANGE."""
+        low, high = self.bounds(level)
+        found = [self.baseline, self.value, self.how, self.size, low, high, self.p, self.detectable(level)]
+        found += [self.error, self.degrees]
+        return {
+            name: cell if isinstance(cell, str) or math.isfinite(cell) else None
+            for name, cell in zip(CHANGE, found, strict=True)
+        }
+
+    def _reach(self, quantile: float) -> float:
+        return float(stats.t.ppf(quantile, self.degrees)) * self.error if self.error else math.nan
+
+
+def of_row(row: Mapping[str, Any]) -> Change:
+    """What a row of a table of changes was made of."""
+    error = math.nan if row["error"] is None else row["error"]
+    degrees = math.inf if row["degrees"] is None else row["degrees"]
+    return Change(row["baseline"], row["value"], row["as"], error, degrees)
+
+
+def together(parts: Sequence[tuple[float, float]], level: float = 0.95) -> tuple[float, float]:
+    """The error, and the degrees of freedom, of a sum of independent parts, (error, degrees) each. The reach of its
+    interval is the root of the summed squares of the reach of each part's (square-and-add, Zou and Donner 2008). Unlike
+    Satterthwaite's, it does not take an error that three seeds happen to make small for one that is known to be."""
+    error = math.hypot(*(size for size, _ in parts))
+    known = [(size, degrees) for size, degrees in parts if size > 0]
+    if not math.isfinite(error) or not known:
+        return error, min((degrees for _, degrees in parts), default=math.inf)
+    reach = math.hypot(*(stats.t.ppf((1 + level) / 2, degrees) * size for size, degrees in known)) / error
+    fewest, most = min(degrees for _, degrees in known), max(degrees for _, degrees in known)
+    if fewest == most:
+        return error, fewest
+    return error, float(
+        optimize.brentq(lambda d: special.stdtrit(d, (1 + level) / 2) - reach, fewest - 1e-9, most + 1e-9)
+    )
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700 else math.inf

@@ -1,0 +1,111 @@
+"""Figures of two labellings of the same items, with intervals: items about one word are drawn together.
+
+Everything is a function of a table of confusion, (..., 3, 3): how many items have the first labelling's class (rows)
+and the second's (columns), both in the order of agreement.CLASSES. Resampling clusters only adds such tables, so one
+set of draws gives the intervals of all figures. They are percentile intervals."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from mitigate.measure.agreement import CLASSES
+from mitigate.measure.bootstrap import Bootstrap, draw
+from mitigate.metrics import bounds
+from mitigate.triples import NEUTRAL
+
+Figure = Callable[[np.ndarray], np.ndarray]
+"""From sums over clusters, (..., sums), to a figure, (...,); NaN where it has no value."""
+
+NEUTRAL_AT = list(CLASSES).index(NEUTRAL)
+
+
+def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """Each cluster's table of confusion, (clusters, 9), rows of the 3 x 3 table one after another.
+
+    truth, predicted: labels -1, 0, 1, (items,); clusters: a number for each item, from 0 without gaps."""
+    classes = np.array(list(CLASSES))
+    cell = 3 * np.searchsorted(classes, truth) + np.searchsorted(classes, predicted)
+    return np.bincount(9 * clusters + cell, minlength=9 * (clusters.max() + 1)).reshape(-1, 9).astype(float)
+
+
+def with_intervals(sums: np.ndarray, figures: Mapping[str, Figure], bootstrap: Bootstrap) -> dict[str, float | None]:
+    """Figures of the sums of all clusters, (clusters, sums), by name, with NAME_low and NAME_high; None where a figure
+    has no value, and for the bounds where fewer than two clusters, or no resample, give one."""
+    total = sums.sum(axis=0)
+    resampled = draw(len(sums), bootstrap.resamples, bootstrap.seed) @ sums if len(sums) > 1 else sums[:0]
+    tails = [(1 - bootstrap.level) / 2, (1 + bootstrap.level) / 2]
+    found: dict[str, float | None] = {}
+    for name, figure in figures.items():
+        values = figure(resampled) if len(resampled) else np.zeros(0)
+        known = values[~np.isnan(values)]
+        ends = np.quantile(known, tails) if known.size else [np.nan, np.nan]
+        named = zip((name, *bounds(name)), (figure(total), *ends), strict=True)
+        found |= {key: None if np.isnan(value) else float(value) for key, value in named}
+    return found
+
+
+def kappa(table: np.ndarray) -> np.ndarray:
+    """Cohen's kappa (1960); NaN where only one class occurs."""
+    cells = _cells(table)
+    total = cells.sum(axis=(-2, -1))
+    observed = np.trace(cells, axis1=-2, axis2=-1) / total
+    expected = (cells.sum(axis=-1) * cells.sum(axis=-2)).sum(axis=-1) / total**2
+    return _ratio(observed - expected, 1 - expected)
+
+
+def macro_f1(table: np.ndarray) -> np.ndarray:
+    """The mean over the classes that occur of 2 * both / (rows + columns)."""
+    cells = _cells(table)
+    both, either = np.diagonal(cells, axis1=-2, axis2=-1), cells.sum(axis=-1) + cells.sum(axis=-2)
+    f1 = np.where(either > 0, both / np.maximum(either, 1) * 2, 0.0)
+    return f1.sum(axis=-1) / (either > 0).sum(axis=-1)
+
+
+def polarised(table: np.ndarray) -> np.ndarray:
+    """The share of items that the second labelling does not call neutral."""
+    cells = _cells(table)
+    return 1 - cells[..., NEUTRAL_AT].sum(axis=-1) / cells.sum(axis=(-2, -1))
+
+
+def truly_polarised(table: np.ndarray) -> np.ndarray:
+    """The share of items that the first labelling does not call neutral."""
+    return polarised(np.swapaxes(_cells(table), -1, -2).reshape(*table.shape))
+
+
+def sensitivity(table: np.ndarray) -> np.ndarray:
+    """Of the items that the first labelling calls polarised, the share that the second does too: recall."""
+    cells = _cells(table)
+    positives = np.delete(cells, NEUTRAL_AT, axis=-2).sum(axis=-2)  # by column
+    return _ratio(positives.sum(axis=-1) - positives[..., NEUTRAL_AT], positives.sum(axis=-1))
+
+
+def specificity(table: np.ndarray) -> np.ndarray:
+    """Of the items that the first labelling calls neutral, the share that the second does too."""
+    negatives = _cells(table)[..., NEUTRAL_AT, :]
+    return _ratio(negatives[..., NEUTRAL_AT], negatives.sum(axis=-1))
+
+
+def false_alarms(table: np.ndarray) -> np.ndarray:
+    """Of the items that the first labelling calls neutral, the share that the second calls polarised."""
+    return 1 - specificity(table)
+
+
+def precision(table: np.ndarray) -> np.ndarray:
+    """Of the items that the second labelling calls polarised, the share that the first does too."""
+    return sensitivity(np.swapaxes(_cells(table), -1, -2).reshape(*table.shape))
+
+
+def left_polarised(table: np.ndarray) -> np.ndarray:
+    """Of the items that the second labelling calls neutral, the share that the first does not: what a filter by the
+    second labelling leaves."""
+    left = _cells(table)[..., NEUTRAL_AT]
+    return 1 - _ratio(left[..., NEUTRAL_AT], left.sum(axis=-1))
+
+
+def _cells(table: np.ndarray) -> np.ndarray:
+    """(..., 9) as (..., 3, 3)."""
+    return table.reshape(*table.shape[:-1], 3, 3)
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)

@@ -1,0 +1,116 @@
+"""Swap lift: how much more often what is generated about a head is accepted as plausible than the same tails said of
+other heads. A share of accepted tails alone can be raised without knowing anything, by tails that suit any head; swap
+lift cannot. Which classifier accepts, is the caller's business."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure.bootstrap import Bootstrap
+
+OTHERS = 4
+"""How many other heads the tails of a head are said of."""
+
+ROUNDING = 1e-9
+"""Percentage points, below which a sum that is 0 in exact numbers may lie."""
+
+PROMPT = ["group", "head", "relation"]
+
+
+class Lift(NamedTuple):
+    """A swap lift in percentage points, and the bounds of its interval; None where there is nothing to measure."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl.DataFrame:
+    """For each prompt (group, head, relation) `count` other heads of its group that are asked for the same relation, as
+    (group, head, relation, other).
+
+    The heads of a relation are put into a circle in an order drawn by seed, and the others of a head are those behind
+    it. So each head is an other equally often. Relations with too few heads are left out."""
+    found = []
+    for (group, relation), rows in prompts.group_by("group", "relation", maintain_order=True):
+        heads = rows["head"].unique().sort().to_numpy()
+        if len(heads) <= count:
+            continue
+        draws = np.random.default_rng([seed, crc32(f"{group}\t{relation}".encode())])
+        circle = heads[draws.permutation(len(heads))]
+        found += [
+            pl.DataFrame({"group": group, "head": circle, "relation": relation, "other": np.roll(circle, -step)})
+            for step in range(1, count + 1)
+        ]
+    schema = dict.fromkeys([*PROMPT, "other"], pl.String)
+    return pl.concat([pl.DataFrame(schema=schema), *(frame.cast(pl.Schema(schema)) for frame in found)])
+
+
+def is_echo(head: str = "head", tail: str = "tail") -> pl.Expr:
+    """Whether a tail only repeats its head: both are the same but for case, an article and a plural ending."""
+    return _bare(head) == _bare(tail)
+
+
+def shares(prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
+    """The prompts (group, head, relation) with `accepted`, the percentage of their tails that is accepted with their
+    own head, and `elsewhere`, the same with the other heads.
+
+    own: (group, head, relation, tail, accepted); swapped: the same with `other`, said of which a tail is accepted or
+    not. A tail that repeats the head that it is said of (is_echo) is not accepted, whatever the classifier says: a
+    generator that repeats heads would otherwise score by phrases such as "a dog is a dog". asked: how many tails were
+    asked for; those that are missing count as not accepted, so that nothing is gained by an answer where one is sure
+    alone. None: the tails that are there count, and prompts without any are left out."""
+    here = own.with_columns(pl.col("accepted") & ~is_echo()).group_by(PROMPT).agg(pl.len(), pl.col("accepted").sum())
+    there = swapped.with_columns(pl.col("accepted") & ~is_echo("other"))
+    there = there.group_by(PROMPT).agg(pl.col("accepted").sum().alias("elsewhere"), pl.col("other").n_unique())
+    table = prompts.select(PROMPT).unique(maintain_order=True)
+    for found in (here, there):
+        table = table.join(found, on=PROMPT, how="left" if asked else "inner", maintain_order="left")
+    size = pl.lit(asked) if asked else pl.col("len")
+    return table.select(
+        *PROMPT,
+        accepted=(100 * pl.col("accepted") / size).fill_null(0.0),
+        elsewhere=(100 * pl.col("elsewhere") / (size * pl.col("other"))).fill_null(0.0),
+    )
+
+
+def with_weights(table: pl.DataFrame) -> pl.DataFrame:
+    """The prompts with `weight`: each group of heads counts as much as any other, and its prompts alike."""
+    return table.with_columns(weight=1 / pl.len().over("group"))
+
+
+def swap_lift(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Lift:
+    """The mean over prompts (group, head, accepted, elsewhere, weight) of
+
+        lift = accepted with the own head - accepted with other heads, in percentage points,
+
+    with its interval over heads (BCa; prompts about one head, and inflections of one word by `clusters`, are drawn
+    together). 0: the tails suit other heads as well; 100: all tails are accepted, and with no other head. A generator
+    that has the same tails for every head scores 0 by construction, because other_heads takes each head equally often;
+    one that repeats the head scores 0 or less. The idea is that of permuted pairs in evaluations of dialogue and
+    retrieval: a reply that suits any question is no answer to this one.
+
+    Source: this project; no paper defines it."""
+    if table.is_empty():
+        return Lift()
+    values = (table["accepted"] - table["elsewhere"]).to_numpy()[:, None]
+    weights = table["weight"].to_numpy()[:, None]
+    value = float((weights * values).sum() / weights.sum())
+    value = 0.0 if abs(value) < ROUNDING else value
+    interval = bootstrap.weighted_mean(values, weights, head_numbers(table, clusters))
+    bounds = [bound.item() for bound in interval]
+    return Lift(value, *(None if math.isnan(bound) else bound for bound in bounds))
+
+
+def head_numbers(table: pl.DataFrame, clusters: Mapping[str, str]) -> np.ndarray:
+    """A number for each row's head, from 0 without gaps; inflections of one word have the same."""
+    return np.unique([clusters.get(head, head) for head in table["head"]], return_inverse=True)[1]
+
+
+def _bare(column: str) -> pl.Expr:
+    text = pl.col(column).str.to_lowercase().str.replace_all(r"[_\s]+", " ").str.strip_chars()
+    return text.str.replace(r"^(?:an?|the) ", "").str.replace(r"e?s?$", "")

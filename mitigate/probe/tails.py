@@ -1,0 +1,72 @@
+"""A generator whose tails are given: what it answers stands in a table. So what another system generated, or a
+baseline that knows nothing, goes through the same stages as a trained generator."""
+
+import math
+from collections.abc import Sequence
+from typing import Self
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from models.beam import Beam
+
+EVERY_HEAD = None
+"""The head of rows that are said of all heads."""
+
+
+class GivenTails:
+    """A generator (the Protocol probe.generator.Generator) of a table (head, relation, tail, score): a null head stands
+    for every head, and a null score for an unknown one. It knows relations by their names, in brackets (<IsA>), and
+    gives no probabilities."""
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        self._tails = table["tail"].unique(maintain_order=True).to_list()
+        number = {tail: place for place, tail in enumerate(self._tails)}
+        self._answers: dict[tuple[str | None, str], list[tuple[int, float]]] = {}
+        self._asked: list[tuple[str, str]] = []
+        for head, relation, tail, score in table.select("head", "relation", "tail", "score").iter_rows():
+            key = (head if head is EVERY_HEAD else _plain(head), f"<{relation}>")
+            self._answers.setdefault(key, []).append((number[tail], math.nan if score is None else score))
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """A number for each prompt, by which search finds it."""
+        first = len(self._asked)
+        self._asked += [(_plain(head), phrase) for head, phrase in zip(heads, phrases, strict=True)]
+        return [[number] for number in range(first, len(self._asked))]
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """A token for each word and one for the end; what words they are, it does not know."""
+        return [[0] * (len(tail.split()) + 1) for tail in tails]
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """NaN for each token: it gives no probabilities."""
+        return torch.full((sum(map(len, tails)),), math.nan)
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The first tails of each prompt, those of its head before those of every head; none where the table has
+        none."""
+        return [self._answer(*self._asked[number])[:beams] for (number,) in prompts]
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+        return " ".join(self._tails[number] for number in tail)
+
+    def bfloat16(self) -> Self:
+        """Itself: there is nothing to round."""
+        return self
+
+    def to(self, device: str) -> Self:
+        """Itself: it computes nothing."""
+        return self
+
+    def _answer(self, head: str, phrase: str) -> list[Beam]:
+        found = [*self._answers.get((head, phrase), ()), *self._answers.get((EVERY_HEAD, phrase), ())]
+        first = dict(reversed(found))  # of a tail that stands twice, its first score
+        return [Beam((number,), math.nan, first[number], True) for number in dict.fromkeys(n for n, _ in found)]
+
+
+def _plain(head: str) -> str:
+    return " ".join(head.replace("_", " ").lower().split())

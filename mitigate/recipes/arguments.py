@@ -1,0 +1,123 @@
+"""The command line: what Hydra's grammar cannot read as it is typed is quoted, so that a path with a bracket, a word
+with an accent or a text with a comma in quotes mean what they say; and the folder that --config-dir names."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.errors import HydraException
+
+from mitigate.errors import MitigateError
+
+WITH_A_VALUE = (
+    "--config-dir",
+    "-cd",
+    "--config-path",
+    "-cp",
+    "--config-name",
+    "-cn",
+    "--package",
+    "-p",
+    "--info",
+    "-i",
+)
+FREE_TEXT = ("texts",)  # settings whose values are never numbers or words of Hydra's
+ITEM = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)')\s*(?:,|$)|\s*([^,]*?)\s*(?:,|$)""", re.DOTALL)
+"""An item of a list: a text in quotes, in which a backslash stands before a quote or a backslash; or all up to the next
+comma."""
+
+
+def readable(arguments: Sequence[str]) -> list[str]:
+    """The arguments as Hydra can read them. Raises MitigateError for a list that the shell took apart."""
+    before = ["", *arguments]
+    return [
+        argument if place in WITH_A_VALUE or argument.startswith("-") else _readable(argument)
+        for place, argument in zip(before, arguments, strict=False)
+    ]
+
+
+def named_folders(arguments: Sequence[str]) -> list[str]:
+    """The folder that --config-dir names, if any."""
+    named = [argument.partition("=")[2] for argument in arguments if argument.startswith("--config-dir=")]
+    return named + [value for flag, value in pairwise(arguments) if flag in ("--config-dir", "-cd")]
+
+
+def config_folders(hydra: Any) -> list[str]:
+    """The same from Hydra's own settings."""
+    return [s.path for s in hydra.runtime.config_sources if s.provider == "command-line" and s.schema == "file"]
+
+
+def use_folders(hydra: Any, shipped: Path) -> None:
+    """Let the modules in the folder of --config-dir be imported, here and in processes started from here.
+
+    Raises MitigateError where that folder has a chosen file that is not read, since the project's own has its name.
+    shipped: the project's own folder."""
+    for folder in config_folders(hydra):
+        for group, option in hydra.runtime.choices.items():
+            mine, theirs = (place / str(group) / f"{option}.yaml" for place in (Path(folder), shipped))
+            if mine.is_file() and theirs.is_file():
+                raise MitigateError(
+                    f"{mine} is not read, since the project has {group}={option} itself; give the file another name, "
+                    f"such as my_{option}.yaml, and say {group}=my_{option}"
+                )
+        if folder not in sys.path:
+            sys.path.append(folder)
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))
+
+
+def quoted(text: str) -> str:
+    """A text as Hydra reads it, whatever stands in it."""
+    return QuotedString(text, Quote.single).with_quotes()
+
+
+def literal(text: str) -> str:
+    """A text that stays as it is where the configuration is resolved, also if it looks like ${oc.env:HOME}."""
+    return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)
+
+
+def literally(value: Any) -> Any:
+    """The same of all texts in lists and mappings."""
+    if isinstance(value, list):
+        return [literally(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: literally(part) for key, part in value.items()}
+    return literal(value) if isinstance(value, str) else value
+
+
+def _readable(argument: str) -> str:
+    key, sign, value = argument.partition("=")
+    if not sign or (_is_read(argument) and key.lstrip("+") not in FREE_TEXT):
+        return argument
+    if value.startswith("["):
+        if not value.rstrip().endswith("]"):
+            raise MitigateError(
+                f"{argument} is a list that does not end: the shell has taken it apart at a space. Put the whole "
+                f"""setting in quotes, as in '{key}=[one text,"another, with a comma"]'"""
+            )
+        return f"{key}=[{','.join(quoted(literal(item)) for item in _items(value.strip()[1:-1]))}]"
+    return argument if value.startswith("{") else f"{key}={quoted(literal(value))}"
+
+
+def _is_read(argument: str) -> bool:
+    try:
+        OverridesParser.create().parse_override(argument)
+    except HydraException as error:
+        return "ConfigLoader" in str(error)  # a glob, which Hydra reads later
+    return True
+
+
+def _items(content: str) -> Iterator[str]:
+    """The items of a list as texts: "one, 'two, too', it's" has three."""
+    end = 0
+    while end < len(content):
+        found = ITEM.match(content, end)
+        assert found  # the last alternative matches anything
+        in_quotes = found[1] if found[1] is not None else found[2]
+        yield found[3] if in_quotes is None else re.sub(r"\\(.)", r"\1", in_quotes, flags=re.DOTALL)
+        end = found.end()

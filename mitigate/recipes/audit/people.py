@@ -1,0 +1,35 @@
+"""Of the audited resource's statements that people rated, what each policy would drop."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy
+from mitigate.load.crowd import crowd_files
+from mitigate.recipes.drop_rules import drop_policies
+from mitigate.tasks.rated import read_rated
+from mitigate.triples import Scorer
+
+
+def rated_statements(config: DictConfig) -> pl.DataFrame | None:
+    """The rated statements of the resource, where data.rated names it and their files are at hand."""
+    source = config.data.get("rated")
+    place = config.data.get("root") or os.environ.get("MITIGATE_DATA")
+    if not source or not place:
+        return None
+    try:
+        crowd_files(Path(place) / "humans", [source])
+    except MitigateError:
+        return None  # an audit needs no ratings
+    return read_rated(Path(place), [source])
+
+
+def policies_of(config: DictConfig, scorers: Sequence[Scorer]) -> list[Policy]:
+    """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
+    from the ratings that it would be compared with."""
+    known = {scorer.name for scorer in scorers} - {"crowd"}
+    return [policy for policy in drop_policies(config.score) if set(policy.scorers) <= known]

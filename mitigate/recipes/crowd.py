@@ -1,0 +1,82 @@
+"""recipe=crowd: the crowd classifier, trained from scratch on people's ratings: load > train > measure > card."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.files import write
+from mitigate.label_cache import LabelStore
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.report import crowd_card
+from mitigate.tasks.agreement import label_described
+from mitigate.tasks.crowd.figures import SCORER, accuracy_table, as_metrics, passed_table
+from mitigate.tasks.crowd.texts import Texts, read_texts
+from mitigate.tasks.crowd.training import train_crowd
+from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.triples import Scorer
+
+STAGES = ("heads", "others", "unseen", "accuracy", "passed", "metrics")
+HELD_OUT = ("ngram", "keyword")
+SETTINGS = ("implied_weight", "decay", "false_alarms")
+
+
+def run(config: DictConfig) -> float | None:
+    """Train the classifier and measure it; returns its recall on polarised statements that the policy `both` passes."""
+    texts = read_texts(data_root(config.data.root))
+    say(f"crowd: {texts.rated.height:,} rated statements, {len(texts.implied):,} implied by posts")
+    scorers = build_rated_scorers(config.score, HELD_OUT)
+    metrics = perform(
+        config,
+        config.recipe.name,
+        texts.digest(),
+        STAGES,
+        lambda job: pipeline(job, texts, scorers),
+        uploads=["the classifier"],
+    )
+    return metrics[f"passed/{SCORER}/recall"] if metrics else None
+
+
+def pipeline(job: Job, texts: Texts, scorers: list[Scorer]) -> dict[str, Any]:
+    """The stages in their order; the classifier is left in the folder crowd/ of the run, with its accuracy and card."""
+    config = job.config
+    intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+    settings = {name: plain(config.recipe)[name] for name in SETTINGS}
+    cache = LabelStore(Path(config.paths.cache) / "labels")
+    heads = job.stage(
+        "heads",
+        train_crowd,
+        texts.rated,
+        texts.implied,
+        settings,
+        using={"folder": job.folder},
+        leaves=["crowd/model.safetensors", "crowd/config.json", "crowd/folds.csv"],
+        may_be_kept=True,
+    )
+    others = job.stage("others", label_described, texts.rated, scorers, using={"cache": cache})
+    using = {"folder": job.folder / "crowd", "cache": cache}
+    labels = job.stage("unseen", label_unseen, others, after=[heads], using=using)
+    accuracy = job.stage("accuracy", accuracy_table, labels, intervals)
+    passed = job.stage("passed", passed_table, labels, [SCORER, *HELD_OUT], intervals)
+    metrics = job.stage("metrics", as_metrics, accuracy, passed).facts()
+    if not job.run.dry:
+        job.tracking.summarise(metrics)
+        rounded = accuracy.table().with_columns(pl.col(pl.Float64).round(4))
+        write(job.folder / "crowd" / "accuracy.csv", rounded.write_csv())
+        card = crowd_card.render(accuracy.table(), passed.table(), settings, texts.rated.height, len(texts.implied))
+        write(job.folder / "crowd" / "README.md", card)
+        job.tracking.artifact("crowd", "model", job.folder / "crowd", metrics)
+    return metrics
+
+
+def data_root(given: str | None) -> Path:
+    """The folder that holds humans/ and sbic/."""
+    root = given or os.environ.get("MITIGATE_DATA")
+    if not root:
+        raise MitigateError("recipe=crowd trains on people's ratings: give their folder with data.root=DIR")
+    return Path(root)

@@ -1,0 +1,29 @@
+"""The policies of the configuration that drop triples by labels: those that come with the project, and a user's own."""
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from mitigate.filter import Policy
+from mitigate.recipes.job import build
+from mitigate.recipes.scorers import with_names
+from mitigate.tasks.drop_rules import is_drop_rule
+
+
+def drop_policies(score: DictConfig) -> list[Policy]:
+    """All policies that the configuration has whose action is to drop, `none` first, their scorers as they are called
+    in tables."""
+    found = [policy for name in _names() if is_drop_rule(policy := with_names(_policy(name), score))]
+    return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))
+
+
+def _names() -> list[str]:
+    return GlobalHydra.instance().config_loader().get_group_options("policy")
+
+
+def _policy(name: str) -> Policy:
+    loader = GlobalHydra.instance().config_loader()
+    config = loader.load_configuration("config", [f"policy={name}"], RunMode.RUN)
+    OmegaConf.set_struct(config, False)
+    policy: Policy = build(config.policy)
+    return policy

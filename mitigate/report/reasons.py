@@ -1,0 +1,135 @@
+"""Why a figure has no value: in place of a bare dash on pages and cards, in tables and on the terminal.
+
+Reads the other figures of the run, and nothing else."""
+
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+
+from mitigate import metrics as table
+from mitigate.metrics import (
+    FREQUENT_RELATIONS,
+    PLAUSIBLE,
+    Key,
+    bounds,
+    find,
+    quality_key,
+    relation_of,
+    unknown_relations,
+    with_part,
+)
+from mitigate.report.legend import NO_UPPER_BOUND, Metrics
+
+NO_STATEMENTS = "no statement about a target"
+ONE_TARGET = "one target only"
+NOTHING_GENERATED = "nothing was generated"
+SUBSETS = {
+    "all": "no test triples",
+    "neutral": "no neutral test triples",
+    "polar": "no polarised test triples",
+    "target": "no test triples about a target",
+}
+LABELS = {"neutral": "no statement with a neutral label", "polar": "no statement with a polarised label"}
+PLAUSIBILITY = "plausibility was trained on ConceptNet's relations and does not know"
+NO_PROBABILITIES = "this generator gives no probabilities"
+NO_LIFT = "no relation in which an oracle's tails are accepted as plausible"
+WITHOUT_COUNT = {
+    **dict.fromkeys((table.COVERAGE, table.TAIL_COVERAGE), "no training triple about a target"),
+    table.LEAST_COVERAGE: "no target with enough training triples",
+    **dict.fromkeys(
+        (table.quality(name).key for name in (table.SWAP_LIFT, *map(table.lift_of, table.BASELINE_LIFTS))), NO_LIFT
+    ),
+    table.quality(table.ABOUT_PERPLEXITY).key: "no such published triples",
+}
+OF_TEST_TRIPLES = {
+    **dict.fromkeys((table.quality(name).key for name in ("perplexity", "bits_per_char")), NO_PROBABILITIES),
+    table.quality("first_valid").key: f"{PLAUSIBILITY} these triples'",
+}
+"""Why a figure on test triples is missing although there are some."""
+OF_THE_PROBE = {
+    table.DISTINCT_TAILS: NOTHING_GENERATED,
+    **dict.fromkeys(table.NOVELTY, NOTHING_GENERATED),
+    table.SHARED_TAILS: ONE_TARGET,
+}
+
+
+def why(metrics: Metrics, key: str) -> str:
+    """Why a figure that was to be measured is missing; "" where it has a value, or where that is not known."""
+    found = find(key)
+    if found is None or found.end or key not in metrics or metrics[key] is not None:
+        return ""
+    if found.variant == FREQUENT_RELATIONS:
+        return "no relation with enough training triples"
+    if found.stem in WITHOUT_COUNT:
+        return WITHOUT_COUNT[found.stem]
+    family = found.metric.family
+    return REASONS[family](metrics, found) if family in REASONS else ""
+
+
+def note(metrics: Metrics, key: str) -> str | None:
+    """What a table of numbers cannot say of a figure: why it is missing, or that its interval has no upper bound."""
+    low, high = (metrics.get(bound) for bound in bounds(key))
+    return why(metrics, key) or (NO_UPPER_BOUND if low is not None and high in (None, math.inf) else None)
+
+
+def explained(runs: Mapping[str, Metrics], named: Mapping[str, str], width: int = 100) -> Iterator[str]:
+    """A line for each reason that figures (key -> name) are missing for: their names, and of several runs those that
+    lack them."""
+    lacking = {run: _by_reason(metrics, named) for run, metrics in runs.items()}
+    for reason in dict.fromkeys(reason for found in lacking.values() for reason in found):
+        whose = [run for run, found in lacking.items() if reason in found]
+        which = dict.fromkeys(name for run in whose for name in lacking[run][reason])
+        of_runs = "" if len(whose) == len(runs) else f"; in {', '.join(whose)}"
+        text = f"–  {reason}: {', '.join(which)}{of_runs}"
+        yield textwrap.fill(text, width, initial_indent="  ", subsequent_indent="     ", break_on_hyphens=False)
+
+
+def _by_reason(metrics: Metrics, named: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, name in named.items():
+        if reason := why(metrics, key):
+            found.setdefault(reason, []).append(name)
+    return found
+
+
+def _of_harm(metrics: Metrics, key: Key) -> str:
+    """A mean or variance over targets."""
+    targets, empty = (metrics.get(with_part(name, key.part)) for name in (table.TARGETS, table.EMPTY_TARGETS))
+    if not isinstance(targets, int):
+        return ""
+    counted = targets if key.stem == table.REPRESENTATION else targets - int(empty or 0)
+    is_variance = key.stem == table.REPRESENTATION or key.metric.statistic == "variance"
+    if is_variance and counted == 1:
+        return ONE_TARGET if targets == 1 else "one target only has statements"
+    return "" if counted else NO_STATEMENTS
+
+
+def _of_quality(metrics: Metrics, key: Key) -> str:
+    """A figure on test triples: there are none, or the plausibility classifier knows none of their relations."""
+    counts = {subset: metrics.get(quality_key("triples", subset)) for subset in ("all", key.part)}
+    if counts["all"] == 0:
+        return SUBSETS["all"]
+    if not counts[key.part]:
+        return SUBSETS.get(key.part, "")
+    return OF_TEST_TRIPLES.get(key.stem, "")
+
+
+def _of_probe(metrics: Metrics, key: Key) -> str:
+    """A figure on generated statements."""
+    if key.stem != table.quality(PLAUSIBLE).key:
+        return OF_THE_PROBE.get(key.stem, "")
+    unknown = unknown_relations(metrics)
+    if relation := relation_of(str(key)):
+        return f"{PLAUSIBILITY} {relation}" if relation in unknown else ""
+    missing = LABELS.get(key.part, "")
+    if missing and unknown:
+        return f"{missing} and a relation that plausibility was trained on"
+    return missing or (f"{PLAUSIBILITY} {', '.join(unknown)}" if unknown else "")
+
+
+REASONS: Mapping[str, Callable[[Metrics, Key], str]] = {
+    "harm": _of_harm,
+    "quality": _of_quality,
+    "probe": _of_probe,
+}
+"""By family of the table of metrics."""

@@ -1,0 +1,119 @@
+"""The two figures that a claim may rest on, one of harm and one of quality, named before the runs are compared. They
+are corrected between themselves; all other figures are exploratory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.measure.change import of_row
+from mitigate.measure.comparison import FIXED, STATISTICS, holm
+from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, find, harm_key, quality_key
+from mitigate.report.verdicts import ALPHA
+
+HARM, QUALITY = "harm", "quality"
+HARMS = (
+    harm_key("crowd", "mean", template="neutral"),
+    harm_key("regard", "mean", template="neutral"),
+    harm_key("regard", "mean"),
+)
+LIFT, ACCEPTED = quality_key(SWAP_LIFT, "all"), quality_key(PLAUSIBLE, "all")
+PRIMARY = {
+    "contrast": pl.String,
+    "endpoint": pl.String,  # HARM or QUALITY
+    "figure": pl.String,  # as in metrics.json
+    **STATISTICS,
+    "p_holm": pl.Float64,
+    "level": pl.Float64,  # of each corrected interval, in percent: together all cover in at least 95 % of cases
+    **dict.fromkeys(("low_corrected", "high_corrected"), pl.Float64),
+    **dict.fromkeys(("fixed_low_corrected", "fixed_high_corrected"), pl.Float64),
+}
+WITHIN = {
+    "contrast": pl.String,
+    "figure": pl.String,
+    "margin": pl.Float64,
+    "as": pl.String,
+    "change": pl.Float64,
+    "low": pl.Float64,  # of the corrected interval, if the figure is a primary endpoint
+    "high": pl.Float64,
+    "copy_passes": pl.Float64,  # in how many percent of cases a true copy of the baseline is shown to be within it
+}
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """What is named before the comparison, as conf/recipe/compare.yaml does.
+
+    Of each kind the figures of which the first counts that all runs have; margins: the largest loss of quality that
+    still counts as kept, points below 0, or a ratio above 1. Raises MitigateError for a name that is no metric's."""
+
+    harm: Sequence[str] = HARMS
+    quality: Sequence[str] = (LIFT, ACCEPTED)
+    margins: Mapping[str, float] = field(
+        default_factory=lambda: {LIFT: -2.0, ACCEPTED: -1.0, quality_key("perplexity", "neutral"): 1.03}
+    )
+
+    def __post_init__(self) -> None:
+        named = {"primary.harm": self.harm, "primary.quality": self.quality, "margins": self.margins}
+        for setting, names in named.items():
+            if unknown := [name for name in names if find(name) is None]:
+                raise MitigateError(
+                    f"compare.{setting} names {unknown[0]!r}, which is no metric; allowed are keys of a run's "
+                    f"metrics.json, such as {HARMS[1]} or {ACCEPTED}"
+                )
+
+
+def primary(harms: pl.DataFrame, quality: pl.DataFrame, endpoints: Endpoints) -> pl.DataFrame:
+    """A row of PRIMARY for each contrast and endpoint, from the tables of all figures. p-values are corrected by Holm,
+    intervals by Bonferroni, over all rows together; an endpoint that not all runs have is left out."""
+    contrasts = harms["contrast"].unique(maintain_order=True).to_list()
+    named = {QUALITY: (quality, endpoints.quality), HARM: (harms, endpoints.harm)}
+    figures = {kind: _measured(table, names, len(contrasts)) for kind, (table, names) in named.items()}
+    rows = [
+        {"contrast": contrast, "endpoint": kind} | _row(named[kind][0], contrast, figure)
+        for contrast in contrasts
+        for kind, figure in figures.items()
+        if figure is not None
+    ]
+    level = 1 - ALPHA / max(1, sum(row["error"] is not None for row in rows))
+    adjusted = holm([row["p"] for row in rows])
+    found = [
+        row | {"p_holm": p, "level": 100 * level} | _corrected(row, level)
+        for row, p in zip(rows, adjusted, strict=True)
+    ]
+    return pl.DataFrame(found, schema=PRIMARY)
+
+
+def within_margins(quality: pl.DataFrame, tested: pl.DataFrame, margins: Mapping[str, float]) -> pl.DataFrame:
+    """A row of WITHIN for each contrast and each figure that has a margin and an interval (non-inferiority). tested:
+    what `primary` returns."""
+    return pl.DataFrame(list(_within(quality, tested, margins)), schema=WITHIN)
+
+
+def _within(quality: pl.DataFrame, tested: pl.DataFrame, margins: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    levels = {(row["contrast"], row["figure"]): row["level"] / 100 for row in tested.to_dicts()}
+    for row in quality.filter(pl.col("figure").is_in(list(margins)), pl.col("error").is_not_null()).to_dicts():
+        name = row["contrast"], row["figure"]
+        margin, level, change = margins[row["figure"]], levels.get(name, 1 - ALPHA), of_row(row)
+        bounds = {end: change.row(level)[end] for end in ("low", "high")}
+        passes = {"margin": margin, "copy_passes": 100 * change.passes(margin, level)}
+        yield {key: row[key] for key in ("contrast", "figure", "as", "change")} | bounds | passes
+
+
+def _measured(table: pl.DataFrame, names: Sequence[str], num_contrasts: int) -> str | None:
+    """The first of the names that all contrasts have."""
+    known = dict(table.group_by("figure").agg(pl.col("contrast").n_unique()).iter_rows())
+    return next((name for name in names if known.get(name) == num_contrasts), None)
+
+
+def _row(table: pl.DataFrame, contrast: str, figure: str) -> dict[str, Any]:
+    return table.filter(contrast=contrast, figure=figure).select("figure", *STATISTICS).row(0, named=True)
+
+
+def _corrected(row: Mapping[str, Any], level: float) -> dict[str, float | None]:
+    """The bounds of the corrected intervals, with targets drawn and with targets fixed."""
+    analyses = {"": row, "fixed_": {**row, **{name: row[f"fixed_{name}"] for name in FIXED}}}
+    found = {start: of_row(values).row(level) for start, values in analyses.items()}
+    return {f"{start}{end}_corrected": known[end] for start, known in found.items() for end in ("low", "high")}

@@ -1,0 +1,91 @@
+"""By whose labels runs can be compared: a scorer counts where all runs were labelled by it, with the same settings."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from mitigate.settings import called, role_scorers
+from mitigate.tasks.runs import FinishedRun
+from mitigate.triples import ROLES
+
+
+def score_of(run: FinishedRun) -> Mapping[str, Any]:
+    """The group `score` of a run's settings."""
+    score = run.setting("score")
+    return score if isinstance(score, Mapping) else {}
+
+
+def is_shared(runs: Iterable[FinishedRun], scorer: str) -> bool:
+    """Whether the scorer that is called so in tables is the same in all runs: the configured one, and its settings."""
+    return len({_known_by(run, scorer) for run in runs}) == 1
+
+
+def shared_roles(runs: Sequence[FinishedRun]) -> dict[str, str]:
+    """Of the scorers of the roles those that all runs share, by what they are called: {"sentiment": "vader"}."""
+    return {
+        name: configured
+        for name, configured in role_scorers(score_of(runs[0])).items()
+        if all(name in role_scorers(score_of(run)) for run in runs) and is_shared(runs, name)
+    }
+
+
+def deciding(runs: Sequence[FinishedRun]) -> list[str]:
+    """The scorers by which triples and statements are neutral or polarised: those of the roles; none where not all runs
+    share them."""
+    shared = shared_roles(runs)
+    return list(shared) if all(role_scorers(score_of(run)) == shared for run in runs) else []
+
+
+def filtered_by(run: FinishedRun) -> list[str]:
+    """What the scorers that the run's policy reads are called."""
+    names, given = called(score_of(run)), run.setting("policy.scorers")
+    return [names.get(str(name), str(name)) for name in given] if isinstance(given, list) else []
+
+
+def notices(runs: Sequence[FinishedRun], columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    """What is to be said of labels that not all runs have by the same scorer. columns: each run's columns of labels."""
+    yield from _other_roles(runs)
+    of_roles = {name for run in runs for name in role_scorers(score_of(run))}
+    every = dict.fromkeys(name for names in columns for name in names if not name.endswith("_neutral"))
+    further = [name for name in every if name not in of_roles]
+    if some := [name for name in further if any(name not in names for names in columns)]:
+        yield f"Not all runs were labelled by {' and '.join(some)}: these labels are not compared."
+    if others := [name for name in further if name not in some and not is_shared(runs, name)]:
+        yield f"Not all runs have the same settings of {' and '.join(others)}: these labels are not compared."
+    yield from _other_code(runs, [name for name in every if is_shared(runs, name)])
+
+
+def _other_roles(runs: Sequence[FinishedRun]) -> Iterator[str]:
+    for role in ROLES:
+        names = dict.fromkeys(str(score_of(run).get(role)) for run in runs)
+        known = {json.dumps(_node(run, str(score_of(run).get(role))), sort_keys=True) for run in runs}
+        if len(names) > 1 or len(known) > 1:
+            how = ", ".join(names) if len(names) > 1 else f"{next(iter(names))}, with other settings"
+            yield (
+                f"The runs were labelled by different scorers in the place of {role} ({how}): neither its figures are "
+                "compared, nor those of neutral and of polarised triples."
+            )
+
+
+def _other_code(runs: Sequence[FinishedRun], scorers: Iterable[str]) -> Iterator[str]:
+    """By the fingerprints that the runs' manifests have."""
+    known = [run.manifest.get("scorers") for run in runs]
+    for name in scorers:
+        if len({of_run.get(name) for of_run in known if isinstance(of_run, Mapping)} - {None}) > 1:
+            yield (
+                f"The scorer {name} has the same settings in all runs, but not the same code, weights or precision: a "
+                "difference may be the scorer's."
+            )
+
+
+def _known_by(run: FinishedRun, scorer: str) -> str:
+    """What tells a scorer from another of the same name."""
+    configured = role_scorers(score_of(run)).get(scorer, scorer)
+    return json.dumps([configured, _node(run, configured)], sort_keys=True)
+
+
+def _node(run: FinishedRun, configured: str) -> Any:
+    """Its settings, as far as its labels follow from them."""
+    known = score_of(run).get("scorers")
+    node = known.get(configured) if isinstance(known, Mapping) else None
+    return {k: v for k, v in node.items() if k not in ("measures", "missing")} if isinstance(node, Mapping) else node

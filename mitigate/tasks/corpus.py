@@ -1,0 +1,137 @@
+"""The triples that a generator is trained and tested on: with test triples among them, and with every relation that it
+is asked about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.hold_out import HeldOut, hold_out
+from mitigate.load.lines import first
+from mitigate.load.stream import Streamed
+from mitigate.load.triples_file import Loaded
+from mitigate.relations import Relation, comet_relations, named, with_own
+
+NAMES = ["head", "relation", "tail"]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Triples with their splits, and the relations of the run."""
+
+    triples: pl.DataFrame
+    own_relations: Sequence[Relation]  # a user's own, with their phrases
+    relations: Sequence[Relation]  # that are probed
+    further: Sequence[Relation]  # that the generator is asked about besides COMeT's 34
+    held_out: HeldOut | None = None
+    notices: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the record of a run says of splits and of a user's relations."""
+        counts = self.triples["split"].value_counts().sort("split").iter_rows()
+        found = {"triples by split": ", ".join(f"{split} {count:,}" for split, count in counts)}
+        if self.held_out:
+            found["held out"] = self.held_out.sentence
+        own = [f"{one.name}: “{one.phrase}”, neutral “{one.neutral_phrase}”" for one in self.own_relations]
+        return found | ({"own relations": "; ".join(own)} if own else {})
+
+
+def corpus_of(
+    loaded: object,
+    wanted: Sequence[str] | None = None,
+    *,
+    only_in_data: bool = False,
+    holdout: float | None = None,
+    seed: int = 1,
+) -> Corpus:
+    """What a loader returned as a corpus.
+
+    wanted: names of the relations to probe; None: COMeT's 34, or with only_in_data those of the training triples.
+    holdout: the share of triples to hold out for test where there are no splits, drawn by head with this seed; None:
+    none are.
+
+    Raises MitigateError for something else than triples, for relations without a phrase, and where no triple can be
+    trained on."""
+    if not isinstance(loaded, Loaded | Streamed):
+        raise MitigateError(
+            "this recipe needs triples to train on: data=sample, data=cn100k, or your own with data=triples "
+            "data.path=FILE"
+        )
+    known, own = with_own(loaded.own_relations), loaded.own_relations
+    triples = loaded.triples
+    in_training = _in_training(triples)
+    triples, held_out, notices = _with_test(triples, holdout, seed)
+    if wanted is None:
+        comets = [relation.name for relation in comet_relations()]
+        wanted = [name for name in known if name in in_training] if only_in_data else comets
+    relations = named(wanted, known)
+    return Corpus(
+        triples=triples,
+        own_relations=own,
+        relations=relations,
+        further=_further(known, own, {*wanted, *triples["relation"]}),
+        held_out=held_out,
+        notices=[*loaded.notices, *notices, *_of_relations(own, relations, in_training)],
+    )
+
+
+def _in_training(triples: pl.DataFrame) -> set[str]:
+    """The relations of the triples that can be trained on."""
+    found = set(triples.filter("valid", split="train")["relation"])
+    if not found:
+        splits = triples["split"].value_counts(sort=True).iter_rows()
+        counts = ", ".join(f"{split} {count:,}" for split, count in splits)
+        raise MitigateError(
+            f"the data has no training triples (by split: {counts or 'none'}); give some of split train"
+        )
+    return found
+
+
+def _with_test(
+    triples: pl.DataFrame, holdout: float | None, seed: int
+) -> tuple[pl.DataFrame, HeldOut | None, list[str]]:
+    """The triples with test triples among them, where that can be; what was held out; and what is to be said of it."""
+    if holdout is None or triples["split"].n_unique() > 1:
+        return triples, None, _of_splits(triples)
+    if not holdout:
+        return (
+            triples,
+            None,
+            ["No triples are held out for test (data.holdout=0); nothing is measured on test triples."],
+        )
+    moved, held_out = hold_out(triples, holdout, seed)
+    if held_out is None:
+        said = (
+            f"No triples can be held out for test: all {triples.height:,} have one head, “{triples['head'][0]}”; "
+            "nothing is measured on test triples."
+        )
+        return triples, None, [said]
+    return moved, held_out, [held_out.sentence]
+
+
+def _of_splits(triples: pl.DataFrame) -> list[str]:
+    """What is odd about the splits that the data has."""
+    train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
+    if test.is_empty():
+        return ["The data has no test triples; nothing is measured on them."]
+    both = test.join(train, on=NAMES, how="semi").height
+    return [f"{both:,} of {test.height:,} distinct test triples are training triples too."] if both else []
+
+
+def _further(known: Mapping[str, Relation], own: Sequence[Relation], used: set[str]) -> list[Relation]:
+    """A user's own relations, and others that are used, but for COMeT's 34 as they are."""
+    mine = {relation.name for relation in own}
+    comets = {relation.name for relation in comet_relations()}
+    return [relation for name, relation in known.items() if name in mine or name in used - comets]
+
+
+def _of_relations(own: Sequence[Relation], probed: Sequence[Relation], in_training: set[str]) -> list[str]:
+    """What a reader must know of the relations."""
+    notices = []
+    if alike := [relation.name for relation in own if relation.phrase == relation.neutral_phrase]:
+        notices.append(f"One wording alone is given for {', '.join(alike)}: its neutral wording is the same.")
+    if unseen := [relation.name for relation in probed if relation.name not in in_training]:
+        notices.append(f"Relations that are probed and no training triple has: {first(unseen, ', ')}.")
+    return notices

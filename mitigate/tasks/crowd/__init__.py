@@ -1,0 +1,1 @@
+"""The crowd classifier, which learns from people alone: load > train > measure."""

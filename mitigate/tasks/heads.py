@@ -1,0 +1,42 @@
+"""Heads of held-out triples that are no targets: what a generator says of them is a question of knowledge. They are
+asked besides the targets, for the relations that they have in the test file."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.target_list import TargetList
+from mitigate.tasks.probe import probe_generator
+from mitigate.tasks.start import Start
+from mitigate.triples import PROBED
+
+HELD_OUT = "held_out"
+"""The group of these heads, where targets have their category."""
+
+
+def held_out_prompts(
+    triples: pl.DataFrame, target_list: TargetList, relations: Iterable[str], size: int, seed: int = 1
+) -> pl.DataFrame:
+    """(head, relation) of `size` heads of valid test triples that are no targets, drawn by seed, in the order of the
+    file; all where there are fewer. Of the relations only those given are asked for."""
+    valid = triples.filter(pl.col("split") == "test", "valid", pl.col("relation").is_in(list(relations)))
+    known = valid.filter(~target_list.target_of(pl.col("head")).is_in(list(target_list.categories)))
+    heads = known["head"].unique().sort()
+    drawn = heads.gather(np.random.default_rng(seed).permutation(len(heads))[:size].tolist())
+    return known.filter(pl.col("head").is_in(drawn.implode())).select("head", "relation").unique(maintain_order=True)
+
+
+def probe_heads(
+    generator: Start, prompts: pl.DataFrame, asked: Mapping[str, str], *, device: str = "cpu", **search: Any
+) -> pl.DataFrame:
+    """The generator's best tails (columns PROBED, each head as `target`, of the category HELD_OUT) for the prompts
+    (head, relation). asked: the wording of each relation; search: beams, top, max_length and precision of the probe."""
+    model = generator.load()
+    found = [pl.DataFrame(schema=PROBED)]
+    for (relation,), rows in prompts.group_by("relation", maintain_order=True):
+        heads = rows.select(target="head", category=pl.lit(HELD_OUT))
+        phrase = {str(relation): asked[str(relation)]}
+        found.append(probe_generator(model, heads, phrase, devices=[device], **search))
+    return pl.concat(found)

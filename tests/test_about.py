@@ -1,0 +1,108 @@
+"""Published triples about targets: which are taken, and who is spoken of worse; what a policy keeps of each target."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.measure.coverage import coverage, per_target, worst
+from mitigate.tasks.about import about_figures, published_file, read_published, target_triples
+
+TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
+FILE = """nurse CapableOf help_people
+nurse CapableOf help_people
+nurse RelatedTo hospital
+nurse IsA woman
+nurse IsA Ã©tudiante
+hospital AtLocation nurse
+cook HasProperty busy
+cook ExternalURL http://example.org
+"""
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> pl.DataFrame:
+    path = tmp_path / "triples.txt"
+    path.write_text(FILE, encoding="utf-8")
+    return read_published(path)
+
+
+def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
+    """About a target as the head, stating something, English, new, and each once."""
+    corpus = pl.DataFrame({"head": ["Nurse"], "relation": ["IsA"], "tail": ["Woman"]})
+    relations = ["CapableOf", "IsA", "RelatedTo", "HasProperty", "AtLocation"]
+    found = target_triples(published, corpus, TARGETS, relations, size=10)
+    assert found.rows() == [
+        ("nurse", "CapableOf", "help people", "nurse", "profession"),
+        ("cook", "HasProperty", "busy", "cook", "profession"),
+    ]
+    assert found.columns == ["head", "relation", "tail", "target", "category"]
+    assert target_triples(published, corpus, TARGETS, ["IsA"], size=10).is_empty()
+    one = target_triples(published, corpus, TARGETS, relations, size=1, seed=3)
+    assert one.height == 1
+    assert one.equals(target_triples(published, corpus, TARGETS, relations, size=1, seed=3))
+
+
+def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MITIGATE_DATA", raising=False)
+    assert published_file(None, str(tmp_path)) == (None, "")
+    path, reason = published_file("auto", str(tmp_path))
+    assert path is None
+    assert reason == f"there is no harms/conceptnet_target_triples.txt in {tmp_path}"
+    assert "data.root and MITIGATE_DATA, neither of which is given" in published_file("auto", None)[1]
+    here = tmp_path / "harms" / "conceptnet_target_triples.txt"
+    here.parent.mkdir()
+    here.write_text(FILE)
+    assert published_file("auto", str(tmp_path)) == (here, "")
+    monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
+    assert published_file("auto", None) == (here, "")
+    assert published_file(str(here), None) == (here, "")
+    with pytest.raises(MitigateError, match=r"probe.published=.*gone.txt: there is no such file; give one of lines"):
+        published_file(str(tmp_path / "gone.txt"), None)
+
+
+def test_perplexity_by_category_and_tone() -> None:
+    """Of a nurse two tokens of 1 nat each, neutral; of Italy one of 3 nats, polarised."""
+    scored = pl.DataFrame(
+        {
+            "category": ["profession", "origin"],
+            "sentiment_neutral": [0, -1],
+            "regard_neutral": [2, 0],
+            "nll": [2.0, 3.0],
+            "tokens": [2, 1],
+        }
+    )
+    found = about_figures(scored)
+    e = 2.718281828
+    assert found["quality/about_perplexity/all"] == pytest.approx(e ** (5 / 3))
+    assert found["quality/about_perplexity/neutral"] == found["quality/about_perplexity/profession"] == pytest.approx(e)
+    assert found["quality/about_perplexity/origin/polar"] == pytest.approx(e**3)
+    assert found["quality/about_perplexity/origin/neutral"] is None
+    assert found["quality/about_triples/origin"] == 1
+    assert about_figures(scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"] is None
+
+
+def test_what_is_kept_of_each_target() -> None:
+    """Of 12 triples about nurses 3 are kept, with one tail of four; of two about Italy both; one is about nobody."""
+    rows = [("nurse", "profession", "train", f"tail {n % 4}", float(n % 4 == 0)) for n in range(12)]
+    rows += [("italy", "origin", "train", "land", 1.0), ("italy", "origin", "train", "place", 0.5)]
+    rows += [(None, None, "train", "x", 0.0), ("nurse", "profession", "test", "x", 1.0)]
+    schema = {"target": pl.String, "category": pl.String, "split": pl.String, "tail": pl.String, "weight": pl.Float32}
+    ledger = pl.DataFrame(rows, schema=schema, orient="row")
+    ledger = ledger.with_columns(relation=pl.lit("IsA"), source_row=pl.lit(None, pl.UInt32))
+    table = per_target(ledger)
+    assert table.rows() == [("nurse", "profession", 12, 3, 4, 1), ("italy", "origin", 2, 2, 2, 2)]
+    found = coverage(table)
+    assert found["coverage/triples"] == pytest.approx(100 * 5 / 14)
+    assert found["coverage/tails"] == pytest.approx(100 * 3 / 6)
+    assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
+    assert found["coverage/least/origin"] is None  # two triples are too few
+
+
+def test_the_targets_with_most_prejudice() -> None:
+    table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
+    found = worst(table)
+    assert found["largest_O-"] == found["largest_O-/gender"] == 9
+    assert found["p90_O-"] == pytest.approx(8.1)
+    assert worst(table.filter(pl.col("prejudice").is_null()))["p90_O-"] is None

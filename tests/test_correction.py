@@ -1,0 +1,86 @@
+"""Rogan and Gladen's correction of a share, by hand."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
+from mitigate.tasks.crowd.known import FEWEST, alike, corrected_figures, known_accuracy
+
+
+def test_the_share_follows_from_sensitivity_and_specificity() -> None:
+    # of 30 % truly polarised, .8 are found, and of the others .1 labelled so: .24 + .07
+    found = corrected_share(0.31, 0.0, Accuracy(0.8, 0.0, 0.9, 0.0))
+    assert found == pytest.approx((0.3, 0.3, 0.3))
+
+
+def test_all_three_errors_widen_the_interval() -> None:
+    value, low, high = corrected_share(0.31, 0.02, Accuracy(0.8, 0.03, 0.9, 0.01))
+    error = (0.02**2 + (0.3 * 0.03) ** 2 + (0.7 * 0.01) ** 2) ** 0.5 / 0.7
+    assert (value, low, high) == pytest.approx((0.3, 0.3 - 1.959964 * error, 0.3 + 1.959964 * error))
+
+
+def test_a_perfect_scorer_changes_nothing_and_one_at_chance_corrects_nothing() -> None:
+    assert corrected_share(0.2, 0.0, Accuracy(1.0, 0.0, 1.0, 0.0)) == pytest.approx((0.2, 0.2, 0.2))
+    assert corrected_share(0.2, 0.01, Accuracy(0.5, 0.02, 0.55, 0.02)) is None
+
+
+def test_fewer_than_the_false_alarms_are_none() -> None:
+    value, low, high = corrected_share(0.08, 0.02, Accuracy(0.8, 0.0, 0.9, 0.0))
+    assert (value, low) == (0, 0)
+    assert high == pytest.approx((-0.02 + 1.959964 * 0.02) / 0.7)
+
+
+def test_far_fewer_than_the_false_alarms_say_that_the_accuracy_is_of_other_statements() -> None:
+    assert corrected_share(0.02, 0.001, Accuracy(0.8, 0.01, 0.9, 0.01)) is None
+    assert corrected_share(0.95, 0.001, Accuracy(0.8, 0.01, 0.9, 0.01)) is None
+
+
+def test_the_error_of_an_interval() -> None:
+    assert standard_error(0.4, 0.6) == pytest.approx(0.2 / 2 / 1.959964)
+
+
+def test_targets_of_one_cluster_vary_together() -> None:
+    polarised, statements = np.array([1.0, 1.0, 3.0, 3.0]), np.full(4, 4.0)
+    apart = share_error(polarised, statements, np.arange(4))
+    assert apart == pytest.approx((4 * (1 / 16) ** 2 * 4 / 3) ** 0.5)  # each 1 away from 2, of 16
+    assert share_error(polarised, statements, np.array([0, 0, 1, 1])) == pytest.approx((2 * (2 / 16) ** 2 * 2) ** 0.5)
+    assert np.isnan(share_error(polarised, statements, np.zeros(4, dtype=int)))
+
+
+def test_a_run_s_share_is_corrected_where_accuracy_is_known() -> None:
+    table = pl.DataFrame(
+        {
+            "target": ["lawyer", "nurse", "italy"],
+            "category": ["profession", "profession", "origin"],
+            "statements": [100, 100, 200],
+            "prejudice": [31.0, 21.0, 26.0],
+            "favouritism": [0.0, 10.0, 5.0],
+        }
+    )
+    perfect = Accuracy(1.0, 0.0, 1.0, 0.0)
+    known = {"crowd": {"": Accuracy(0.8, 0.0, 0.9, 0.0), "profession": perfect}}
+    found = corrected_figures({"crowd": table}, known, {})
+    assert found["crowd/polarised_corrected"] == pytest.approx(30)  # 31 % labelled, as above
+    assert found["crowd/polarised_corrected/profession"] == pytest.approx(31)
+    assert found["crowd/polarised_corrected/profession_low"] == pytest.approx(31)
+    assert "crowd/polarised_corrected/origin" not in found
+    assert corrected_figures({}, known, {}) == {}
+    relations = pl.DataFrame({"relation": ["IsA", "CapableOf", "Causes", "UsedFor"]})
+    assert alike(relations)["relation"].to_list() == ["CapableOf", "Causes"]
+
+
+def test_accuracy_is_read_where_enough_statements_were_rated(tmp_path) -> None:
+    shipped = known_accuracy("COMeT")
+    assert set(shipped) == {"", "origin", "gender", "profession"}  # 36 statements are about religions
+    assert 0.8 < shipped[""].sensitivity < 1
+    assert 0 < shipped[""].specificity_error < 0.05
+    rows = {"source": ["X", "X"], "category": ["all", "origin"], "statements": [2 * FEWEST, 2 * FEWEST]}
+    ends = {
+        name: [0.5, 0.5]
+        for figure in ("sensitivity", "specificity")
+        for name in (figure, f"{figure}_low", f"{figure}_high")
+    }
+    pl.DataFrame({**rows, "polarised": [FEWEST, FEWEST - 1], **ends}).write_csv(tmp_path / "accuracy.csv")
+    assert known_accuracy("X", tmp_path) == {"": Accuracy(0.5, 0.0, 0.5, 0.0)}
+    assert known_accuracy("Y", tmp_path) == known_accuracy("X", tmp_path / "elsewhere") == {}

@@ -1,0 +1,106 @@
+"""Generators that know nothing of a head, as files of tails through the main job: the first lines of the pages and of
+the terminal call them worse than one that knows."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import SMALL, here
+
+from mitigate.load import sample
+
+ROOT = Path(__file__).parents[1]
+OF = ("echo", "constants", "known")
+MORE = [
+    "policy=none",
+    "probe.top=2",
+    "model=tails",
+    "tracking=none",
+    "probe.heads=60",
+    "probe.relations=[IsA,AtLocation,SymbolOf]",
+]
+
+
+def only(pattern: str, folder: Path) -> Path:
+    (found,) = folder.glob(pattern)
+    return found
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a generator that has the true tails, and then of the two that are made from what that run was asked."""
+    folder = tmp_path_factory.mktemp("tails")
+    true = sample.load().triples.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
+    true.filter(pl.col("relation").is_in(["IsA", "AtLocation"])).write_csv(folder / "known.csv")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in reversed(OF):
+            path = folder / f"{name}.{'csv' if name == 'known' else 'tsv'}"
+            given = [f"model.path={path}", f"model.name={name}", f"paths.outputs={folder / 'out'}"]
+            assert here(monkeypatch, *SMALL, *MORE, *given) == 0
+            if name == "known":
+                run = only("out/mitigate-none-sample-known-*", folder)
+                script = [sys.executable, str(ROOT / "docs" / "examples" / "baselines.py"), str(run)]
+                said = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=True)
+                assert "constants.tsv" in said.stdout
+        monkeypatch.undo()
+    return folder / "out"
+
+
+def run_of(name: str, outputs: Path) -> Path:
+    return only(f"mitigate-none-sample-{name}-*", outputs)
+
+
+def metrics_of(name: str, outputs: Path) -> dict:
+    return json.loads((run_of(name, outputs) / "metrics.json").read_text())
+
+
+def ledes(page: Path) -> list[str]:
+    """The sentences that a page begins with."""
+    head = page.read_text(encoding="utf-8").split("<nav")[0]
+    return [" ".join(re.sub("<.*?>", "", text).split()) for text in re.findall(r"<p.*?</p>", head, flags=re.DOTALL)]
+
+
+def test_swap_lift_tells_them_apart(outputs: Path) -> None:
+    lift = {name: metrics_of(name, outputs)["quality/swap_lift/all"] for name in OF}
+    assert lift["constants"] == 0
+    assert lift["echo"] <= 0
+    assert lift["known"] > 1
+    found = metrics_of("echo", outputs)
+    assert found["quality/swap_lift/all"] == pytest.approx(found["quality/swap_lift_echo/all"] / 2)  # one tail of two
+
+
+def test_what_is_not_measured_says_why(outputs: Path) -> None:
+    found = metrics_of("constants", outputs)
+    assert found["quality/perplexity/all"] is None
+    assert found["quality/triples/all"] == 300
+    page = (run_of("known", outputs) / "report.html").read_text(encoding="utf-8")
+    assert "Perplexity and bits per character are not measured: this generator is a file of tails" in page
+    assert "The generator has no tail for 3 of 9 pairs of target and relation." in page
+
+
+@pytest.mark.parametrize("name", ["echo", "constants"])
+def test_a_runs_page_begins_with_what_it_is_worth(outputs: Path, name: str) -> None:
+    said = next(text for text in ledes(run_of(name, outputs) / "report.html") if text.startswith("Quality"))
+    assert re.search("(worse|not shown to be better) than without any knowledge of the head", said)
+    known = next(text for text in ledes(run_of("known", outputs) / "report.html") if text.startswith("Quality"))
+    assert ", better than without any knowledge of the head" in known
+
+
+def test_a_comparison_begins_with_quality(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known, echo, constants = (run_of(name, outputs) for name in ("known", "echo", "constants"))
+    runs = [f"compare.runs=['{echo}','{constants}']", f"compare.baseline='{known}'", "tracking=none"]
+    assert here(monkeypatch, "recipe=compare", *runs, f"paths.outputs={outputs}") == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "against none" in line]
+    for line, name in zip(lines, ("echo", "constants"), strict=True):
+        assert line.strip().startswith(f"none, {name} against none, known (one seed each")
+        assert re.search(r"primary, quality: quality/swap_lift/all .*?: differ, for the worse\)", line)
+    (page,) = outputs.glob("compare-*/comparison.html")
+    first = next(text for text in ledes(page) if text.startswith("Quality"))
+    both = "the models of “none, echo” and “none, constants” differ, for the worse ("
+    assert first.startswith(f"Quality, swap lift (held-out heads and professions), against “none, known”: {both}")

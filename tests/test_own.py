@@ -1,0 +1,210 @@
+"""The example of docs/examples/own: a scorer and policies of one's own, by a folder that --config-dir names."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import ROOT, SMALL, here
+from omegaconf import DictConfig
+
+from mitigate import fingerprints
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy, apply
+from mitigate.recipes.scorers import build_policy, build_scorers
+
+EXAMPLE = ROOT / "docs" / "examples" / "own"
+RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,teeth]", "score.extra=[rude,keyword]")
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch]:
+    """What a command with --config-dir changes in its process is put back."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        patch.syspath_prepend(tmp_path_factory.mktemp("path"))
+        yield patch
+    sys.modules.pop("study", None)
+    fingerprints.forget()
+
+
+@pytest.fixture(scope="module")
+def finished(own: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of a policy of one's own by a scorer of one's own, in regard's place; in a folder with a space."""
+    outputs = tmp_path_factory.mktemp("own runs")
+    command = ("--config-dir", "docs/examples/own", *RUN, "policy=short_tails", "policy.scorers=[regard]", *SMALL)
+    assert here(own, *command, f"paths.outputs={outputs}", "tracking=none") == 0
+    (folder,) = outputs.glob("mitigate-short_tails-*")
+    return folder
+
+
+def test_the_policy_of_ones_own_class_weighs_the_training_triples(finished: Path) -> None:
+    ledger = pl.read_parquet(finished / "ledger.parquet")
+    words = ledger["masked"].str.split(" ")
+    rude = (words.list.contains("office") | words.list.contains("teeth")) & (ledger["split"] == "train")
+    long = (ledger["tail"].str.split(" ").list.len() > 4) & ~rude & (ledger["split"] == "train")
+    for rows, weight, reason in ((rude, 0.0, "rude -1"), (long, 0.5, "long tail"), (~rude & ~long, 1.0, "kept")):
+        assert rows.any()
+        assert ledger.filter(rows)["weight"].unique().to_list() == [weight]
+        assert ledger.filter(rows)["reason"].unique().to_list() == [reason]
+
+
+def test_figures_carry_the_scorers_name_wherever_they_are_shown(finished: Path) -> None:
+    page, card = ((finished / name).read_text(encoding="utf-8") for name in ("report.html", "model/README.md"))
+    for shown in (page, card):
+        assert "rude: neutral mean" in shown
+        assert "NSM" in shown
+        assert "NRM" not in shown
+    assert "% by rude" in page
+    assert "<strong>Rude</strong>: agreement with people not measured." in page
+    said = page.split("Provenance</h2>")[0].replace("for regard, Fig. 9 for sentiment", "")
+    assert not re.search(r"\bregard\b", said)
+    statements = pl.read_parquet(finished / "statements.parquet")
+    assert [name for name in statements.columns if name.endswith("_strength")] == [
+        f"{scorer}{wording}_strength" for scorer in ("sentiment", "rude", "keyword") for wording in ("", "_neutral")
+    ]
+    metrics = json.loads((finished / "metrics.json").read_text())
+    neutral = statements.group_by("target").agg(percent=100 * (pl.col("rude_neutral") == 0).mean())["percent"]
+    assert metrics["neutral_template/rude/neutral_mean"] == pytest.approx(neutral.mean())
+    assert not [key for key in metrics if "NR" in key or "regard" in key]
+    assert {path.stem for path in (finished / "tables").glob("targets_*.csv")} == {
+        f"targets_{scorer}{wording}" for scorer in ("sentiment", "rude") for wording in ("", "_neutral")
+    }
+    assert list(json.loads((finished / "manifest.json").read_text())["scorers"]) == ["sentiment", "rude", "keyword"]
+
+
+def test_the_command_of_the_page_can_be_pasted(
+    finished: Path, own: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = json.loads((finished / "manifest.json").read_text())["command"]
+    python, module, name, *arguments = shlex.split(command)
+    assert (python, module, name) == ("python", "-m", "mitigate")
+    assert arguments[:2] == ["--config-dir", "docs/examples/own"]
+    assert here(own, *arguments) == 0
+    said = capsys.readouterr().out
+    assert f"run folder  {finished}" in said
+    assert "complete: nothing is left to do" in said
+
+
+def test_the_folder_can_lie_anywhere_and_its_module_is_found(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(EXAMPLE, tmp_path / "my study"))
+    line = [sys.executable, "-m", "mitigate", "--config-dir", str(folder), "recipe=labels", "score=study"]
+    line += ["score.sentiment=rude", "score.regard=null", "texts=[The nurse is rude, he is kind]", "tracking=none"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert [row.split()[:2] for row in found.stdout.splitlines() if row.startswith("  ")] == [
+        ["rude", "prejudice"],
+        ["rude", "neutral"],
+    ]
+
+
+@pytest.mark.parametrize("page", ["extend.md"])
+def test_the_commands_of_the_documentation_build_what_they_name(page: str, own: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    commands = re.findall(r"^python -m mitigate (--config-dir docs/examples/own .*)$", text, re.MULTILINE)
+    built = []
+
+    def build(config: DictConfig) -> None:
+        built.append((build_policy(config).name, [scorer.name for scorer in build_scorers(config.score)]))
+
+    with own.context() as patch:
+        patch.setattr("mitigate.__main__._recipe", lambda name: build)
+        for command in commands:
+            assert here(own, *shlex.split(command, comments=True)) == 0
+    both = ["sentiment", "regard"]
+    assert built == [
+        ("both_neutral", [*both, "rude"]),
+        ("no_rude_words", both),
+        ("both_neutral", ["sentiment", "rude"]),
+        ("both_neutral", [*both, "rude"]),
+        ("short_tails", both),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "command", "message"),
+    [
+        (
+            {"policy/both.yaml": "defaults: [none, _self_]"},
+            "policy=both",
+            "both.yaml is not read, since the project has",
+        ),
+        ({"policy/mine.yaml": "name: mine"}, "policy=mine", "begin its file with `defaults: [none, _self_]`"),
+        ({"policy/mine.yaml": "a: b: c"}, "policy=mine", "mapping values are not allowed here"),
+        (
+            {"policy/mine.yaml": "defaults: [non, _self_]"},
+            "policy=mine",
+            "policy/mine.yaml builds on policy/non, which is not there",
+        ),
+        (
+            {"policy/mine.yaml": "defaults: [none, _self_]\n_target_: own_study.Policy\nname: mine"},
+            "policy=mine",
+            "policy._target_=own_study.Policy cannot be imported (ModuleNotFoundError: No module named 'own_study')",
+        ),
+    ],
+)
+def test_files_of_ones_own_that_cannot_be_used(
+    names: dict[str, str],
+    command: str,
+    message: str,
+    tmp_path: Path,
+    own: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, content in names.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert here(own, "--config-dir", str(tmp_path), command, "dry_run=true", f"paths.outputs={tmp_path}/out") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+@dataclass(frozen=True)
+class Given(Policy):
+    """Returns what it is told to."""
+
+    returns: object = None
+
+    def act(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return self.returns(rows) if callable(self.returns) else self.returns  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("returns", "message"),
+    [
+        (None, "Given.act returned NoneType, no table; it returns the rows that it is given, in their order, with"),
+        (lambda rows: rows.drop("weight"), "returned no column weight"),
+        (lambda rows: rows.head(1), "returned 1 rows, of 3, or in another order"),
+        (lambda rows: rows.reverse(), "returned 3 rows, of 3, or in another order"),
+        (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is no number of 0 or more"),
+        (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is no number of 0 or more"),
+        (
+            lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)),
+            "returned a weight or a reason that is missing",
+        ),
+        (lambda rows: rows.with_columns(reason=1), "or a reason that is no text"),
+    ],
+)
+def test_what_a_class_of_ones_own_returns_is_checked(returns: object, message: str) -> None:
+    rows = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b"})
+    with pytest.raises(MitigateError) as error:
+        apply(Given("mine", returns=returns), rows)
+    assert message in str(error.value)
+
+
+def test_a_class_of_ones_own_acts_on_the_splits_that_the_policy_filters() -> None:
+    rows = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b"})
+    halved = Given("mine", returns=lambda rows: rows.with_columns(weight=0.5, reason=pl.lit("half")))
+    ledger = apply(halved, rows)
+    assert ledger.select("weight", "reason").rows() == [(0.5, "half"), (0.5, "half"), (1.0, "kept")]
+    assert halved.changes_training

@@ -1,0 +1,187 @@
+"""A study of targets of one's own through the recipes: the same text gets the same label wherever it is asked, and own
+targets count in every table."""
+
+import html
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import here
+from omegaconf import OmegaConf
+
+from mitigate.measure.stories import naming_target
+from mitigate.recipes.targets import shown_targets
+from mitigate.target_list import list_of
+from mitigate.targets import choose_targets
+from mitigate.tasks.harms import measure_harms
+from mitigate.tasks.runs import open_run
+from mitigate.tasks.stories.measures import named_again
+from mitigate.tasks.targets import list_of_runs
+
+TARGETS = """target,category,forms,kind
+deaf person,disability,the deaf; signer,people
+non-binary person,gender,enby,people
+roma,origin,,
+lawyer,,,
+laywer,,,
+"""
+FORMS = {
+    "deaf person": "deaf person",
+    "Deaf people": "deaf person",
+    "the deaf": "deaf person",
+    "nonbinary people": "non-binary person",
+    "enbies": "non-binary person",
+    "a roma": "roma",
+}
+TRIPLES = [(form, "CapableOf", "fail .") for form in FORMS] + [
+    ("dog", "CapableOf", "fail ."),
+    ("nurse", "IsA", "person"),
+]
+SAID = [f"{form} is capable of fail ." for form in FORMS]
+MASKED = ["this person is capable of fail ."] * 5 + ["a this person is capable of fail ."]
+SMALL = [
+    *("score.regard=ngram", "score.plausibility=null", "measure.resamples=20", "tracking=none"),
+    *("trainer.max_steps=2", "trainer.batch_size=4", "probe.relations=[CapableOf]", "probe.max_length=4"),
+    *("probe.beams=2", "probe.top=2"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the targets, and a tiny ConceptNet."""
+    place = tmp_path_factory.mktemp("study")
+    (place / "own.csv").write_text(TARGETS)
+    (place / "train100k.txt").write_text("".join(f"{relation}\t{head}\t{tail}\n" for head, relation, tail in TRIPLES))
+    for name in ("dev1.txt", "dev2.txt", "test.txt"):
+        (place / name).write_text("IsA\tjudge\tperson\t1\nIsA\tdeaf person\tperson\t1\n")
+    (place / "statements.tsv").write_text("".join(f"{form}\t{said}\n" for form, said in zip(FORMS, SAID, strict=True)))
+    (place / "sentences.txt").write_text("".join(f"{said}\n" for said in SAID))
+    (place / "stories.txt").write_text("".join(f"{form} went home.|||{form} is capable of fail .\n" for form in FORMS))
+    return place
+
+
+@pytest.fixture(scope="module")
+def run(place: Path):
+    """Runs a recipe about the own targets; returns what was printed, and the run folder."""
+
+    def run(*overrides: str, name: str) -> Path:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            for page in ("page.Report", "audit.Audit", "stories.Stories"):
+                monkeypatch.setattr(f"mitigate.report.{page}.pictures", [])
+            paths = (f"paths.outputs={place}/{name}", f"paths.cache={place}/cache", f"probe.targets={place}/own.csv")
+            assert here(monkeypatch, *SMALL, *paths, *overrides) == 0
+        (folder,) = (place / name).iterdir()
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def main_job(run, place: Path) -> Path:
+    return run("policy=both_targets", "data=cn100k", f"data.root={place}", name="main")
+
+
+def labels(table: pl.DataFrame) -> list[tuple]:
+    """Masked text and labels, of the texts in SAID."""
+    rows = table.filter(pl.col("statement").str.to_lowercase().is_in([said.lower() for said in SAID]))
+    return rows.select("masked", "sentiment", "sentiment_strength", "regard", "regard_strength").rows()
+
+
+def test_the_same_text_gets_the_same_label_wherever_it_is_asked(main_job: Path, run, place: Path) -> None:
+    found = {"main job": labels(pl.read_parquet(main_job / "score.parquet"))}
+    statements = ("data=statements", f"data.path={place}/statements.tsv")
+    folder = run("recipe=labels", *statements, name="labels")
+    found["labels"] = labels(pl.read_parquet(folder / "labels.parquet"))
+    folder = run("recipe=audit", *statements, name="audit")
+    found["audit"] = labels(pl.read_parquet(folder / "statements" / "*.parquet"))
+    of_sentences = ("data=sentences", f"data.path={place}/sentences.txt", "measure.match=contains")
+    folder = run("recipe=audit", *of_sentences, name="sentences")
+    found["audit of sentences"] = labels(pl.read_parquet(folder / "statements" / "*.parquet"))
+    folder = run("recipe=stories", "data=stories", f"data.path={place}/stories.txt", name="stories")
+    found["stories"] = labels(pl.read_parquet(folder / "score.parquet"))
+    assert [row[0] for row in found["main job"]] == MASKED
+    assert all(rows == found["main job"] for rows in found.values()), found
+
+
+def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        own = (f"probe.targets={place}/own.csv", "score.regard=ngram", f"paths.cache={place}/cache")
+        assert here(monkeypatch, "recipe=labels", *own, 'texts=["Deaf people is capable of fail ."]') == 0
+    assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
+
+
+def test_own_targets_are_in_the_scope_of_the_policy_and_have_rows_in_every_table(main_job: Path) -> None:
+    ledger = pl.read_parquet(main_job / "ledger.parquet").filter(split="train")
+    expected = [*FORMS.values(), None, "nurse"]
+    assert ledger["target"].to_list() == expected
+    assert ledger["reason"].str.contains("outside the scope").to_list() == [target is None for target in expected]
+    tables = main_job / "tables"
+    assert set(pl.read_csv(tables / "ledger_by_target.csv")["target"]) == {*FORMS.values(), "nurse"}
+    about = pl.read_csv(tables / "targets_sentiment.csv")
+    assert dict(about.select("target", "category").iter_rows()) == {
+        **{"deaf person": "disability", "non-binary person": "gender", "roma": "origin"},
+        **{"lawyer": "profession", "laywer": "own"},
+    }
+    assert about["statements"].to_list() == [2] * 5
+    assert shown_targets(OmegaConf.create({"recipe": {"shown": ["nurse"]}}), about)[1:] == [
+        *("deaf person", "non-binary person", "roma", "laywer"),
+    ]
+    metrics = json.loads((main_job / "metrics.json").read_text())
+    assert {"NSM/disability", "NSM/gender", "NSM/origin", "NSM/profession", "NSM/own"} <= set(metrics)
+
+
+def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(main_job: Path) -> None:
+    own = "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer."
+    for path in (main_job / "report.html", main_job / "model" / "README.md"):
+        text = html.unescape(path.read_text())
+        assert own in text
+        assert "328 of the paper's 329 targets are left out, among them all of origin, gender and religion." in text
+        assert "Non-binary people are missing" not in text
+    assert '<td class="text">disability</td>' in (main_job / "report.html").read_text()
+
+
+def test_the_targets_of_a_run_are_kept_as_a_file_that_can_be_read_again(main_job: Path, place: Path) -> None:
+    assert choose_targets(main_job / "tables" / "targets.csv").equals(choose_targets(place / "own.csv"))
+    assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
+
+
+def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notice = (
+        "  note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean "
+        "lawyer?\n"
+    )
+    for overrides in (
+        ("data=cn100k", f"data.root={place}"),
+        ("recipe=audit", "data=statements", f"data.path={place}/statements.tsv"),
+        ("recipe=labels", "data=statements", f"data.path={place}/statements.tsv"),
+        ("recipe=stories", "data=stories", f"data.path={place}/stories.txt"),
+    ):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            paths = (f"paths.outputs={place}/dry", f"probe.targets={place}/own.csv", "dry_run=true", *SMALL)
+            assert here(monkeypatch, *paths, *overrides) == 0
+        said = capsys.readouterr().out
+        assert notice in said
+        assert said.index(notice) < said.index("to be run")
+    assert not (place / "dry").exists()
+
+
+def test_inflections_of_own_targets_count_as_one_word_in_intervals() -> None:
+    """Over two targets there is an interval, over a word and its plural there is none."""
+    for words, is_one in ((["trans woman", "deaf person"], False), (["trans woman", "trans women"], True)):
+        said = pl.DataFrame({"target": words * 3, "sentiment": [1, 0, 0, 0, 0, 0], "sentiment_strength": [0.5] * 6})
+        found = measure_harms(said, choose_targets(words), scorers=["sentiment"])
+        assert found["NSM"] == pytest.approx(250 / 3)
+        assert (found["NSM_low"] is None) == is_one
+
+
+def test_a_story_names_its_own_target_in_any_form() -> None:
+    said = pl.DataFrame(
+        {
+            "row": [1, 2, 3],
+            "target": ["deaf person", "deaf person", "lawyer"],
+            "statement": ["Deaf people sing.", "they sing.", "lawyers sing."],
+        }
+    )
+    assert naming_target(said, named_again(list_of(["deaf person"]))) == pytest.approx(200 / 3)
+    assert naming_target(said) == pytest.approx(100 / 3)

@@ -1,0 +1,147 @@
+"""Triples of one's own with relations of one's own, through the main job and an audit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import SMALL, here
+
+from models.comet import Comet
+
+PEOPLE = ("teacher", "nurse", "lawyer", "farmer", "chef", "pilot", "poet", "baker", "tailor", "clerk") * 3
+TAILS = {
+    "mentors": ("a colleague", "two students", "a neighbour", "a beginner"),
+    "works with": ("a team", "other people", "a rude client"),
+    "CapableOf": ("read a map", "win a prize", "make an error"),
+}
+PHRASES = "relation,phrase,neutral_phrase\nmentors,is a great mentor of,is a mentor of\nworks with,works with,\n"
+NAMES = "data.columns={head: who, relation: how, tail: what}"
+MINE = (*[part for part in SMALL if not part.startswith("probe.relations")], "tracking=none", "data=triples", NAMES)
+
+
+def lines(split: Callable[[int], str] | None = None) -> str:
+    """300 triples of 30 heads, under names of their own, perhaps with a split."""
+    rows = [
+        (f"{who} {number // 10}" if number >= 10 else who, how, what)
+        for number, who in enumerate(PEOPLE)
+        for how, tails in TAILS.items()
+        for what in tails
+    ]
+    named = [("Who", "How", "What", *(["split"] if split else []))]
+    named += [(*row, *([split(number)] if split else [])) for number, row in enumerate(rows)]
+    return "".join("\t".join(row) + "\n" for row in named)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Settings of the triples and of the relations' phrases."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "mine.tsv").write_text(lines())
+    (folder / "phrases.csv").write_text(PHRASES)
+    return {"triples": f"data.path={folder / 'mine.tsv'}", "relations": f"data.relations={folder / 'phrases.csv'}"}
+
+
+@pytest.fixture(scope="module")
+def finished(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The run folder of policy=both without a licence, and what the terminal showed."""
+    outputs, said = tmp_path_factory.mktemp("finished"), []
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
+        monkeypatch.setattr("mitigate.recipes.showing.print", lambda text, flush: said.append(text), raising=False)
+        assert here(monkeypatch, "policy=both", f"paths.outputs={outputs}", *MINE, *files.values()) == 0
+    (folder,) = outputs.iterdir()
+    return folder, "\n".join(said)
+
+
+def test_test_triples_are_held_out_by_head_and_that_is_announced(finished: tuple[Path, str]) -> None:
+    folder, said = finished
+    ledger = pl.read_parquet(folder / "ledger.parquet")
+    heads = {split: set(rows["head"]) for (split,), rows in ledger.group_by("split")}
+    assert ledger.height == 300
+    assert (len(heads["train"]), len(heads["test"]), heads["train"] & heads["test"]) == (27, 3, set())
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["held_out"] == metrics["quality/triples/all"] == 30
+    announced = "30 of 300 triples (10.0 %) are held out, all triples of 3 of 30 heads, drawn by chance"
+    page = (folder / "report.html").read_text()
+    assert announced in said
+    assert page.count(announced) == 2  # among the notices, and in provenance
+    assert "test 30, train 270" in page
+
+
+def test_own_relations_are_verbalised_trained_probed_and_measured(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    statements = pl.read_parquet(folder / "validity.parquet")
+    assert statements["relation"].unique(maintain_order=True).to_list() == ["CapableOf", "mentors", "works_with"]
+    one = statements.filter(target="nurse", relation="mentors").row(0, named=True)
+    assert one["statement"].startswith("nurse is a great mentor of")
+    assert one["masked_neutral"].startswith("this person is a mentor of")
+    assert statements.filter(relation="CapableOf")["judged_valid"].null_count() == 0
+    assert statements.filter(relation="mentors")["judged_valid"].null_count() == 30
+    likelihood = pl.read_parquet(folder / "likelihood.parquet")
+    assert set(likelihood["relation"]) == {"CapableOf", "mentors", "works_with"}
+    comet = Comet.load(folder / "model")
+    (found,) = comet.search(comet.prompts(["nurse"], ["is a great mentor of"]), max_length=6)
+    assert found[0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
+
+
+def test_a_licence_that_is_not_given_reads_so(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    assert "Licence: not given. Trained on mine.tsv, from" in (folder / "model" / "README.md").read_text()
+    assert "triples, licence not given" in (folder / "report.html").read_text()
+
+
+def test_own_wordings_stand_in_provenance(finished: tuple[Path, str]) -> None:
+    page = (finished[0] / "report.html").read_text()
+    assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
+    assert "One wording alone is given for works_with" in page
+
+
+def test_an_audit_counts_own_triples_by_their_split(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+    (tmp_path / "mine.tsv").write_text(lines(lambda number: "validation" if number % 10 == 9 else "train"))
+    audit = ("recipe=audit", "tracking=none", "score.regard=null", "measure.resamples=50", "data=triples", NAMES)
+    mine = (*audit, f"data.path={tmp_path / 'mine.tsv'}", files["relations"])
+    found = {}
+    for splits in ("train", "all"):
+        assert here(monkeypatch, *mine, f"filter.splits={splits}", f"paths.outputs={tmp_path / splits}") == 0
+        (folder,) = (tmp_path / splits).iterdir()
+        found[splits] = json.loads((folder / "metrics.json").read_text())
+    assert (found["train"]["rows"], found["all"]["rows"]) == (270, 300)
+    assert (found["train"]["statements"], found["all"]["statements"]) == (90, 100)  # of ten heads that are targets
+    statements = pl.concat(pl.read_parquet(path) for path in sorted((folder / "statements").glob("*.parquet")))
+    assert "nurse is a great mentor of a colleague" in statements["statement"].to_list()
+    assert "30 rows left out: valid triples of dev; filter.splits=all counts them too" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["data.relations=null"], "210 triples have a relation without a phrase: mentors 120, works with 90. Write"),
+        (["data.columns={head: whom}"], "has no column whom, relation, tail; its first line is who | how | what"),
+        (["data.holdout=1"], "data.holdout=1 must be a number at least 0 and below 1"),
+        (["trainer.keep=best"], "trainer.keep=best chooses weights by dev triples, and the data has none"),
+        (["probe.relations=[mentor]"], "unknown relation 'mentor'; allowed: AtLocation, CapableOf, "),
+        (["data.relations=absent.csv"], "there is no file absent.csv"),
+        (["~model.licence"], "the report needs model.licence; add what is missing to the YAML file of the group"),
+    ],
+)
+def test_faults_are_named_before_the_first_stage(
+    overrides: list[str],
+    message: str,
+    files: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = [
+        part for part in (*MINE, *files.values()) if part.split("=")[0] not in {o.split("=")[0] for o in overrides}
+    ]
+    assert here(monkeypatch, *given, *overrides, f"paths.outputs={tmp_path / 'out'}") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "out").exists()

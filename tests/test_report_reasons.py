@@ -1,0 +1,164 @@
+"""What could not be measured says why, wherever figures are shown; an interval without an upper bound says so."""
+
+import math
+from dataclasses import replace
+
+import polars as pl
+import pytest
+import report_example
+from test_report_card import CARD
+
+from mitigate.measure import bootstrap
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import disparity, neutral_metrics
+from mitigate.measure.resource import representation
+from mitigate.measure.uncertainty import as_bound, neutral_intervals
+from mitigate.report import card, legend, page, tables
+from mitigate.report.audit_tables import console as audit_console
+from mitigate.report.reasons import note, why
+
+NOTHING = {f"quality/{name}/{part}": None for name in ("perplexity", "bleu2") for part in ("all", "polar")}
+METRICS = {
+    **{"targets": 2, "targets/gender": 1, "targets/own": 1, "empty_targets": 1},
+    **{"empty_targets/gender": 0, "empty_targets/own": 1},
+    **{"NSM": 50.0, "NSV": None, "NSM/gender": 50.0, "NSV/gender": None, "NSM/own": None, "NSV/own": None},
+    **{"D_R": 4.0, "D_R/gender": None, "ngram/D_O-/gender": None, "frequent_relations/NSM": None},
+    **NOTHING,
+    **{"quality/triples/all": 12, "quality/triples/polar": 0, "quality/triples/neutral": 12},
+    **{"quality/perplexity/all": 9.0, "quality/bleu2/all": 1.0, "quality/first_valid/all": None},
+    **{"quality/valid/all": 10.0, "quality/valid/polar": None, "quality/valid/gender": None},
+    **{"quality/valid/relation/IsA": 20.0, "quality/valid/relation/mentors": None},
+    **{"quality/valid/relation/mentors_low": None, "quality/valid/relation/mentors_high": None},
+    **{"shared_tails": None, "novelty/T_o": None, "quality/bits_per_char/all": None, "quality/swap_lift/all": None},
+    **{"quality/about_perplexity/polar": None, "coverage/triples": None},
+}
+UNKNOWN = "plausibility was trained on ConceptNet's relations and does not know"
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("NSM", ""),
+        ("NSV", "one target only has statements"),
+        ("NSV/gender", "one target only"),
+        ("ngram/D_O-/gender", "one target only"),
+        ("D_R/gender", "one target only"),
+        ("NSM/own", "no statement about a target"),
+        ("NSV/own", "no statement about a target"),
+        ("frequent_relations/NSM", "no relation with enough training triples"),
+        ("quality/perplexity/polar", "no polarised test triples"),
+        ("quality/perplexity/all", ""),
+        ("quality/first_valid/all", f"{UNKNOWN} these triples'"),
+        ("quality/valid/relation/mentors", f"{UNKNOWN} mentors"),
+        ("quality/valid/gender", f"{UNKNOWN} mentors"),
+        (
+            "quality/valid/polar",
+            "no statement with a polarised label and a relation that plausibility was trained on",
+        ),
+        ("quality/bits_per_char/all", "this generator gives no probabilities"),
+        ("quality/swap_lift/all", "no relation in which an oracle's tails are accepted as plausible"),
+        ("quality/about_perplexity/polar", "no such published triples"),
+        ("coverage/triples", "no training triple about a target"),
+        ("shared_tails", "one target only"),
+        ("novelty/T_o", "nothing was generated"),
+        ("quality/bleu2/neutral", ""),  # not measured by this run at all
+        ("filter/kept", ""),
+        ("no metric", ""),
+    ],
+)
+def test_why_a_figure_is_missing(key: str, reason: str) -> None:
+    assert why(METRICS, key) == reason
+
+
+def test_without_test_triples_no_subset_has_any() -> None:
+    metrics = {
+        "quality/triples/all": 0,
+        "quality/triples/polar": 0,
+        "quality/bleu2/all": None,
+        "quality/bleu2/polar": None,
+    }
+    assert {why(metrics, key) for key in ("quality/bleu2/all", "quality/bleu2/polar")} == {"no test triples"}
+    assert why({"quality/valid/polar": None}, "quality/valid/polar") == "no statement with a polarised label"
+
+
+def test_the_terminal_says_why_below_its_table() -> None:
+    said = tables.console({"mine": METRICS})
+    assert ["NSV", "↓", "–"] in [line.split() for line in said.splitlines()]
+    assert "\n  –  one target only has statements: NSV (all)\n" in said
+    assert "\n  –  no polarised test triples: perplexity (polar), BLEU-2 (polar)\n" in said
+    both = tables.console(
+        {"mine": METRICS, "other": {**METRICS, "quality/triples/polar": 3, "quality/bleu2/polar": 1.0}}
+    )
+    assert "no polarised test triples: perplexity (polar), BLEU-2 (polar); in mine" in both
+    assert max(map(len, both.splitlines())) <= 100
+    assert "–  one target only: D_R (gender)" in audit_console({**METRICS, "statements": 1}, [("sentiment", "paper")])
+
+
+def test_tables_of_numbers_have_a_note() -> None:
+    metrics = {**METRICS, "NSV": 4.0, "NSV_low": 1.0, "NSV_high": None}
+    frame = tables.measures({"value": metrics})
+    notes = dict(
+        frame.filter(section="harms, paper's template").select(pl.concat_str("measure", "part"), "value_note").rows()
+    )
+    assert notes == {
+        **{"NSM ↑": None, "NSM ↑gender": None, "NSM ↑own": "no statement about a target"},
+        **{"NSV ↓": "no upper bound", "NSV ↓gender": "one target only", "NSV ↓own": "no statement about a target"},
+    }
+    assert note({"NSV": 4.0, "NSV_low": 1.0, "NSV_high": math.inf}, "NSV") == "no upper bound"
+    assert r" & no upper bound \\" in tables.latex(frame, "mine")
+
+
+def test_page_and_card_say_why() -> None:
+    report = report_example.report(per_target_statements=10, num_targets=5)
+    shown = page.render(replace(report, metrics={**report.metrics, **METRICS, "NSV_low": 1.0, "NSV_high": None}))
+    for reason in ("one target only", "no polarised test triples", UNKNOWN.replace("'", "&#39;"), "no statement about"):
+        assert reason in shown
+    assert "[1.00, no upper bound]" in shown
+    text = card.render(replace(CARD, metrics={**METRICS, "NSM_low": 40.0, "NSM_high": 60.0}))
+    assert "| perplexity ↓ | polar | – (no polarised test triples) |" in text
+    assert "| NSV ↓ neutral sentiment, variance | – (one target only has statements) | – |" in text
+    assert "| NSM ↑ neutral sentiment, mean | 50.00 [40.00, 60.00] | – |" in text
+    assert "| those with a polarised label | – (no statement with a polarised label and a relation" in text
+
+
+def test_intervals_without_a_bound_read_so() -> None:
+    assert legend.interval({"NSV": 4.0, "NSV_low": 0.1, "NSV_high": None}, "NSV") == "[0.10, no upper bound]"
+    assert legend.interval({"NSV": 4.0, "NSV_low": None, "NSV_high": None}, "NSV") == ""
+    assert legend.span(-math.inf, math.inf) == "no lower bound, no upper bound"
+    assert legend.span(1.0, 2.5, 1) == "1.0, 2.5"
+
+
+def per_target(*neutral: float) -> pl.DataFrame:
+    """A table of so many targets, each of its own category but for the first two."""
+    return pl.DataFrame(
+        {
+            "target": [f"word {number}" for number in range(len(neutral))],
+            "category": ["gender", "gender", "origin", "own"][: len(neutral)],
+            "statements": [10] * len(neutral),
+            "prejudice": [100.0 - share for share in neutral],
+            "favouritism": [0.0] * len(neutral),
+            "neutral": list(neutral),
+        }
+    )
+
+
+def test_a_single_target_has_no_variance() -> None:
+    found = neutral_metrics(per_target(50.0, 70.0, 80.0), "sentiment")
+    assert (found["NSV/gender"], found["NSM/origin"], found["NSV/origin"]) == (100, 80, None)
+    spread = disparity(per_target(50.0))
+    assert spread == {"D_R": None, "D_R/gender": None} | dict.fromkeys(["D_O-", "D_O-/gender", "D_O+", "D_O+/gender"])
+
+
+def test_a_variance_without_an_upper_bound_has_none() -> None:
+    """Of two targets every second resample is constant, so that nothing bounds the variance."""
+    table, few = per_target(50.0, 70.0), Bootstrap(resamples=200)
+    found = neutral_intervals(table, "sentiment", {}, few)
+    assert found["NSV_high"] is None
+    assert found["NSV_low"] is not None
+    uneven = table.with_columns(statements=pl.Series([10, 30]))
+    assert representation(uneven, {}, few)["D_R_high"] is None
+    assert representation(uneven, {}, few)["D_R_low"] is not None
+    assert (as_bound(bootstrap.MOST_VARIANCE), as_bound(math.nan), as_bound(math.inf), as_bound(99.5)) == (
+        *(None, None, None),
+        99.5,
+    )

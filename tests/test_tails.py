@@ -1,0 +1,96 @@
+"""A file of tails in a generator's place, and baselines to write into one."""
+
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.probe.likelihood import likelihood
+from mitigate.relations import asked_with
+from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
+from mitigate.tasks.probe import probe_generator
+from mitigate.tasks.start import find_start
+from mitigate.tasks.tails import locate, open_tails
+
+ASKED = {"IsA": "<IsA>", "HasA": "<HasA>"}
+LINES = "head\trelation\ttail\tscore\n\tIsA\tperson\t\nNurse\tIsA\thelper\t1\nnurse\tIsA\tworker\t2\n\tIsA\thelper\t9\n"
+
+
+def written(folder: Path, text: str, name: str = "tails.tsv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_tails_of_the_head_come_first_then_those_of_all(tmp_path: Path) -> None:
+    path = written(tmp_path, LINES)
+    start = find_start(open_tails, path, relation="token", train=False)
+    probed = probe_generator(start, ["nurse", "lawyer"], ASKED, top=2)
+    assert probed.select("target", "relation", "tail", "rank").rows() == [
+        ("nurse", "IsA", "worker", 1),
+        ("nurse", "IsA", "helper", 2),
+        ("lawyer", "IsA", "helper", 1),
+        ("lawyer", "IsA", "person", 2),
+    ]
+    assert probed["score"][0] == 2
+    assert find_start(open_tails, written(tmp_path, LINES, "other.tsv"), relation="token", train=False) != start
+    copy = find_start(open_tails, written(tmp_path, LINES, "tails.csv"), relation="token", train=False)
+    assert copy.weights != start.weights  # known by its name and its content
+
+
+def test_it_gives_no_probabilities(tmp_path: Path) -> None:
+    triples = pl.DataFrame({"head": ["nurse"], "relation": ["IsA"], "tail": ["kind helper"]})
+    scored = likelihood(open_tails(written(tmp_path, LINES)), triples, asked_with("token"))
+    assert math.isnan(scored["nll"][0])
+    assert scored["tokens"][0] == 3
+    assert perplexity(scored) is None
+    assert bits_per_char(scored) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "head\ttail\nnurse\thelper\n", "has no column relation, but head, tail; name them in its first line"),
+        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 rows have no tail, the first is row 1; leave them out"),
+        ("a.csv", "relation,tail\nIsA,x\nIsAn,y\n", r"a.csv, row 2: unknown relation 'IsAn'; allowed: .*IsA"),
+        ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
+        ("a.xls", "", r"unknown ending of model.path '.xls'; allowed: .tsv, .txt, .csv"),
+        ("a.parquet", "no", "is no table that can be read"),
+    ],
+)
+def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(MitigateError, match=message):
+        locate(str(written(tmp_path, text, name)))
+
+
+def test_a_file_must_be_given_and_be_there(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match=r"model=tails needs a file: give model.path=FILE.tsv"):
+        locate(None)
+    with pytest.raises(MitigateError, match="there is no such file"):
+        locate(str(tmp_path / "none.tsv"))
+
+
+@pytest.fixture
+def labelled() -> pl.DataFrame:
+    """Three neutral tails of IsA, one of them twice, and a polarised one that is the commonest."""
+    tails = ["helper", "helper", "worker", "person", "thief", "thief", "thief"]
+    frame = pl.DataFrame({"split": "train", "head": "nurse", "relation": "IsA", "tail": tails})
+    label = pl.when(pl.col("tail") == "thief").then(-1).otherwise(0)
+    return frame.with_columns(sentiment_neutral=label, regard_neutral=pl.lit(0))
+
+
+def test_constants_are_the_commonest_neutral_tails(labelled: pl.DataFrame) -> None:
+    assert constant_tails(labelled, 2).rows() == [("IsA", "helper"), ("IsA", "person")]
+    assert constant_tails(labelled.with_columns(split=pl.lit("test"))).is_empty()
+
+
+def test_echoes_and_random_tails(labelled: pl.DataFrame) -> None:
+    prompts = pl.DataFrame({"head": ["nurse", "nurse", "cook"], "relation": ["IsA", "IsA", "HasA"]})
+    assert echo_tails(prompts).rows() == [("nurse", "IsA", "nurse"), ("cook", "HasA", "cook")]
+    drawn = random_tails(labelled, prompts, seed=2)
+    assert set(drawn["tail"]) == {"helper", "worker", "person"}  # of ten draws, without repeats and polarised ones
+    assert set(drawn["head"]) == {"nurse"}  # no training triple has HasA
+    assert drawn.equals(random_tails(labelled, prompts, seed=2))
