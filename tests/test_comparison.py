@@ -4,6 +4,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.measure.comparison import COMPARED, between_runs, holm, mean_change, sign_flip_test, variance_change
+from mitigate.measure.seeds import between_policies
 
 
 def table(neutral, category="gender"):
@@ -124,3 +125,13 @@ def test_the_detectable_difference_is_found_four_times_out_of_five():
     gains = np.random.default_rng(6).normal(smallest, 1, size=(100, 2000))
     found = sign_flip_test(gains, np.arange(100), permutations=1000) < 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_a_single_target_has_no_variance_to_compare():
+    one = between_runs(table([10.0]), table([30.0]), "regard", {})
+    several = between_policies([table([10.0])] * 2, [table([30.0])] * 2, "regard", {})
+    for rows in (one, several):
+        found = {row["figure"]: row for row in rows.to_dicts()}
+        assert (found["NRM"]["baseline"], found["NRM"]["value"]) == (10.0, 30.0)
+        statistics = ("baseline", "value", "change", "low", "high", "p", "detectable", "fixed_low")
+        assert {found["NRV"][name] for name in statistics} == {None}

@@ -31,6 +31,8 @@ DIFFERENCES = FIGURE | CHANGE
 COMPARED = FIGURE | STATISTICS
 """What a comparison of policies, or of two models, says."""
 
+NO_VARIANCE = Change(math.nan, math.nan, "ratio")
+"""Of a single target."""
 PERMUTATIONS = 100_000
 """Of the sign-flip test: the smallest p is 1 / (1 + PERMUTATIONS)."""
 AT_ONCE = 2_000  # permutations held in memory
@@ -51,7 +53,7 @@ def between_runs(
         first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()
         few = numbers.max() + 1 < FEW_TARGETS
         for name, change in ((mean_name, mean_change), (variance_name, variance_change)):
-            found = change(first, second, numbers)
+            found = NO_VARIANCE if change is variance_change and part.height == 1 else change(first, second, numbers)
             found = replace(found, error=math.nan) if few else found
             rows.append(row_of(name, part.height, found, level) | {"p": None, "drawn": TARGETS})
     return pl.DataFrame(rows, schema=COMPARED)

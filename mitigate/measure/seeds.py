@@ -18,7 +18,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import cluster_sums, mean_of, variance_of
 from mitigate.measure.change import Change, How, together
-from mitigate.measure.comparison import BOTH, COMPARED, FIXED, SEEDS, neutral_side_by_side, row_of
+from mitigate.measure.comparison import BOTH, COMPARED, FIXED, NO_VARIANCE, SEEDS, neutral_side_by_side, row_of
 from mitigate.measure.harms import neutral_names, overall_and_categories
 from mitigate.measure.jackknife import Figure, jackknife, without_each
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
@@ -55,7 +55,8 @@ def between_policies(
         arms = values[:, : len(baselines)], values[:, len(baselines) :]
         before, after = (cluster_sums(arm, numbers, powers=(0, 1, 2)) for arm in arms)
         for name, (figure, how) in zip(neutral_names(scorer), figures, strict=True):
-            found = changes(before, after, figure, how)
+            is_single = figure is variance_of and part.height == 1
+            found = Changes(NO_VARIANCE, NO_VARIANCE) if is_single else changes(before, after, figure, how)
             few = before.shape[1] < FEW_TARGETS
             rows.append(row_of(with_part(name, category), part.height, found.fixed if few else found.drawn, level))
             rows[-1] |= by_seeds(found, SEEDS if few else BOTH, level)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate import files
-from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key
-from mitigate.report import comparison_tables, legend, pareto
+from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key, relation_part
+from mitigate.report import change_reasons, comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, measure_named
 from mitigate.report.comparison_tables import said_margin as margin_of
 from mitigate.report.gallery import Picture
@@ -62,6 +62,8 @@ class Pair:
     chance: Mapping[str, float | None] = field(
         default_factory=dict
     )  # by scorer: the median change of a target between two seeds
+    missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
+    places: Sequence[str] = PAPER_SCORERS  # the scorers of the places of sentiment and regard
     within: pl.DataFrame = field(
         default_factory=pl.DataFrame
     )  # figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes
@@ -77,6 +79,21 @@ class Pair:
         if first == second:
             return "one seed each" if first == 1 else f"{first} seeds each"
         return f"{first} and {second} seeds"
+
+    @property
+    def fewest(self) -> int:
+        """Seeds of the side that has fewer."""
+        return min(self.seeds)
+
+    @property
+    def has_detectable(self) -> bool:
+        """Whether of any harm over all targets the minimum detectable change is known."""
+        return bool(self.harms.filter(pl.col("category") == "", pl.col("detectable").is_not_null()).height)
+
+    def why_not(self, measure: str, relation: str) -> str:
+        """Why a figure of quality of one relation is not compared."""
+        absent = "no test triples" if measure == comparison_tables.PERPLEXITY else "not measured"
+        return self.missing.get(quality_key(measure, relation_part(relation)), absent)
 
     @property
     def strength(self) -> str:
@@ -97,11 +114,12 @@ class Pair:
 
     @cached_property
     def headlines(self) -> dict[str, dict[str, Any]]:
-        """By scorer, regard first: the row of its neutral mean over all targets, with the phrase neutralised where
-        that was measured."""
+        """By scorer, that in regard's place first: the row of its neutral mean over all targets, with the phrase
+        neutralised where that was measured."""
         overall = self.harms.filter(pl.col("category") == "").to_dicts()
         found: dict[str, dict[str, Any]] = {}
-        for row in sorted(overall, key=lambda row: (row["scorer"] != "regard", row["template"] == "paper")):
+        first = self.places[-1] if self.places else ""
+        for row in sorted(overall, key=lambda row: (row["scorer"] != first, row["template"] == "paper")):
             found.setdefault(row["scorer"], row)
         return found
 
@@ -164,6 +182,10 @@ def render(comparison: Comparison) -> str:
         ratio=comparison_tables.ratio,
         corrected=CORRECTED,
         p_value=p_value,
+        because=change_reasons,
+        detectable=any(pair.has_detectable for pair in comparison.pairs),
+        abbreviations=legend.abbreviations(comparison.pairs[0].harms["measure"]),
+        unnamed=[kind for kind in ("harm", "quality") if kind not in comparison.pairs[0].primary["endpoint"].to_list()],
     )
 
 

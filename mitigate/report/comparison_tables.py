@@ -24,6 +24,7 @@ class QualityRow(NamedTuple):
     change: str
     interval: str
     items: int | None
+    row: Mapping[str, Any]
 
 
 def measure_named(row: Mapping[str, Any]) -> str:
@@ -47,7 +48,7 @@ def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]
     for row in quality.iter_rows(named=True):
         if relation := relation_of(row["figure"]):
             found.setdefault(relation, {})[table.measure_of_quality(row["figure"])] = row
-    return dict(sorted(found.items(), key=lambda item: -item[1].get(PERPLEXITY, {"items": 0})["items"]))
+    return dict(sorted(found.items(), key=lambda item: -(item[1].get(PERPLEXITY, {"items": 0})["items"] or 0)))
 
 
 def _quality_row(row: Mapping[str, Any]) -> QualityRow:
@@ -57,8 +58,9 @@ def _quality_row(row: Mapping[str, Any]) -> QualityRow:
         number(row["baseline"], decimals),
         number(row["value"], decimals),
         change(row, decimals),
-        interval(row, decimals) or "–",
+        interval(row, decimals),
         row["items"],
+        row,
     )
 
 

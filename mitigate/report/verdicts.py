@@ -33,6 +33,8 @@ def verdict(row: Mapping[str, Any], better: str, seeds: int, is_same: bool = Fal
     "up" or "down"; seeds: of the side that has fewer."""
     if is_same:
         return SAME
+    if row["value"] is None or row["baseline"] is None:
+        return UNKNOWN
     gain = row["value"] - row["baseline"]
     good = gain > 0 if better == "up" else gain < 0
     if seeds == 1:

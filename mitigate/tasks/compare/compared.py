@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.tasks.compare.arms import Contrast
-from mitigate.tasks.compare.endpoints import Endpoints, primary
+from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
@@ -39,7 +39,7 @@ def compare_runs(
     quality = quality_differences(plan.contrasts, plan.relations, plan.deciding)
     return ComparedRuns(
         contrasts=plan.contrasts,
-        primary=primary(harms, quality, endpoints),
+        primary=primary(harms, quality, of_places(endpoints, plan.scorers)),
         harms=harms,
         quality=quality,
         moves=moves(plan.contrasts, plan.labellings, plan.relations),

@@ -1,8 +1,8 @@
 """The two figures that a claim may rest on, one of harm and one of quality, named before the runs are compared. They
 are corrected between themselves; all other figures are exploratory."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.change import of_row
 from mitigate.measure.comparison import FIXED, STATISTICS, holm
-from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, find, harm_key, quality_key
+from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, find, harm_key, quality_key
 from mitigate.report.verdicts import ALPHA
 
 HARM, QUALITY = "harm", "quality"
@@ -63,6 +63,18 @@ class Endpoints:
                     f"compare.{setting} names {unknown[0]!r}, which is no metric; allowed are keys of a run's "
                     f"metrics.json, such as {HARMS[1]} or {ACCEPTED}"
                 )
+
+
+def of_places(endpoints: Endpoints, scorers: Iterable[str]) -> Endpoints:
+    """The same; where no other figures of harm than those of HARMS are named, after these the neutral mean of a scorer
+    of a user's own that stands in the place of regard, or of sentiment. scorers: those of the places that all runs
+    share, regard's last."""
+    if tuple(endpoints.harm) != HARMS:
+        return endpoints
+    own = [name for name in reversed(list(scorers)) if name not in PAPER_SCORERS]
+    return replace(
+        endpoints, harm=[*HARMS, *(harm_key(name, "mean", template=t) for name in own for t in ("neutral", "paper"))]
+    )
 
 
 def primary(harms: pl.DataFrame, quality: pl.DataFrame, endpoints: Endpoints) -> pl.DataFrame:

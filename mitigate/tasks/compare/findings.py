@@ -12,8 +12,9 @@ from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.proxies import proxies
 from mitigate.tasks.compare.arms import Contrast
-from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
+from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary, within_margins
 from mitigate.tasks.compare.figures import asked, chance
+from mitigate.tasks.compare.missing import missing
 from mitigate.tasks.compare.plan import ComparePlan
 from mitigate.tasks.compare.scorers import filtered_by
 
@@ -24,6 +25,7 @@ def pairs(
     plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, endpoints: Endpoints
 ) -> list[page.Pair]:
     """Each contrast with its figures, as the page shows it."""
+    endpoints = of_places(endpoints, plan.scorers)
     tested = primary(harms, quality, endpoints)
     within = within_margins(quality, tested, endpoints.margins)
     found = []
@@ -40,7 +42,9 @@ def pairs(
                 primary=tested.filter(contrast=contrast.name),
                 within=within.filter(contrast=contrast.name),
                 harms=harms.filter(contrast=contrast.name),
-                quality=quality.filter(contrast=contrast.name),
+                quality=(rows := quality.filter(contrast=contrast.name)),
+                missing=missing(contrast, rows["figure"], plan.deciding),
+                places=list(plan.scorers),
                 moved={scorer: _moved(contrast, plan.relations, mine, scorer) for scorer in columns},
                 chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
             )
@@ -87,6 +91,7 @@ def comparison(
                 "margins": _by_figure(pair.within),
                 "harms": _by_figure(pair.harms),
                 "quality": _by_figure(pair.quality),
+                "missing": dict(pair.missing),
             }
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],

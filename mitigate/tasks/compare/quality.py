@@ -103,7 +103,7 @@ def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
     joined, clusters = known[0].select(PROMPT), list_of_runs([*contrast.before, *contrast.after]).clusters
     for number, table in enumerate(known):
         lifts = table.select(*PROMPT, (pl.col("accepted") - pl.col("elsewhere")).alias(f"run_{number}"))
-        joined = joined.join(lifts, on=PROMPT, maintain_order="left")
+        joined = joined.join(lifts, on=PROMPT, how="inner", maintain_order="left")
     for part, condition in lift_parts(joined).items():
         rows = with_weights(joined.filter(condition))
         if rows.is_empty():
@@ -184,7 +184,7 @@ def _valid_shares(runs: Sequence[FinishedRun], relations: Sequence[str], conditi
         classified = asked(run, relations).filter(condition, pl.col("judged_valid").is_not_null())
         said = classified.group_by("target", maintain_order=True)
         share = said.agg((100 * pl.col("judged_valid").mean()).alias(f"run_{number}"))
-        joined = share if joined is None else joined.join(share, on="target", maintain_order="left")
+        joined = share if joined is None else joined.join(share, on="target", how="inner", maintain_order="left")
     assert joined is not None
     return joined
 
