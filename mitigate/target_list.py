@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.targets import TARGETS, choose_targets, clusters, targets
+from mitigate.targets import TARGETS, as_targets, choose_targets, clusters, targets
 from mitigate.word_forms import ARTICLE, anywhere, inflections, pattern, plain, spellings, unhyphenated, with_plurals
 
 
@@ -117,6 +117,17 @@ class TargetList:
             schema=dict.fromkeys(TARGETS, pl.String),
             orient="row",
         )
+
+    def with_words(self, words: Sequence[str]) -> "TargetList":
+        """The same with further words as targets, of which nothing more is known."""
+        mine = {target.word for target in self.own}
+        own = list_of(as_targets([word for word in words if word not in mine])).own
+        return TargetList((*self.own, *own))
+
+    @property
+    def own_table(self) -> pl.DataFrame:
+        """The run's own targets with all that is known of them, as `table`."""
+        return self.table(as_targets({target.word: target.category for target in self.own}))
 
     def target_of(self, text: pl.Expr) -> pl.Expr:
         """The target that a text is, in lower case; a text that is none stays, in lower case."""

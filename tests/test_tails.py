@@ -9,7 +9,7 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
-from mitigate.relations import asked_with
+from mitigate.relations import Relation, asked_with
 from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.start import find_start
@@ -37,7 +37,9 @@ def test_tails_of_the_head_come_first_then_those_of_all(tmp_path: Path) -> None:
     ]
     assert probed["score"][0] == 2
     assert find_start(open_tails, written(tmp_path, LINES, "other.tsv"), relation="token", train=False) != start
-    copy = find_start(open_tails, written(tmp_path, LINES, "tails.csv"), relation="token", train=False)
+    copy = find_start(
+        open_tails, written(tmp_path, LINES.replace("\t", ","), "tails.csv"), relation="token", train=False
+    )
     assert copy.weights != start.weights  # known by its name and its content
 
 
@@ -55,7 +57,6 @@ def test_it_gives_no_probabilities(tmp_path: Path) -> None:
     [
         ("a.tsv", "head\ttail\nnurse\thelper\n", "has no column relation, but head, tail; name them in its first line"),
         ("a.tsv", "relation\ttail\nIsA\t \n", r"1 rows have no tail, the first is row 1; leave them out"),
-        ("a.csv", "relation,tail\nIsA,x\nIsAn,y\n", r"a.csv, row 2: unknown relation 'IsAn'; allowed: .*IsA"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
         ("a.xls", "", r"unknown ending of model.path '.xls'; allowed: .tsv, .txt, .csv"),
         ("a.parquet", "no", "is no table that can be read"),
@@ -64,6 +65,24 @@ def test_it_gives_no_probabilities(tmp_path: Path) -> None:
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(MitigateError, match=message):
         locate(str(written(tmp_path, text, name)))
+
+
+def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> None:
+    own = [Relation("works_with", "works with", "works with"), Relation("mentors", "is a mentor of", "is a mentor of")]
+    path = written(tmp_path, "relation\ttail\nWorks With\ta team\nmentors\ta friend\nisa\tperson\n")
+    start = find_start(open_tails, path, relation="token", train=False, further=own)
+    asked = {name: start.asked[name] for name in ("works_with", "mentors", "IsA")}
+    assert probe_generator(start, ["nurse"], asked, top=1)["tail"].to_list() == ["a team", "a friend", "person"]
+    with pytest.raises(MitigateError) as error:
+        find_start(open_tails, path, relation="token", train=False, further=own[:1])
+    assert str(error.value).startswith(f"{path}, row 2: unknown relation 'mentors'; allowed: ")
+    assert "works_with" in str(error.value)
+    with pytest.raises(
+        MitigateError, match=r"row 2: unknown relation 'IsAn'; .*; did you mean IsA\?; those of your own"
+    ):
+        find_start(
+            open_tails, written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"), relation="token", train=False
+        )
 
 
 def test_a_file_must_be_given_and_be_there(tmp_path: Path) -> None:

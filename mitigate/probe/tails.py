@@ -9,6 +9,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from mitigate.relations import spelt
 from models.beam import Beam
 
 EVERY_HEAD = None
@@ -26,13 +27,14 @@ class GivenTails:
         self._answers: dict[tuple[str | None, str], list[tuple[int, float]]] = {}
         self._asked: list[tuple[str, str]] = []
         for head, relation, tail, score in table.select("head", "relation", "tail", "score").iter_rows():
-            key = (head if head is EVERY_HEAD else _plain(head), f"<{relation}>")
+            key = (head if head is EVERY_HEAD else _plain(head), spelt(relation))
             self._answers.setdefault(key, []).append((number[tail], math.nan if score is None else score))
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """A number for each prompt, by which search finds it."""
         first = len(self._asked)
-        self._asked += [(_plain(head), phrase) for head, phrase in zip(heads, phrases, strict=True)]
+        named = [spelt(phrase.removeprefix("<").removesuffix(">")) for phrase in phrases]
+        self._asked += list(zip(map(_plain, heads), named, strict=True))
         return [[number] for number in range(first, len(self._asked))]
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
@@ -62,8 +64,8 @@ class GivenTails:
         """Itself: it computes nothing."""
         return self
 
-    def _answer(self, head: str, phrase: str) -> list[Beam]:
-        found = [*self._answers.get((head, phrase), ()), *self._answers.get((EVERY_HEAD, phrase), ())]
+    def _answer(self, head: str, relation: str) -> list[Beam]:
+        found = [*self._answers.get((head, relation), ()), *self._answers.get((EVERY_HEAD, relation), ())]
         first = dict(reversed(found))  # of a tail that stands twice, its first score
         return [Beam((number,), math.nan, first[number], True) for number in dict.fromkeys(n for n, _ in found)]
 

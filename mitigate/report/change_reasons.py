@@ -54,7 +54,7 @@ def why_no_p(p: float | None, seeds: int) -> str:
 
 def not_compared(missing: Mapping[str, str]) -> dict[str, list[str]]:
     """By reason: the names of figures of quality that are missing (key -> reason), single relations apart."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[tuple[str, str]]] = {}
     for figure, reason in missing.items():
         if relation_of(figure) is None:
             found.setdefault(reason, []).append(_named(figure))

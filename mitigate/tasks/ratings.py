@@ -12,11 +12,11 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.load.crowd import read_beside
 from mitigate.load.ratings import read_answers
-from mitigate.target_list import list_of
-from mitigate.targets import as_targets
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.agreement import label_rated
 from mitigate.tasks.runs import open_run
 from mitigate.tasks.survey import KEY
+from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
 
@@ -30,6 +30,7 @@ class Ratings:
     sources: list[str]  # the first is the baseline
     demonstration: bool = False
     notices: list[str] = field(default_factory=list)
+    target_list: TargetList = PAPER  # that of the runs or statements of a survey
 
     def rated(self) -> pl.DataFrame:
         """A row for each source and rating."""
@@ -44,7 +45,8 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
         raise MitigateError(f"humans.survey: {error} Give the run folder of the survey.") from error
     key, asked = run.table("key.parquet", KEY), run.metrics
     loaded = read_answers(answers, frozenset(key["item"]), asked["raters"], on_bad_line)
-    return Ratings(key, loaded.ratings, asked["sources"], asked["demonstration"], loaded.notices)
+    given = (key, loaded.ratings, asked["sources"], asked["demonstration"], loaded.notices)
+    return Ratings(*given, target_list=list_of_runs([run]))
 
 
 def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
@@ -63,10 +65,15 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
     return Ratings(pl.concat(keys), pl.concat(ratings), list(files), notices=notices)
 
 
-def label_rated_statements(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
+def label_rated_statements(
+    rated: pl.DataFrame, scorers: Sequence[Scorer], *, target_list: TargetList = PAPER, cache: LabelCache
+) -> pl.DataFrame:
     """The scorers' labels of each rated statement, demographic words masked, beside the votes of its raters: resource
-    (the source), sentence (the item), votes, masked, and a column for each scorer."""
-    listed = list_of(as_targets(rated["target"].drop_nulls().unique().sort().to_list()))
+    (the source), sentence (the item), votes, masked, and a column for each scorer.
+
+    target_list: what is masked, and besides it the targets of the statements in their forms by rule."""
+    named = rated["target"].drop_nulls().unique().sort().to_list()
+    listed = target_list.with_words([word for word in named if target_list.named(word) == word])
     votes = rated.group_by("source", "item", maintain_order=True).agg(pl.col("statement").first(), votes="label")
     sentences = votes.select(
         pl.col("source").alias("resource"),

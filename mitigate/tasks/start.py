@@ -11,6 +11,7 @@ from typing import Any
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
 from mitigate.relations import Relation, asked_with
+from mitigate.tasks.tails import check_relations
 from models.comet import RELATION_TOKENS, Layout, Regimen, regimen
 from models.encoding import TOKENIZER
 
@@ -88,6 +89,8 @@ def find_start(
     if by_words:
         _check_words(folder, [asked[relation.name] for relation in further])
     options = options or {}
+    if folder.is_file():
+        check_relations(folder, further)
     return Start(code, folder, _content(folder, options.get("checkpoint")), how, options, further)
 
 

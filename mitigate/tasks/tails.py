@@ -1,12 +1,13 @@
 """A file of tails in place of a generator: read, checked, and opened as one."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe.tails import GivenTails
-from mitigate.relations import asked_with
+from mitigate.relations import Relation, spellings, spelt, with_own
 
 SEPARATORS = {".tsv": "\t", ".txt": "\t", ".csv": ","}
 JSON_LINES = (".jsonl", ".ndjson")
@@ -24,11 +25,30 @@ def locate(path: str | None) -> Path:
 def open_tails(folder: Path) -> GivenTails:
     """The generator whose tails stand in a file: CSV, TSV, JSON lines or Parquet with the columns relation and tail,
     and head and score where it has them. Tails of a prompt come by falling score, else in the file's order. Rows
-    without a head are said of every head.
+    without a head are said of every head. Which relations it may name is checked by check_relations.
 
-    Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
-    with an unknown relation."""
+    Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail."""
     path = folder
+    plain = _rows(path)
+    _check(path, plain)
+    return GivenTails(plain.sort("score", descending=True, nulls_last=True, maintain_order=True))
+
+
+def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
+    """Raises MitigateError for a row whose relation is neither the project's nor one of a user's own. Case, blanks and
+    underscores do not tell relations apart."""
+    further = list(own)
+    named = _rows(path).select("row", "relation").unique("relation", keep="first", maintain_order=True)
+    known = spellings(further)
+    for row, name in named.iter_rows():
+        if name is not None and spelt(name) in known:
+            continue
+        hint = "" if further else "; those of your own triples are known by data=triples data.relations=FILE.csv"
+        raise MitigateError(f"{path}, row {row}: {one_of('relation', str(name), with_own(further))}{hint}")
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    """row, head, relation, tail, score."""
     table = _read(path)
     if lacking := [name for name in NEEDED if name not in table.columns]:
         found = ", ".join(table.columns)
@@ -45,9 +65,7 @@ def open_tails(folder: Path) -> GivenTails:
             pl.col("score").cast(pl.Float64, strict=False),
         )
     )
-    plain = plain.with_columns(pl.when(pl.col("head") != "").then("head"))
-    _check(path, plain)
-    return GivenTails(plain.sort("score", descending=True, nulls_last=True, maintain_order=True))
+    return plain.with_columns(pl.when(pl.col("head") != "").then("head"))
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -75,8 +93,3 @@ def _check(path: Path, table: pl.DataFrame) -> None:
         raise MitigateError(
             f"{path}: {blank.height:,} rows have no tail, the first is row {blank['row'][0]}; leave them out"
         )
-    known = asked_with("token")
-    unknown = table.filter(~pl.col("relation").is_in(list(known)).fill_null(False))
-    if unknown.height:
-        row, name = unknown.row(0, named=True)["row"], unknown["relation"][0]
-        raise MitigateError(f"{path}, row {row}: {one_of('relation', str(name), known)}")

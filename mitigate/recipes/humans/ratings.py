@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, command, perform, say
 from mitigate.recipes.rated import printed
 from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
 from mitigate.report.saving import save
 from mitigate.store import Result, Work, as_parquet, digest_of
@@ -37,9 +39,12 @@ def run(config: DictConfig) -> None:
     """Read and check the ratings, and write their figures."""
     ratings = read(config)
     scorers = build_rated_scorers(config.score)
+    if wanted(config) is not None:
+        target_list, notices = list_named(config)
+        ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *notices])
     for notice in ratings.notices:
         say(f"  note: {notice}")
-    source = digest_of(as_parquet(ratings.rated()))
+    source = digest_of(as_parquet(ratings.rated()) + ratings.target_list.content)
     name = f"{config.recipe.name}-ratings-{config.score.regard}"
     perform(config, name, source, STAGES, lambda job: pipeline(job, ratings, scorers))
 
@@ -64,7 +69,7 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any
     intervals = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
     using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
     rated = job.stage("rated", Ratings.rated, ratings)
-    labels = job.stage("labels", label_rated_statements, rated, scorers, using=using)
+    labels = job.stage("labels", label_rated_statements, rated, scorers, target_list=ratings.target_list, using=using)
     summary = job.stage("summary", rating_figures.summary, rated, ratings.sources, intervals)
     raters = job.stage("raters", rating_figures.raters, rated)
     differences = job.stage("differences", rating_figures.differences, rated, ratings.sources, intervals)

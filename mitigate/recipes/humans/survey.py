@@ -12,10 +12,13 @@ from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.files import LoadedStatements
 from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import survey as page
 from mitigate.store import as_parquet, digest_of
+from mitigate.target_list import TargetList
 from mitigate.tasks.runs import open_run
 from mitigate.tasks.survey import draw, statements_of_file, statements_of_runs
+from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 
 STAGES = ("key", "survey")
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
@@ -24,7 +27,7 @@ SECONDS = 12  # to rate a statement; an estimate, for a first budget
 def run(config: DictConfig) -> None:
     """Draw the statements and write the survey."""
     check(config.humans)
-    pool = read_pool(config)
+    pool, target_list = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
     demonstration = any(is_demonstration(folder) for folder in config.data.runs)
 
@@ -32,14 +35,15 @@ def run(config: DictConfig) -> None:
         key = job.stage("key", draw, pool, config.humans.size, config.seed)
         told = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
         about = {"sources": sources, "demonstration": demonstration}
-        using = {"folder": job.folder / "survey"}
-        survey = job.stage("survey", write_survey, key, told, about, using=using, leaves=["survey"])
+        using = {"folder": job.folder}
+        leaves = ["survey", *([OF_A_RUN] if target_list.own else [])]
+        survey = job.stage("survey", write_survey, key, told, about, target_list, using=using, leaves=leaves)
         job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
         if not job.run.dry:
             say_survey(job.folder, survey.facts(), key.table(), config.humans)
         return survey.facts()
 
-    source = digest_of(as_parquet(pool))
+    source = digest_of(as_parquet(pool) + target_list.content)
     perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
 
 
@@ -54,28 +58,34 @@ def check(settings: DictConfig) -> None:
         raise MitigateError("; ".join(faults))
 
 
-def read_pool(config: DictConfig) -> pl.DataFrame:
-    """The statements to draw from. Raises MitigateError for triples where statements are needed."""
+def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
+    """The statements to draw from, and the targets that the runs had, or that probe.targets names. Raises MitigateError
+    for triples where statements are needed."""
     settings = config.humans
     if config.data.runs:
-        return statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
+        pool = statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
+        return pool, list_of_runs(map(open_run, config.data.runs)) if wanted(config) is None else list_named(config)[0]
     loaded = build(config.data.load)
     if not isinstance(loaded, LoadedStatements):
         raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
     for notice in loaded.notices:
         say(f"  note: {notice}")
-    return statements_of_file(loaded.statements, Path(config.data.path).name.split(".")[0], settings.top, config.seed)
+    name = Path(config.data.path).name.split(".")[0]
+    return statements_of_file(loaded.statements, name, settings.top, config.seed), list_named(config)[0]
 
 
 def write_survey(
-    key: pl.DataFrame, told: Mapping[str, Any], about: Mapping[str, Any], *, folder: Path
+    key: pl.DataFrame, told: Mapping[str, Any], about: Mapping[str, Any], target_list: TargetList, *, folder: Path
 ) -> dict[str, Any]:
-    """Write the page and the CSV that raters get, which name no model; returns the sizes and `about`."""
+    """Write the page and the CSV that raters get, which name no model, and beside them the own targets, by which
+    statements are masked later; returns the sizes and `about`."""
     asked = key.select("item", "target", "statement").unique("item", maintain_order=True)
     name = digest_of("".join(asked["item"]))[:8]
     survey = page.Survey(name, asked, told["daily"], told["pay"], told["contact"])
-    write(folder / "survey.html", page.render(survey))
-    write(folder / "statements.csv", asked.write_csv())
+    write(folder / "survey" / "survey.html", page.render(survey))
+    write(folder / "survey" / "statements.csv", asked.write_csv())
+    if target_list.own:
+        write(folder / OF_A_RUN, target_list.own_table.write_csv())
     hours = asked.height * told["raters"] * SECONDS / 3600
     return {"name": name, "items": asked.height, "raters": told["raters"], "hours": round(hours, 1), **about}
 
