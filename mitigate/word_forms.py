@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 
 ARTICLE = r"^(?:an?|the) "
+VOWEL_SOUND = r"(?!eu|ewe|onc?e\b|uni(?!n|m)|us[eu]|uk|uti|uto)[aeiou]|hour|honest|honou?r|heir"
+"""How a word begins that "an" stands before."""
 
 
 def plain(word: str) -> str:
@@ -26,6 +28,11 @@ def with_plurals(word: str) -> Iterator[str]:
     else:
         yield word + "s"
     yield from (word.removesuffix(one) + many for one, many in _irregular() if word.endswith(one))
+
+
+def article(phrase: str) -> str:
+    """The indefinite article before a phrase, by the sound that it begins with: an old person, an hour, a ukrainian."""
+    return "an" if re.match(VOWEL_SOUND, phrase.lower()) else "a"
 
 
 def inflections(word: str) -> Iterator[str]:

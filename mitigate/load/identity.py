@@ -1,0 +1,73 @@
+"""The identity terms and frames of data/identity, and the texts they make: "a gay person is a teacher".
+
+Terms and frames are split by hand: what may be trained with ("train") shares no content word with what a scorer is
+tested with ("test"). Knows nothing of scorers."""
+
+from functools import cache
+from importlib.resources import files
+
+import polars as pl
+
+from mitigate.word_forms import article
+
+AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body")
+POLARITIES = ("neutral", "kind", "unkind")
+NUMBERS = ("singular", "plural")
+MASKED = "masked"
+"""What stands for the term where the identity phrase is masked; its axis is null."""
+
+TEXTS = {
+    "text": pl.String,
+    "term": pl.String,
+    "axis": pl.String,
+    "term_split": pl.String,  # train, test; null where the phrase is masked
+    "frame": pl.String,
+    "frame_split": pl.String,
+    "pair": pl.Int64,  # the same for the singular and the plural of a frame
+    "number": pl.String,
+    "polarity": pl.String,
+    "negated": pl.Boolean,
+}
+
+
+@cache
+def read_terms() -> pl.DataFrame:
+    """term ("gay person"), plural, axis, split, alone (the word that names people without "person", or null)."""
+    return _read("terms.csv")
+
+
+@cache
+def read_frames() -> pl.DataFrame:
+    """frame, polarity (of POLARITIES), negated (bool), number (of NUMBERS), split, pair."""
+    return _read("frames.csv").with_columns(pl.col("negated") == "yes", pl.col("pair").cast(pl.Int64))
+
+
+def identity_texts(mask: str) -> pl.DataFrame:
+    """Every term in every frame, and every frame with its identity phrase replaced by the mask (columns TEXTS)."""
+    terms, frames = read_terms().rows(named=True), read_frames().rows(named=True)
+    rows = [
+        (filled(frame["frame"], term["term"], term["plural"]), term["term"], term["axis"], term["split"], *_of(frame))
+        for term in terms
+        for frame in frames
+    ]
+    rows += [(masked(frame["frame"], mask), MASKED, None, None, *_of(frame)) for frame in frames]
+    return pl.DataFrame(rows, schema=TEXTS, orient="row")
+
+
+def filled(frame: str, term: str, plural: str) -> str:
+    """A frame about a term: "{a} {term} is honest" and "{terms} are honest"."""
+    return frame.format(a=article(term), term=term, terms=plural)
+
+
+def masked(frame: str, mask: str) -> str:
+    """A frame whose identity phrase, its article included, is replaced as a demographic word is: "this person is
+    honest", "this person are honest"."""
+    return frame.replace("{a} {term}", mask).replace("{terms}", mask)
+
+
+def _of(frame: dict) -> tuple:
+    return tuple(frame[name] for name in ("frame", "split", "pair", "number", "polarity", "negated"))
+
+
+def _read(name: str) -> pl.DataFrame:
+    return pl.read_csv(files("mitigate").joinpath("data/identity", name).read_bytes(), infer_schema=False)
