@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
 from mitigate.train import harness
-from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, fit, mean_by
+from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, choice, fit, mean_by
 
-SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true")
+SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true", echo=0, contrast=0)
 
 
 class Letters(nn.Module):
@@ -73,6 +73,28 @@ def test_the_loss_by_hand():
     network.matrices.data[0, 0, 3] = 3.0  # ants eat doors: half of one row's wrong tails is now above 0
     wrong = math.log1p(math.exp(3))  # ... in the row of (ant, Eats, berry), whose only other tail is door
     assert module.training_step(np.array([0, 1]), 0).item() == pytest.approx(2 * coin + (wrong - coin) / 3 / 2)
+
+
+def test_the_choice_among_all_others_by_hand():
+    logits = torch.tensor([[1.0, 0.0, 5.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    others = np.array([[False, True, False], [True, False, True], [False, False, False]])
+    first = math.log(1 + math.exp(-1))  # the third column is known to hold for the first row: it is no wrong answer
+    assert choice(logits, others).tolist() == pytest.approx([first, math.log(3), 0])
+
+
+def test_the_two_further_terms_by_hand():
+    network = Kinds()
+    said = Known(table([("ant", "Eats", "berry"), ("cat", "Sees", "cow")]), Kinds.relations)  # a cow is a c: an echo
+    plain = PlausibilityTraining(network, said, SETTINGS)
+    without = plain.training_step(np.array([0, 1]), 0).item()
+    coin = math.log(2)
+    chosen = PlausibilityTraining(network, said, replace(SETTINGS, contrast=2.0))
+    assert chosen.training_step(np.array([0, 1]), 0).item() == pytest.approx(without + 2 * coin)
+    network.matrices.data[0, 0, 0] = 3.0  # ants eat ants; all else is undecided
+    without = plain.training_step(np.array([0, 1]), 0).item()
+    echoes = PlausibilityTraining(network, said, replace(SETTINGS, echo=2.0))
+    found = echoes.training_step(np.array([0, 1]), 0).item() - without
+    assert found == pytest.approx(2 * (math.log1p(math.exp(3)) + 3 * coin) / 2 / 2)
 
 
 def test_the_learning_rate_is_reached_after_the_warmup_and_falls_to_nothing():

@@ -77,7 +77,7 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
 def settings_of(config: DictConfig, name: str) -> tuple[dict[str, Any], Settings]:
     """The shape of a network, and how it is trained. Raises MitigateError for settings that cannot be."""
     settings = plain(config.recipe[name])
-    shape = {key: settings.pop(key) for key in ("rank", "width", "dropout") if key in settings}
+    shape = {key: settings.pop(key) for key in ("width", "dropout") if key in settings}
     return shape, Settings(**settings, seed=config.seed)
 
 

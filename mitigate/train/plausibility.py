@@ -1,6 +1,9 @@
 """Teaches a network of models.plausibility which triples hold: true ones against the same with another head, relation
 or tail, a third each, as in the labelled triples of Li et al. (2016).
 
+Two further terms make the logits say more of this head and tail than that each is common. Echo: a phrase is no head and
+tail at once. Contrast: the true tail stands above the others of the batch for this head, as the true head does.
+
 Other heads and tails are those of all other triples in the batch, so that a phrase is read once and seen in many wrong
 places, and each as often as it occurs in training. Other relations are all of them, each by its share in training. What
 is itself a training triple never counts as wrong."""
@@ -15,7 +18,7 @@ import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import cross_entropy, softplus
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import SURROUNDING
@@ -26,7 +29,7 @@ from mitigate.train.harness import LOG_EVERY, PRECISIONS, Log, seed
 from mitigate.train.module import TrainingModule, adamw, linear
 from models.plausibility.bilinear import Bilinear
 
-__all__ = ["Fitted", "Known", "PlausibilityTraining", "Settings", "fit", "mean_by", "seed"]
+__all__ = ["Fitted", "Known", "PlausibilityTraining", "Settings", "choice", "fit", "mean_by", "seed"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Settings:
     learning_rate: float  # reached after the warmup, then falling to 0 along a line
     weight_decay: float = 0.01  # of matrices
     warmup: float = 0.06  # of all steps
+    echo: float = 0.2  # weight of triples whose tail is their head
+    contrast: float = 0.3  # weight of the choice among all tails, and all heads, of a batch
     precision: str = "auto"  # bf16-mixed where the processor computes in it, else 32-true
     seed: int = 1
     checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
@@ -49,6 +54,8 @@ class Settings:
             (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
             (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
             (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
+            (self.echo >= 0, f"echo={self.echo} must be a weight of at least 0"),
+            (self.contrast >= 0, f"contrast={self.contrast} must be a weight of at least 0"),
             (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
             (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
         ]
@@ -103,7 +110,8 @@ class PlausibilityTraining(TrainingModule):
         self.pieces = network.phrases.encode(known.phrases)
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
-        """The mean over the batch of -log p(true) - (sum over head, relation, tail of log(1 - p(other))) / 3."""
+        """The mean over the batch of -log p(true) - (sum over head, relation, tail of log(1 - p(other))) / 3, and the
+        two further terms by their weights."""
         known = self.known
         heads, relations, tails = known.heads[batch], known.relations[batch], known.tails[batch]
         read, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
@@ -111,20 +119,40 @@ class PlausibilityTraining(TrainingModule):
         first, second = vectors[torch.tensor(places)].chunk(2)  # (batch, width) each
         matrices = self.network.matrices
         own = matrices[torch.tensor(relations)]  # (batch, width, width)
-        by_tail = torch.einsum("ni,nij->nj", first, own) @ second.T  # (batch, batch): row's head, column's tail
-        by_head = torch.einsum("nij,nj->ni", own, second) @ first.T  # row's tail, column's head
-        by_relation = torch.einsum("ni,rij,nj->nr", first, matrices, second)
-        column = np.arange(len(matrices))
-        others = (
-            (by_tail, ~known.holds(heads[:, None], relations[:, None], tails), np.ones(len(batch))),
-            (by_head, ~known.holds(heads, relations[:, None], tails[:, None]), np.ones(len(batch))),
-            (by_relation, ~known.holds(heads[:, None], column, tails[:, None]), known.share),
+        from_head, to_tail = torch.einsum("ni,nij->nj", first, own), torch.einsum("nij,nj->ni", own, second)
+        by_tail = (from_head @ second.T).float()  # (batch, batch): row's head, column's tail
+        by_head = (to_tail @ first.T).float()  # row's tail, column's head
+        by_relation = torch.einsum("ni,rij,nj->nr", first, matrices, second).float()
+        other_tails = ~known.holds(heads[:, None], relations[:, None], tails)
+        other_heads = ~known.holds(heads, relations[:, None], tails[:, None])
+        other_relations = ~known.holds(heads[:, None], np.arange(len(matrices)), tails[:, None]) * known.share
+        wrong = (
+            mean_by(softplus(by_tail), other_tails)
+            + mean_by(softplus(by_head), other_heads)
+            + mean_by(softplus(by_relation), other_relations)
         )
-        wrong = sum(mean_by(softplus(logits.float()), false * share) for logits, false, share in others)
-        return (softplus(-by_tail.diagonal().float()) + wrong / 3).mean()
+        loss = softplus(-by_tail.diagonal()) + wrong / 3
+        if self.settings.contrast:
+            loss = loss + self.settings.contrast * (choice(by_tail, other_tails) + choice(by_head, other_heads)) / 2
+        if self.settings.echo:
+            twice = ((from_head * first).sum(1), heads), ((to_tail * second).sum(1), tails)
+            echoes = sum(
+                softplus(logits.float()) * torch.tensor(~known.holds(phrases, relations, phrases))
+                for logits, phrases in twice
+            )
+            loss = loss + self.settings.echo * echoes / 2
+        return loss.mean()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return adamw(self.parameters(), self.settings.learning_rate, self.settings.weight_decay, betas=(0.9, 0.98))
+
+
+def choice(logits: Tensor, others: np.ndarray) -> Tensor:
+    """-log of the softmax of each row's own column among it and the others, (n,).
+
+    logits: (n, n), a row's own on the diagonal; others: which columns are known to be wrong, bool."""
+    among = torch.tensor(others) | torch.eye(len(logits), dtype=torch.bool)
+    return cross_entropy(logits.masked_fill(~among, -torch.inf), torch.arange(len(logits)), reduction="none")
 
 
 def mean_by(values: Tensor, weights: np.ndarray) -> Tensor:

@@ -12,16 +12,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from models.plausibility.low_rank import merge
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
-from models.plausibility.pieces import Pieces
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}
 
 
 class Bilinear(nn.Module):
-    """Logits of relations between phrases, read as ENCODERS[phrases] of such a shape (width, and dropout or rank)."""
+    """Logits of relations between phrases, read as ENCODERS[phrases] of such a shape (width, dropout)."""
 
     def __init__(self, encoder_folder: Path, relations: Sequence[str], phrases: str, width: int, **shape: Any) -> None:
         super().__init__()
@@ -37,8 +35,8 @@ class Bilinear(nn.Module):
         # A phrase's vector has a 1 behind it, so that a relation can also like heads or tails as such.
         self.matrices = nn.Parameter(torch.randn(len(relations), width + 1, width + 1) / width)
 
-    def vectors(self, phrases: Sequence[Pieces]) -> Tensor:
-        """Of n phrases as word pieces, (n, width + 1) float32."""
+    def vectors(self, phrases: Sequence[Any] | Tensor) -> Tensor:
+        """Of n phrases as phrases.encode gives them, (n, width + 1) float32."""
         return nn.functional.pad(self.phrases(phrases).float(), (0, 1), value=1.0)
 
     @torch.inference_mode()
@@ -94,11 +92,10 @@ class Bilinear(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
-        """The network of a folder, its change merged into the encoder.
+        """The network of a folder.
 
         Raises ValueError when the folder was trained on another encoder."""
         network = cls.described(folder, encoder_folder)
         network.load_state_dict(load_file(folder / WEIGHTS), strict=False)
-        merge(network.phrases)
         network.phrases.to(dtype)
         return network.eval()

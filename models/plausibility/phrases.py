@@ -1,5 +1,5 @@
-"""Two ways to make a phrase a vector: the mean of its words, as in Li et al. (2016), and all-MiniLM-L6-v2 with a
-trained low-rank change."""
+"""Two ways to make a phrase a vector: the mean of its words, as in Li et al. (2016), and the mean token state of
+all-MiniLM-L6-v2, which is not trained further."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,6 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from models.plausibility.low_rank import change
 from models.plausibility.pieces import PieceReader, Pieces
 from models.regard.batching import pad, token_batches
 
@@ -33,40 +32,54 @@ class MeanOfWords(nn.Module):
         self.project = nn.Linear(vectors.shape[1], width)
 
     def forward(self, phrases: Sequence[Pieces]) -> Tensor:
-        """Of n phrases, (n, width)."""
+        """Of n phrases as encode gives them, (n, width)."""
         lengths = torch.tensor([len(pieces) for pieces in phrases])
         together = torch.tensor([piece for pieces in phrases for piece in pieces])
         means = self.words(together, lengths.cumsum(0) - lengths)
         return torch.tanh(self.project(self.dropout(means)))
 
 
-class MiniLMPhrases(nn.Module):
-    """The mean of the encoder's token states through a tanh layer of `width`; `rank` is the width of the change to
-    each of the encoder's weights."""
+class MeanOfStates(nn.Module):
+    """The mean of the token states that the encoder gives a phrase. It is not trained, so that training reads a phrase
+    once, and no epoch after the first costs an encoder."""
 
-    def __init__(self, encoder_folder: Path, width: int, rank: int) -> None:
+    def __init__(self, encoder_folder: Path) -> None:
         super().__init__()
-        self.encode = PieceReader(encoder_folder)
-        self.encoder = BertModel(BertConfig.from_pretrained(encoder_folder), add_pooling_layer=False)
+        self.read = PieceReader(encoder_folder)
+        self.encoder = BertModel(BertConfig.from_pretrained(encoder_folder), add_pooling_layer=False).eval()
         stored = load_file(encoder_folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
         self.encoder.load_state_dict({name: stored[name] for name in self.encoder.state_dict()})
         self.encoder.set_attn_implementation("eager")  # faster than the fused kernel at so few tokens
-        for name, parameter in self.encoder.named_parameters():
-            parameter.requires_grad = "encoder.layer" in name and parameter.ndim == 1
-        change(self.encoder.encoder.layer, rank)
-        self.project = nn.Linear(self.encoder.config.hidden_size, width)
+        self.encoder.requires_grad_(False)
 
-    def forward(self, phrases: Sequence[Pieces]) -> Tensor:
-        """Of n phrases, (n, width); those of like length are read together."""
-        batches = list(token_batches([len(pieces) + 2 for pieces in phrases], TOGETHER))
-        means = torch.cat([self._means([phrases[i] for i in batch]) for batch in batches])
-        order = torch.cat([torch.tensor(batch) for batch in batches])
-        return torch.tanh(self.project(means[torch.argsort(order)]))
+    @torch.no_grad()
+    def forward(self, phrases: Sequence[str]) -> Tensor:
+        """Of n phrases, (n, the encoder's width) in half precision; those of like length are read together."""
+        pieces = self.read(phrases)
+        means = torch.empty(len(pieces), self.encoder.config.hidden_size, dtype=torch.float16)
+        for batch in token_batches([len(each) + 2 for each in pieces], TOGETHER):
+            means[torch.tensor(batch)] = self._means([pieces[i] for i in batch]).half()
+        return means
 
     def _means(self, phrases: Sequence[Pieces]) -> Tensor:
-        tokens, mask = pad([[self.encode.start, *pieces, self.encode.end] for pieces in phrases], padding=0)
+        tokens, mask = pad([[self.read.start, *pieces, self.read.end] for pieces in phrases], padding=0)
         states = self.encoder(input_ids=tokens, attention_mask=mask).last_hidden_state
         if mask is None:
             return states.mean(1)
         shares = (mask / mask.sum(1, keepdim=True)).to(states.dtype)
         return (states * shares[:, :, None]).sum(1)
+
+
+class MiniLMPhrases(nn.Module):
+    """The mean of the encoder's token states through a tanh layer of `width`; `dropout` is of the means."""
+
+    def __init__(self, encoder_folder: Path, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.encode = MeanOfStates(encoder_folder)
+        self.dropout = nn.Dropout(dropout)
+        self.project = nn.Linear(self.encode.encoder.config.hidden_size, width)
+
+    def forward(self, means: Sequence[Tensor] | Tensor) -> Tensor:
+        """Of n phrases as encode gives them, (n, width)."""
+        rows = means if isinstance(means, Tensor) else torch.stack(list(means))
+        return torch.tanh(self.project(self.dropout(rows.to(self.project.weight.dtype))))

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.score.weights import native_dtype
 from mitigate.tasks.plausibility.threshold import set_threshold
 from mitigate.train import harness
 from mitigate.train import plausibility as training
@@ -13,6 +14,7 @@ from mitigate.train.harness import Log
 from mitigate.train.plausibility import Settings
 from models.minilm import locate
 from models.plausibility.bilinear import Bilinear
+from models.plausibility.phrases import MiniLMPhrases
 
 
 def train_plausibility(
@@ -33,6 +35,8 @@ def train_plausibility(
     learnt = triples.filter(split="train")
     harness.seed(settings.seed)
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
+    if isinstance(network.phrases, MiniLMPhrases):
+        network.phrases.encode.to(native_dtype())  # as a loaded network reads; it is not trained
     fitted = training.fit(
         network,
         training.Known(learnt, network.relations),
