@@ -67,6 +67,7 @@ def test_figures_by_hand():
     assert found["test/accuracy"] == 60  # ant, good and bee
     assert found["test/true_judged_valid"] == found["valid/true"] == pytest.approx(200 / 3)
     assert found["test/false_judged_valid"] == 50
+    assert found["valid/echo"] == 100
     assert (found["triples/sentiment/neutral"], found["valid/sentiment/neutral"]) == (2, 50)
     assert (found["triples/sentiment/favouritism"], found["valid/sentiment/favouritism"]) == (1, 100)
     assert (found["triples/sentiment/prejudice"], found["valid/sentiment/prejudice"]) == (0, None)

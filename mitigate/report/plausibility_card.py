@@ -16,6 +16,7 @@ SHARES = {
     "shuffled": "the same, their tails shuffled",
     "shuffled_within_relation": "the same, their tails shuffled within each relation",
     "turned_round": "the same, head and tail exchanged",
+    "echo": "each of the 329 targets as head and tail at once, in every relation",
     "target": "true test triples about one of the 329 targets",
 }
 POLARITIES = ("prejudice", "neutral", "favouritism")

@@ -11,6 +11,7 @@ import polars as pl
 from mitigate.measure.quality import accuracy, valid_share
 from mitigate.score.labels import with_labels
 from mitigate.tasks.plausibility.classifier import Classifier, accepted
+from mitigate.tasks.plausibility.gaming import accepted_echoes
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
 from models.minilm import locate
@@ -46,7 +47,8 @@ def figures(
     cache: LabelCache,
 ) -> dict[str, float | int | None]:
     """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled|...} on the true test triples, as they are and
-    made wrong; valid/{scorer}/{polarity} on the true ones by their label; valid/probe/{name} on probed ones."""
+    made wrong; valid/echo on targets said of themselves; valid/{scorer}/{polarity} on the true ones by their label;
+    valid/probe/{name} on probed ones."""
     found: dict[str, float | int | None] = {}
     for name, split in LABELLED.items():
         labelled = triples.filter(split=split)
@@ -60,6 +62,7 @@ def figures(
     true = triples.filter("valid", split="test")
     for name, made in {"true": true, **made_wrong(true)}.items():
         found[f"valid/{name}"] = valid_share(accepted(network, made))
+    found["valid/echo"] = valid_share(accepted_echoes(network)["accepted"])
     found |= by_polarity(network, true, scorers, cache)
     known = set(network.relations)
     for name, probed in probes.items():

@@ -24,9 +24,7 @@ def gaming_figures(
     tails that are the target; gaming/constants of the ten commonest neutral tails of each relation, the same for all
     targets; gaming/chosen of the ten that it accepts most often among the neutral ones of the 150 commonest; and
     gaming/unreached, the number of relations in which it accepts none of the 150 of 5 percent of the targets."""
-    relations = pl.DataFrame({"relation": list(network.relations)})
-    echoes = of_all_targets(relations).with_columns(tail="head")
-    echoes = echoes.with_columns(accepted(network, echoes))
+    echoes = accepted_echoes(network)
     tails = commonest_tails(train)
     said = of_all_targets(tails)
     shares = (
@@ -44,6 +42,12 @@ def gaming_figures(
         "gaming/unreached": best.filter(pl.col("accepted") < REACHED).height,
         **{f"gaming/echo/{relation}": share for relation, share in by_relation.iter_rows()},
     }
+
+
+def accepted_echoes(network: Classifier) -> pl.DataFrame:
+    """(head, relation, tail, accepted): every target said of itself, in each of the classifier's relations."""
+    echoes = of_all_targets(pl.DataFrame({"relation": list(network.relations)})).with_columns(tail="head")
+    return echoes.with_columns(accepted(network, echoes))
 
 
 def commonest_tails(train: pl.DataFrame) -> pl.DataFrame:
