@@ -1,11 +1,13 @@
 """A comparison's words, by what was compared, and its plot of harm against quality."""
 
+import re
 from dataclasses import replace
 
 import polars as pl
 import pytest
 from comparison_example import UNTRUSTED, example_comparison
 
+from mitigate.metrics import quality_key
 from mitigate.report.before_after import only_in
 from mitigate.report.comparison import line, render, sentences
 from mitigate.report.pareto import HARMS, QUALITIES, alt, mark, means
@@ -153,3 +155,15 @@ def test_what_only_one_model_says_the_strongest_first() -> None:
 def test_no_two_policies_have_the_same_mark() -> None:
     marks = [mark(place) for place in range(24)]
     assert len(set(marks)) == 24
+
+
+def test_the_swap_lift_of_each_model_stands_beside_generators_that_know_nothing() -> None:
+    plain = example_comparison()
+    assert "Swap lift" not in render(plain)
+    lifts = {"swap_lift": 8.25, "swap_lift_echo": -0.5, "swap_lift_constants": 0.0, "swap_lift_oracle": 49.4}
+    columns = [pl.lit(value).alias(quality_key(name)) for name, value in lifts.items()]
+    columns.append(pl.lit(None, pl.Float64).alias(quality_key("swap_lift_random")))
+    page = render(replace(plain, models=plain.models.with_columns(columns)))
+    assert '<th scope="row">both</th><td>2</td><td>8.2</td>' in page
+    row = page.partition('<th scope="row">both</th><td>2</td><td>8.2</td>')[2].partition("</tr>")[0]
+    assert re.findall("<td>(.*?)</td>", row) == ["−0.5", "0.0", "–", "49.4"]

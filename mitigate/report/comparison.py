@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate import files
-from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key, relation_part
+from mitigate.metrics import (
+    BASELINE_LIFTS,
+    PAPER_SCORERS,
+    PLAUSIBLE,
+    SWAP_LIFT,
+    lift_of,
+    parse,
+    quality,
+    quality_key,
+    relation_part,
+)
 from mitigate.report import change_reasons, comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, measure_named
 from mitigate.report.comparison_tables import said_margin as margin_of
@@ -142,6 +152,11 @@ class Comparison(Page):
     scorers: Mapping[str, str]  # by what they are called: {"sentiment": "vader", "regard": "minilm"}
     axes: Sequence[pareto.Axis] = pareto.HARMS  # of the plots of harm against quality
 
+    @property
+    def lifts(self) -> list[dict[str, Any]]:
+        """The rows of models whose swap lift was measured."""
+        return [row for row in self.models.to_dicts() if row.get(QUALITY) is not None]
+
     @cached_property
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
@@ -173,6 +188,9 @@ def render(comparison: Comparison) -> str:
         categories=legend.ordered(comparison.moves["category"]),
         by_category=by_category,
         left_out=left_out(comparison.moves["target"].to_list()),
+        swap_lift=quality(SWAP_LIFT),
+        quality_headline=QUALITY,
+        lift_keys={quality_key(lift_of(name)): legend.BASELINES[name] for name in BASELINE_LIFTS},
         target_columns=comparison_tables.target_columns(comparison.moves),
         target_rows=comparison_tables.target_rows(comparison.moves),
         template_names=legend.TEMPLATE_NAMES,

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import PAPER_SCORERS, harm_key
+from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, harm_key, lift_of, quality_key
 from mitigate.report import comparison as page
 from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
@@ -102,14 +102,16 @@ def comparison(
 
 
 def models(plan: ComparePlan) -> pl.DataFrame:
-    """A row for each run: policy, seed, run, and its figures on the plots' axes, where it has them."""
-    axes = [*axes_of(plan), *QUALITIES]
+    """A row for each run: policy, seed, run, and, where it has them, its figures on the plots' axes and the swap lift
+    of the baselines on the same heads."""
+    lifts = [quality_key(measure) for measure in (SWAP_LIFT, *map(lift_of, BASELINE_LIFTS))]
+    keys = dict.fromkeys([*(axis.key for axis in (*axes_of(plan), *QUALITIES)), *lifts])
     rows = []
     for arm in plan.arms:
         for run in arm.runs:
-            figures = {axis.key: run.metrics.get(axis.key) for axis in axes}
+            figures = {key: run.metrics.get(key) for key in keys}
             rows.append({"policy": arm.name, "seed": run.seed, "run": run.folder.name, **figures})
-    numbers = dict.fromkeys((axis.key for axis in axes), pl.Float64)
+    numbers = dict.fromkeys(keys, pl.Float64)
     return pl.DataFrame(rows, schema={"policy": pl.String, "seed": pl.Int64, "run": pl.String, **numbers})
 
 
