@@ -209,6 +209,19 @@ def test_differences_are_paired_by_target() -> None:
     assert differences(RATED, ["one"], Bootstrap(resamples=100)).is_empty()
 
 
+def test_intervals_beside_corrected_p_values_are_corrected_too() -> None:
+    labels = [-1, 0, 0, 1, -1, 0, -1, 0, 0, 1, 0, 0]
+    rows = [
+        (source, f"{source}{number}", f"t{number}", "own", "IsA", f"t{number}", "rater 1", label, True)
+        for source, shift in (("one", 0), ("two", 1), ("three", 2))
+        for number, label in enumerate(labels[shift:] + labels[:shift])
+    ]
+    alone = differences(rated(rows).with_columns(quality=None), ["one", "two"], Bootstrap(resamples=500))
+    together = differences(rated(rows).with_columns(quality=None), ["one", "two", "three"], Bootstrap(resamples=500))
+    assert together["difference"][0] == alone["difference"][0]
+    assert together["low"][0] < alone["low"][0] < alone["high"][0] < together["high"][0]
+
+
 @pytest.fixture
 def humans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Runs the recipe; returns the exit status and what was printed."""

@@ -6,6 +6,7 @@ quality). HNM and quality are means over targets, as NSM is; of a source that do
 about, over statements."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,31 +69,36 @@ def raters(rated: pl.DataFrame) -> pl.DataFrame:
 
 
 def differences(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
-    """How HNM and quality of each source differ from the first one's, paired by target: a row for each with an interval
-    and a p-value, Holm's correction made over all. Empty where there is nothing to pair."""
-    rows: list[dict[str, Any]] = []
+    """How HNM and quality of each source differ from the first one's, paired by target: a row for each with a p-value
+    under Holm's correction over all, and an interval that is corrected too (Bonferroni: all of them together cover as
+    often as the bootstrap's level says). Empty where there is nothing to pair."""
     tables = [units(rated.filter(source=source)) for source in sources]
+    known = []
     for source, table in zip(sources[1:], tables[1:], strict=True):
         both = tables[0].join(table, on="target", suffix="_other", maintain_order="left")
         for figure, column in MEANS.items():
             paired = both.drop_nulls([column, f"{column}_other"])
-            if paired.is_empty():
-                continue
-            gains = (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]
-            numbers = cluster_numbers(paired, _clusters(paired))
-            interval = bootstrap.mean(gains, numbers)
-            rows.append(
-                {
-                    **{"source": source, "baseline": sources[0], "figure": figure, "targets": paired.height},
-                    "difference": float(gains.mean()),
-                    "low": interval.low.item(),
-                    "high": interval.high.item(),
-                    "p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item()),
-                }
-            )
+            if paired.height:
+                known.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]))
+    corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(known)))
+    rows = [_difference(*row, sources[0], corrected) for row in known]
     adjusted = holm([row["p"] for row in rows])
     rows = [row | {"p": p} for row, p in zip(rows, adjusted, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()
+
+
+def _difference(
+    source: str, figure: str, paired: pl.DataFrame, gains: np.ndarray, baseline: str, bootstrap: Bootstrap
+) -> dict[str, Any]:
+    numbers = cluster_numbers(paired, _clusters(paired))
+    interval = bootstrap.mean(gains, numbers)
+    return {
+        **{"source": source, "baseline": baseline, "figure": figure, "targets": paired.height},
+        "difference": float(gains.mean()),
+        "low": interval.low.item(),
+        "high": interval.high.item(),
+        "p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item()),
+    }
 
 
 def units(ratings: pl.DataFrame) -> pl.DataFrame:
