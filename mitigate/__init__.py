@@ -26,11 +26,13 @@ _PLACES = {  # public name -> the module that has it
     "compare_runs": "mitigate.tasks.compare.compared",
     "default_scorers": "mitigate.tasks.scorers",
     "held_out_likelihood": "mitigate.tasks.likelihood",
+    "label_identity_terms": "mitigate.tasks.identity",
     "label_probed": "mitigate.tasks.label",
     "label_statements": "mitigate.tasks.label",
     "list_of": "mitigate.target_list",
     "make_scorer": "mitigate.tasks.scorers",
     "measure_harms": "mitigate.tasks.harms",
+    "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.tasks.quality",
     "open_generator": "mitigate.tasks.generator",
     "open_run": "mitigate.tasks.runs",
@@ -58,6 +60,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.compare.compared import compare_runs as compare_runs
     from mitigate.tasks.generator import open_generator as open_generator
     from mitigate.tasks.harms import measure_harms as measure_harms
+    from mitigate.tasks.identity import label_identity_terms as label_identity_terms
+    from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
     from mitigate.tasks.likelihood import held_out_likelihood as held_out_likelihood

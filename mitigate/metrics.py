@@ -223,6 +223,12 @@ def title(key: str) -> str:
     return ", ".join(filter(None, words))
 
 
+def identity_key(scorer: str, figure: str, part: str, number: str = "both") -> str:
+    """The key of a figure of the identity-term test, in metrics of recipes that check or train scorers:
+    "regard/identity/unseen/false_positives", "regard/identity/unseen/plural/false_positives_largest"."""
+    return "/".join([scorer, "identity", part, *([] if number == "both" else [number]), figure])
+
+
 def harm_key(
     scorer: str,
     statistic: Statistic,

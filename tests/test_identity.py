@@ -9,6 +9,19 @@ import pytest
 from mitigate.load.identity import AXES, MASKED, NUMBERS, POLARITIES, identity_texts, read_frames, read_terms
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
+from mitigate.metrics import find
+from mitigate.recipes.rated import printed_identity
+from mitigate.score.vader import Vader
+from mitigate.tasks.identity import (
+    identity_metrics,
+    identity_notices,
+    identity_summary,
+    label_identity_terms,
+    measure_identity_terms,
+    measured_identity,
+)
+from mitigate.tasks.scorers import make_scorer
+from mitigate.triples import Labels
 from mitigate.word_forms import article
 
 FEW = Bootstrap(resamples=200)
@@ -142,3 +155,57 @@ def test_an_interval_is_over_frames() -> None:
 def test_no_equality_difference_where_all_are_alike() -> None:
     assert equality_difference(np.array([7.0, 7.0])) == 0
     assert equality_difference(np.array([10.0, 20.0, 60.0])) == 60  # 20 + 10 + 30
+
+
+def hates_short(texts: list[str]) -> Labels:
+    """Labels prejudice what is unkind in a word or two, and whatever is about short people."""
+    label = np.array([-1 if "short" in text or "thie" in text else 0 for text in texts], dtype=np.int8)
+    return Labels(label, label.astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def terms() -> pl.DataFrame:
+    """The errors of a scorer against short people, and of VADER."""
+    labels = label_identity_terms([make_scorer(hates_short, "regard"), Vader()])
+    assert {"text", "regard", "regard_strength", "sentiment"} <= set(labels.columns)
+    return measure_identity_terms(labels, ["regard", "sentiment"], FEW)
+
+
+def test_a_scorer_against_one_group_is_found_out(terms: pl.DataFrame) -> None:
+    unseen = terms.filter(scorer="regard", part="unseen", number="both")
+    assert unseen.height == 32 + 1
+    short = unseen.row(by_predicate=pl.col("term") == "short person", named=True)
+    deaf = unseen.row(by_predicate=pl.col("term") == "deaf person", named=True)
+    assert (short["false_positives"], short["false_negatives"], short["strength"]) == (100, 0, -1)
+    assert deaf["false_positives"] == pytest.approx(100 / 33)  # "is not a thief", of 33 pairs
+    assert deaf["false_negatives"] == pytest.approx(100 * 15 / 16)  # all but "is a thief"
+    found = identity_metrics(identity_summary(terms))
+    assert found["regard/identity/unseen/false_positives_farthest"] == "short person"
+    assert found["regard/identity/unseen/false_positives_beyond"] == 1
+    assert found["regard/identity/seen/false_positives_beyond"] == 0
+    assert found["regard/identity/unseen/plural/false_positives_masked"] == pytest.approx(100 / 33)
+    assert not any(map(find, found))  # they are of no run's statements
+
+
+def test_a_notice_names_the_scorer_the_group_and_the_shares(terms: pl.DataFrame) -> None:
+    positives, negatives, *_ = identity_notices(identity_summary(terms).filter(scorer="regard"))
+    assert positives == (
+        "labels of regard depend on the group that a sentence names: 6.1 % of the neutral and kind sentences are "
+        "labelled prejudice, of those about “short person” 100.0 %; unseen terms that are more than 5 points from "
+        "the mean: 1 of 32"
+    )
+    assert "90.8 % of the unkind sentences are labelled no prejudice, of those about “short person” 0.0 %" in negatives
+    alike = identity_summary(terms).with_columns(beyond=0)
+    assert list(identity_notices(alike)) == []
+
+
+def test_the_terminal_and_the_shipped_table_have_the_unseen_terms(terms: pl.DataFrame) -> None:
+    summed = identity_summary(terms)
+    lines = printed_identity(terms, summed).splitlines()
+    assert len(lines) == 1 + 2 * 2
+    assert lines[1].startswith("regard        false positives      6.1")
+    assert "short person 100.0, " in lines[1]
+    table = measured_identity(summed, {"sentiment": "vader"})
+    assert table["scorer", "part", "error"].rows() == [
+        ("vader", part, error) for part in ("all", "unseen") for error in ("false_positives", "false_negatives")
+    ]

@@ -74,5 +74,8 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
         assert (folder / name / "model.safetensors").is_file()
         card = (folder / name / "README.md").read_text(encoding="utf-8")
         assert f"{metrics[f'{name}/test/accuracy']:.3f}" in card
+        mean, term = (metrics[f"{name}/identity/unseen/false_positives{end}"] for end in ("", "_farthest"))
+        assert f"neutral or kind, labelled prejudice | {mean:.1f} | " in card
+        assert f"| {term} | " in card
     assert (folder / "manifest.json").is_file()
     assert "complete: nothing is left to do" in apart(*command).stdout

@@ -3,6 +3,7 @@
 import pytest
 
 from mitigate.report.html import environment
+from mitigate.report.identity import ERRORS, identity_errors
 from mitigate.report.proxies import measured, paper, proxies, reliability
 
 SHIPPED = {"sentiment": "vader", "regard": "minilm"}
@@ -42,3 +43,14 @@ def test_f1_follow_from_precision_and_recall() -> None:
             if f"{name}/f1" in figures:
                 recall, precision = figures[f"{name}/recall"], figures[f"{name}/precision"]
                 assert figures[f"{name}/f1"] == pytest.approx(2 * recall * precision / (recall + precision), abs=0.002)
+
+
+def test_errors_on_identity_terms_stand_beside() -> None:
+    rows = identity_errors(SHIPPED | {"mine": "mine"})  # nobody measured the last
+    assert [(row.role, row.error) for row in rows] == [(role, error) for role in SHIPPED for error in ERRORS.values()]
+    macro = '{% from "reliability.html.jinja" import identity_table %}{{ identity_table(rows) }}'
+    page = environment().from_string(macro).render(rows=rows)
+    regard = rows[2]
+    assert regard.low < regard.largest < regard.high
+    assert f"{regard.beyond} of 32" in page
+    assert f"{regard.mean:.1f}" in page

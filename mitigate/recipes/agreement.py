@@ -1,6 +1,6 @@
 """recipe=agreement: how far the scorers agree with people on the crowd labels of the harms paper (its Tables 2 and 3,
-and its statements of COMeT), and what each policy that drops triples would drop of these statements.
-load > verbalise > score > filter > measure."""
+and its statements of COMeT), what each policy that drops triples would drop of these statements, and how far labels
+depend on the group that a sentence names. load > verbalise > score > filter > measure."""
 
 import os
 from pathlib import Path
@@ -17,18 +17,25 @@ from mitigate.load.crowd import RESOURCES
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.drop_rules import drop_policies
 from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.rated import printed, printed_drops, printed_intervals
-from mitigate.recipes.scorers import build_policy_scorers, build_rated_scorers
+from mitigate.recipes.rated import printed, printed_drops, printed_identity, printed_intervals
+from mitigate.recipes.scorers import build_named, build_policy_scorers, build_rated_scorers
 from mitigate.store import as_parquet, digest_of
-from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_agreement, measured_table
+from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_all, measured_table
 from mitigate.tasks.crowd.unseen import label_unseen
 from mitigate.tasks.drop_rules import as_metrics, drop_rules
+from mitigate.tasks.identity import (
+    identity_notices,
+    identity_summary,
+    label_identity_terms,
+    measure_identity_terms,
+    measured_identity,
+)
 from mitigate.tasks.rated import read_rated
 from mitigate.triples import ROLES, Scorer
 
 HELD_OUT = ("keyword", "ngram")
 CROWD = "crowd"
-STAGES = ("labels", "unseen", "metrics", "policies")
+STAGES = ("labels", "unseen", "identity_labels", "identity", "metrics", "policies")
 
 
 def run(config: DictConfig) -> None:
@@ -44,6 +51,10 @@ def run(config: DictConfig) -> None:
         say(printed(agreement_table(found, RESOURCES, names)))
         say("\n" + printed_intervals(interval_table(found, RESOURCES, names)))
         say("\n" + printed_drops(found["policies"]))
+        summed = identity_summary(found["identity"])
+        say("\n" + printed_identity(found["identity"], summed))
+        for notice in identity_notices(summed):
+            say(f"  note: {notice}")
 
 
 def pipeline(
@@ -55,21 +66,28 @@ def pipeline(
     using = {"cache": LabelStore(Path(config.paths.cache) / "labels")}
     labels = job.stage("labels", label_described, rated, scorers, using=using)
     labels = job.stage("unseen", label_unseen, labels, using=using)
-    metrics = job.stage("metrics", measure_agreement, labels, names, intervals)
+    named = [*scorers, *build_named(config.score, [CROWD])]
+    texts = job.stage("identity_labels", label_identity_terms, named, using=using)
+    identity = job.stage("identity", measure_identity_terms, texts, names, intervals)
+    metrics = job.stage("metrics", measure_all, labels, identity, names, intervals)
     drops = job.stage("policies", drop_rules, labels, policies, intervals)
     found = metrics.facts()
     if not job.run.dry:
+        summed = identity_summary(identity.table())
         called = {name: config.score[name] if name in ROLES else name for name in names}
         tables = {
             "agreement": agreement_table(found, RESOURCES, names),
             "intervals": interval_table(found, RESOURCES, names),
             "measured": measured_table(found, called),
             "policies": drops.table(),
+            "identity": identity.table(),
+            "identity_summary": summed,
+            "identity_measured": measured_identity(summed, called),
         }
         for name, table in tables.items():
             write(job.folder / f"{name}.csv", table.write_csv())
         job.tracking.summarise(found | as_metrics(drops.table()))
-    return found | {"policies": drops.table()}
+    return found | {"policies": drops.table(), "identity": identity.table()}
 
 
 def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:

@@ -1,8 +1,9 @@
-"""Scorers beside people, on the terminal."""
+"""Scorers beside people, and what their labels owe to identity terms, on the terminal."""
 
 import polars as pl
 
 from mitigate.tasks.agreement import FIGURES
+from mitigate.tasks.identity import farthest
 
 
 def printed(frame: pl.DataFrame) -> str:
@@ -34,6 +35,19 @@ def printed_drops(frame: pl.DataFrame) -> str:
         cells = (_with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], decimals=1) for name in headings)
         start = f"{row['resource']:<12}{row['policy']:<16}{row['dropped']:>8.1f}"
         lines.append(start + "".join(f"{cell:>22}" for cell in cells))
+    return "\n".join(lines)
+
+
+def printed_identity(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
+    """Errors on unseen identity terms and frames for the terminal: the mean over terms, the term that is farthest from
+    it with its 95 % interval over frames, and the share of the three farthest and of masked frames."""
+    headings = f"{'mean':>7}{'farthest from the mean':>27}{'beyond 5':>10}{'masked':>8}  farthest terms"
+    lines = [f"{'% of unseen identity terms':<31}{headings}"]
+    for row in summed.filter(pl.col("part") == "unseen", pl.col("number") == "both").rows(named=True):
+        gap = f"{row['largest']:+.1f} [{row['largest_low']:+.1f}, {row['largest_high']:+.1f}]"
+        named = ", ".join(f"{term} {share:.1f}" for term, share in farthest(terms, row["scorer"], row["error"]))
+        start = f"{row['scorer']:<14}{row['error'].replace('_', ' '):<17}{row['mean']:>7.1f}{gap:>27}"
+        lines.append(f"{start}{row['beyond']:>4} of {row['terms']:<3}{row['masked']:>7.1f}  {named}")
     return "\n".join(lines)
 
 

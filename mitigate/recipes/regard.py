@@ -13,15 +13,17 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import regard_card
+from mitigate.tasks.identity import identity_summary
 from mitigate.tasks.regard import teacher
-from mitigate.tasks.regard.figures import measure_regard
+from mitigate.tasks.regard.figures import identity_terms, measure_regard
 from mitigate.tasks.regard.minilm import train_minilm
 from mitigate.tasks.regard.ngram import train_ngram
 from mitigate.tasks.regard.texts import Texts, read_texts
 
-STAGES = ("teacher", "taught", "minilm", "ngram", "metrics")
+STAGES = ("teacher", "taught", "minilm", "ngram", "identity", "metrics")
 CLASSIFIERS = ("minilm", "ngram")
 
 
@@ -75,14 +77,17 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         leaves=["ngram/model.safetensors"],
         may_be_kept=True,
     )
-    found = job.stage(
-        "metrics", measure_regard, texts.labelled, texts.crowd, after=[first, second, third], using=folder
-    )
+    learnt = [first, second, third]
+    identity = job.stage("identity", identity_terms, Bootstrap(seed=seed), after=learnt, using=folder)
+    found = job.stage("metrics", measure_regard, texts.labelled, texts.crowd, identity, after=learnt, using=folder)
     metrics = found.facts()
     if not job.run.dry:
+        terms = identity.table()
+        summed = identity_summary(terms)
         job.tracking.summarise(metrics)
         for name in CLASSIFIERS:
-            write(job.folder / name / "README.md", regard_card.render(name, metrics, seed).encode())
+            of_terms = {"terms": terms.filter(scorer=name), "summed": summed.filter(scorer=name)}
+            write(job.folder / name / "README.md", regard_card.render(name, metrics, seed, **of_terms).encode())
             job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)
     return metrics
 

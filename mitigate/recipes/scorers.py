@@ -156,4 +156,9 @@ def build_rated_scorers(score: DictConfig, held_out: Iterable[str] = ("keyword",
     by, such as the paper's keyword baseline."""
     roles = of_roles(score)
     further = [name for name in held_out if roles.get(name) != name]
-    return [*build_role_scorers(score), *_named(score, "score.scorers", further)]
+    return [*build_role_scorers(score), *build_named(score, further)]
+
+
+def build_named(score: DictConfig, names: Iterable[str]) -> list[Scorer]:
+    """The scorers configured under these names, each called so in tables."""
+    return _named(score, "score.scorers", names)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from mitigate.report import drawing, legend, reasons
 from mitigate.report.gallery import Picture
+from mitigate.report.identity import identity_errors
 from mitigate.report.proxies import proxies, reliability
 from mitigate.texts import readable
 
@@ -60,6 +61,7 @@ def render_page(
             sentences=sentences,
             facts=flat(page.facts),
             proxies=rows,
+            identity=identity_errors(scorers),
             reliability={role: reliability(rows, role) for role in scorers},
             legend=legend,
             why=reasons.why,

@@ -13,6 +13,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import ENDS
 from mitigate.report.proxies import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import label_column, with_labels
+from mitigate.tasks.identity import identity_metrics, identity_summary
 from mitigate.tasks.rated import most_say
 from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
 
@@ -81,6 +82,14 @@ def measure_agreement(
             of = _with_intervals(rows, most, [*scorers, ALWAYS_NEUTRAL], intervals)
             found |= {f"{resource}/{key}": value for key, value in of.items()}
     return found
+
+
+def measure_all(
+    labels: pl.DataFrame, identity: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
+) -> dict[str, Any]:
+    """measure_agreement, and with the keys of identity_metrics the errors on identity terms that
+    measure_identity_terms returns."""
+    return measure_agreement(labels, scorers, intervals) | identity_metrics(identity_summary(identity))
 
 
 def agreement_table(

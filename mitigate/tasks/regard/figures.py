@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.regard import labels
 from mitigate.score.weights import native_dtype
+from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.regard.teacher import load_teacher
-from mitigate.triples import NEUTRAL
+from mitigate.tasks.scorers import make_scorer
+from mitigate.triples import NEUTRAL, Labels
 from models.minilm import locate
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
@@ -50,15 +53,40 @@ def _under(place: str, wanted: np.ndarray, said: np.ndarray) -> dict[str, float 
     return {f"{place}/{key}": value if value is None else round(value, 4) for key, value in found.items()}
 
 
-def measure_regard(labelled: pl.DataFrame, crowd: pl.DataFrame, *, folder: Path) -> dict[str, float | None]:
-    """The figures of the teacher and of both classifiers of a folder, in the precision that scorers use."""
-    saved: dict[str, Classifier] = {
-        "teacher": load_teacher(folder).to(native_dtype()),
-        "minilm": MiniLMClassifier.load(folder / "minilm", locate(), native_dtype()),
-        "ngram": NgramClassifier.load(folder / "ngram"),
-    }
-    return {
+def measure_regard(
+    labelled: pl.DataFrame, crowd: pl.DataFrame, identity: pl.DataFrame, *, folder: Path
+) -> dict[str, Any]:
+    """The figures of the teacher and of both classifiers of a folder, in the precision that scorers use; of both also
+    those of identity: what identity_terms returns."""
+    saved: dict[str, Classifier] = {"teacher": load_teacher(folder).to(native_dtype()), **load_both(folder)}
+    found: dict[str, Any] = {
         f"{name}/{key}": value
         for name, classifier in saved.items()
         for key, value in figures(classifier, labelled, crowd).items()
     }
+    return found | identity_metrics(identity_summary(identity))
+
+
+def load_both(folder: Path) -> dict[str, Classifier]:
+    """The classifiers in minilm/ and ngram/ of a folder, in the precision that scorers use."""
+    return {
+        "minilm": MiniLMClassifier.load(folder / "minilm", locate(), native_dtype()),
+        "ngram": NgramClassifier.load(folder / "ngram"),
+    }
+
+
+def identity_terms(intervals: Bootstrap, *, folder: Path) -> pl.DataFrame:
+    """Errors of both classifiers of a folder by identity term: what tasks.identity.measure_identity_terms returns."""
+    scorers = [make_scorer(_Saved(classifier, name), name) for name, classifier in load_both(folder).items()]
+    return measure_identity_terms(label_identity_terms(scorers), [scorer.name for scorer in scorers], intervals)
+
+
+class _Saved:
+    """A classifier as a scorer, whose labels nothing caches."""
+
+    def __init__(self, classifier: Classifier, name: str) -> None:
+        self.classifier = classifier
+        self.fingerprint = name
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return labels(self.classifier.probabilities(texts))
