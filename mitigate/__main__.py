@@ -18,7 +18,7 @@ from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.files import disk_fault
 from mitigate.recipes import arguments, faults, notes
-from mitigate.settings import check
+from mitigate.settings import check, with_lists
 from mitigate.texts import escaped
 
 HERE = Path(__file__).parent
@@ -53,11 +53,18 @@ def _run(config: DictConfig) -> float | None:
             f"{' and '.join(missing)} must be given: {' '.join(f'{key}=...' for key in missing)}; a comment in the "
             "configuration says what it is"
         )
+    OmegaConf.set_struct(config, False)
     given: Any = OmegaConf.to_container(config, resolve=True)
+    for key, value in with_lists(given).items():
+        OmegaConf.update(config, key, value)
+    given = OmegaConf.to_container(config, resolve=True)
     check(given, written)
     if metrics.find(config.optimized_metric) is None:
         raise metrics.unknown(config.optimized_metric, "optimized_metric")
-    OmegaConf.set_struct(config, False)
+    if any(override.startswith("optimized_metric=") for override in HydraConfig.get().overrides.task):
+        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
+
+        check_optimised(config)
     config.call = arguments.literally(notes.call_of(HydraConfig.get()))
     return _recipe(config.recipe.run)(config)
 

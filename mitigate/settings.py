@@ -92,6 +92,17 @@ def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
         raise MitigateError("\n  ".join([f"{len(faults)} settings are wrong:", *faults]))
 
 
+def with_lists(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of settings that are given as a single word where a list belongs, by key, the list of that word:
+    {"probe.relations": ["CapableOf"]} of probe.relations=CapableOf. given: nested plain dicts."""
+    found = {}
+    for key, setting in settings().items():
+        value = _find(given, key)
+        if isinstance(value, str) and value and not setting.fits(value) and _fits_in_a_list(setting, value):
+            found[key] = [value]
+    return found
+
+
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of nested plain settings those that decide what a run finds: the groups that its recipe reads (`recipe.reads`; of
     a recipe that does not say, all), without SURROUNDINGS."""
@@ -169,17 +180,15 @@ def _fault(setting: Setting, value: Any) -> str:
         allowed = [*setting.words, *(word for name in setting.types for word in others.get(name, ()))]
         return f"{one_of(setting.key, value, allowed)} ({setting.meaning})"
     told = f"{setting.key}={_shown(value)} must be {setting.allowed} ({setting.meaning})"
-    if (
-        isinstance(value, str)
-        and value
-        and any(name.startswith("list") and setting.fits([value]) for name in setting.types)
-    ):
-        return f"{told}; write {setting.key}=[{value}]"
     if isinstance(value, int) and (setting.types == ("name",) or "path" in setting.types) and setting.fits(str(value)):
         return f"""{told}; for a name of digits write '{setting.key}="{value}"'"""
     if isinstance(value, float) and value.is_integer() and setting.fits(int(value)):
         return f"{told}; write {setting.key}={int(value)}"
     return told
+
+
+def _fits_in_a_list(setting: Setting, value: str) -> bool:
+    return any(name.startswith("list") for name in setting.types) and setting.fits([value])
 
 
 def _find(node: Any, key: str) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.word_forms import plain
 
 CATEGORIES = ("origin", "gender", "religion", "profession")
@@ -98,12 +98,14 @@ def notice_of_own(chosen: pl.DataFrame) -> list[str]:
     """A sentence that names those, which may be misspelt: "2 targets are not in the paper's list: laywer, nonbinary
     person; did you mean lawyer?" Nothing where there is none."""
     own = not_listed(chosen)
+    others = [name for name in chosen["category"].unique(maintain_order=True) if name not in CATEGORIES]
+    misspelt = [f"the category {name!r} is not one of the paper's{meant}" for name in others if (meant := _meant(name))]
     if not own:
-        return []
+        return misspelt
     near = [_nearest(word, targets()) for word in own]
     meant = ", ".join(dict.fromkeys(word for words in near for word in words))
     many = f"{len(own)} targets are" if len(own) > 1 else "1 target is"
-    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else "")]
+    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else ""), *misspelt]
 
 
 def named(words: Sequence[str]) -> str:
@@ -136,6 +138,11 @@ def _folded(row: dict[str, str]) -> dict[str, str]:
     return {column and plain(column): field for column, field in row.items()}
 
 
+def _meant(category: str) -> str:
+    near = _nearest(plain(category), CATEGORIES)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def _nearest(word: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(word, list(known), n=1, cutoff=MISSPELT)
 
@@ -148,12 +155,15 @@ def _faults(rows: Sequence[dict[str, str]]) -> Iterator[str]:
         if None in row:
             yield f"line {number} has more fields than the first line; separate further forms by semicolons"
         elif (kind := plain(row.get("kind") or "")) and kind not in KINDS:
-            yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing"
+            yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing" + did_you_mean(
+                kind, KINDS
+            )
 
 
 def _row(row: dict[str, str]) -> tuple[str | list[str] | None, ...]:
     given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
     word = plain(row["target"] or "")
     category = (row.get("category") or "").strip() or targets().get(word, "own")
+    category = plain(category) if plain(category) in CATEGORIES else category
     forms = [form for form in map(plain, (row.get("forms") or "").split(";")) if form]
     return word, category, forms or None, given["group"], given["cluster"], given["kind"]

@@ -77,7 +77,6 @@ COMMANDS = [
     ("policy.scope=foo", "unknown policy.scope 'foo'; allowed: all, people, targets"),
     ("policy.action=foo", "unknown policy.action 'foo'; allowed: drop, downweight, swap, keep, rerank"),
     ("data.on_bad_line=foo", "unknown data.on_bad_line 'foo'; allowed: error, skip"),
-    ("probe.relations=CapableOf", "; write probe.relations=[CapableOf]"),
     ("policy.name=../x", "policy.name=../x must be a name: letters, digits"),
     ("data.name=..", "data.name=.. must be a name: letters, digits"),
     ("dry_run=maybe", "unknown dry_run 'maybe'; allowed: true, false"),

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.targets import choose_targets, targets
+from mitigate.targets import choose_targets, notice_of_own, targets
 
 
 def test_the_papers_329() -> None:
@@ -75,3 +75,15 @@ def test_those_the_training_triples_speak_of() -> None:
     triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
     assert choose_targets("data", triples)["target"].to_list() == ["italy", "nurse"]
     assert choose_targets("data", pl.concat([triples, triples[:1]]), fewest=2)["target"].to_list() == ["nurse"]
+
+
+def test_a_misspelt_category_or_kind_is_met_with_the_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("target,category\nwelder,profesion\ndeaf person,disability\nenby,Gender\n")
+    chosen = choose_targets(path)
+    assert chosen["category"].to_list() == ["profesion", "disability", "gender"]
+    said = notice_of_own(chosen)
+    assert said[1:] == ["the category 'profesion' is not one of the paper's; did you mean profession?"]
+    path.write_text("target,kind\nwelder,poeple\n")
+    with pytest.raises(MitigateError, match="unknown kind 'poeple'; allowed: .*; did you mean people"):
+        choose_targets(path)

@@ -76,7 +76,12 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
         ("hydra.foo=1", "unknown setting of Hydra 'hydra.foo'; --hydra-help says where its settings are described"),
         ("~policy", "the configuration has no policy, which is read; a ~policy takes it away"),
         ("probe.relations=[CapabelOf]", "; did you mean CapableOf?"),
-        ("probe.relations=CapableOf", "; write probe.relations=[CapableOf]"),
+        ("probe.relations=CapabelOf", "; did you mean CapableOf?"),
+        ("--confg-dir x policy=none", "unknown flag '--confg-dir'; allowed: --help, "),
+        ("--confg-dir=x", "; did you mean --config-dir?"),
+        ("-x policy=none", "unknown flag '-x'; allowed: --help, "),
+        ("-m seed=choice()", "seed=choice() names nothing to sweep over: there are no jobs; name values"),
+        ("optimized_metric=mine/neutral_mean", "is a figure of mine, and these jobs are labelled by sentiment and"),
         (
             "score.regard=minlm",
             "unknown score.regard 'minlm'; allowed: vader, minilm, ",
@@ -109,6 +114,21 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
 )
 def test_wrong_words_are_told_before_anything_is_run(command: str, message: str, told: Callable[..., str]) -> None:
     assert message in told(*command.split())
+
+
+def test_a_single_word_is_a_list_of_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr("mitigate.__main__._recipe", lambda name: lambda config: seen.append(config))
+    words = ("probe.relations=CapableOf", "score.extra=keyword", "probe.targets=own.csv", f"paths.outputs={tmp_path}")
+    assert here(monkeypatch, *words, "tracking=none") == 0
+    (config,) = seen
+    assert config.probe.relations == ["CapableOf"]
+    assert config.score.extra == ["keyword"]
+    assert config.probe.targets == "own.csv"  # may be a text
+
+
+def test_a_long_flag_may_be_cut_short() -> None:
+    assert readable(["--multi", "--config-d=x", "-m", "--cfg", "job"])[0] == "--multi"
 
 
 def test_a_job_on_a_cluster_takes_a_cluster_and_its_rehearsal_none(

@@ -9,11 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, did_you_mean
 
 WITH_A_VALUE = (
     "--config-dir",
@@ -28,14 +29,19 @@ WITH_A_VALUE = (
     "-i",
 )
 FREE_TEXT = ("texts",)  # settings whose values are never numbers or words of Hydra's
+EMPTY = re.compile(r"\s*(choice|range|interval|shuffle|sort|glob)\(\s*\)\s*")  # Hydra's functions, of nothing
 ITEM = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)')\s*(?:,|$)|\s*([^,]*?)\s*(?:,|$)""", re.DOTALL)
 """An item of a list: a text in quotes, in which a backslash stands before a quote or a backslash; or all up to the next
 comma."""
 
 
 def readable(arguments: Sequence[str]) -> list[str]:
-    """The arguments as Hydra can read them. Raises MitigateError for a list that the shell took apart."""
+    """The arguments as Hydra can read them. Raises MitigateError for a list that the shell took apart, for an unknown
+    flag, and for a sweep over nothing."""
     before = ["", *arguments]
+    for place, argument in zip(before, arguments, strict=False):
+        if place not in WITH_A_VALUE:
+            _check(argument)
     return [
         argument if place in WITH_A_VALUE or argument.startswith("-") else _readable(argument)
         for place, argument in zip(before, arguments, strict=False)
@@ -88,6 +94,19 @@ def literally(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: literally(part) for key, part in value.items()}
     return literal(value) if isinstance(value, str) else value
+
+
+def _check(argument: str) -> None:
+    """Raises MitigateError for a flag that there is not (of a long one, its beginning is enough), and for choice() of
+    nothing, which Hydra would take for a text."""
+    key, _, value = argument.partition("=")
+    known = [option for action in get_args_parser()._actions for option in action.option_strings]
+    is_known = any(flag.startswith(key) if key.startswith("--") else key.startswith(flag[:2]) for flag in known)
+    if key.startswith("-") and not is_known:
+        longer = [flag for flag in known if flag.startswith("--")]
+        raise MitigateError(f"unknown flag {key!r}; allowed: {', '.join(longer)}{did_you_mean(key, longer)}")
+    if EMPTY.fullmatch(value) and key not in FREE_TEXT:
+        raise MitigateError(f"{argument} names nothing to sweep over: there are no jobs; name values")
 
 
 def _readable(argument: str) -> str:

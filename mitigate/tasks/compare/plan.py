@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, did_you_mean
 from mitigate.fingerprints import digest_of
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import scorers
@@ -134,10 +134,11 @@ def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[lis
         return mine, others
     policies = ", ".join(dict.fromkeys(run.policy for run in runs))
     given = f"compare.baseline={name}" if asked else f"no compare.baseline is given, so that it is the policy {name}"
+    meant = ("" if mine else did_you_mean(name, {run.policy for run in runs})) or "."
     wrong = "all runs are of that policy" if mine else "no run is of that policy"
     raise MitigateError(
-        f"{given}, but {wrong} (policies among compare.runs: {policies}). Name one of them, or the baseline's folder: "
-        "compare.baseline=DIR"
+        f"{given}, but {wrong} (policies among compare.runs: {policies}){meant} Name one of them, or the baseline's "
+        "folder: compare.baseline=DIR"
     )
 
 
