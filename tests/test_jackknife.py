@@ -70,3 +70,13 @@ def test_a_single_word_has_no_interval() -> None:
 def test_the_logarithm_of_no_variance() -> None:
     sums = cluster_sums(np.array([[5.0, 1.0], [5.0, 3.0]]), np.arange(2), powers=(0, 1, 2)).sum(axis=1)
     assert log_variance(sums).tolist() == [-np.inf, 0.0]
+
+
+def test_bounds_of_a_variance_are_in_order_for_few_words() -> None:
+    few = np.array([[100.0], [0.0], [0.0], [99.0]])  # alone, the lower bound would be 3,389
+    assert [bound.item() for bound in variance_interval(few, np.arange(4))] == [0, MOST_VARIANCE]
+    drawn = np.random.default_rng(0)
+    for _ in range(300):
+        values = drawn.choice([0.0, 1.0, 50.0, 99.0, 100.0], size=(drawn.integers(2, 5), 1))
+        low, high = variance_interval(values, np.arange(len(values)))
+        assert low <= high

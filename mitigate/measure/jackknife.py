@@ -51,8 +51,8 @@ def log_variance(sums: np.ndarray) -> np.ndarray:
 
 def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0.95) -> Interval:
     """Of the population variance of percentages, on the log scale, about the estimate that the jackknife corrects for
-    its bias. Where the values are the same, or differ by one word alone, nothing bounds the variance of other words:
-    from 0 to MOST_VARIANCE. NaN for a single word."""
+    its bias. Nothing bounds the variance of other words, from 0 to MOST_VARIANCE, where the values are the same, or
+    differ by one word alone, or the lower bound of a few words would lie beyond it. NaN for a single word."""
     if clusters.max() == 0:
         return Interval(*np.full((2, values.shape[1]), np.nan))
     sums = cluster_sums(values - values.mean(axis=0), clusters, powers=(0, 1, 2))
@@ -63,4 +63,5 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
         centre = num_words * whole - (num_words - 1) * without.mean(axis=0)
         reach = stats.t.ppf((1 + level) / 2, error.degrees) * error.size
         low, high = np.exp(centre - reach), np.minimum(np.exp(centre + reach), MOST_VARIANCE)
+        bounded &= ~(low >= MOST_VARIANCE)  # beyond what a variance can be: the words are too few to say
     return Interval(np.where(bounded, low, 0), np.where(bounded, high, MOST_VARIANCE))
