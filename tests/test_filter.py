@@ -170,6 +170,23 @@ def test_a_pair_shares_a_statement() -> None:
     ]
 
 
+def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(
+        "target,category,forms,group\ndeaf person,disability,signer; deaf people,people\ntrans woman,gender,,people\n"
+    )
+    mine = list_of(tmp_path / "own.csv")
+    rows = [(head, "CapableOf", "lie", -0.4) for head in ("Deaf people", "a deaf person", "signers", "trans women")]
+    ledger = swap(*rows, copies=2, target_list=mine)
+    copies = ledger.filter(pl.col("source_row").is_not_null()).sort("source_row")
+    assert copies.select("head", "target", "category").rows() == [
+        ("trans women", "trans woman", "gender"),
+        ("trans woman", "trans woman", "gender"),
+        ("trans women", "trans woman", "gender"),
+        ("deaf people", "deaf person", "disability"),
+    ]
+    assert [said.split(" is ")[0] for said in copies["statement"]] == copies["head"].to_list()
+
+
 def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
     rows = triples(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
     rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
@@ -241,7 +258,7 @@ def test_own_targets_are_swapped_within_their_category() -> None:
         (1, "deaf person", "own", "Deaf people is capable of fail", "this person is capable of fail", 0.5),
         (2, "trans woman", "own", "trans woman is a noun", "this person is a noun", 1.0),
         (3, "nurse", "profession", "nurse is a noun", "this person is a noun", 1.0),
-        (None, "trans woman", "own", "trans woman is capable of fail", "this person is capable of fail", 0.5),
+        (None, "trans woman", "own", "trans women is capable of fail", "this person is capable of fail", 0.5),
     ]
 
 

@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.target_list import PAPER, TargetList
+from mitigate.word_forms import ARTICLE, spellings, with_plurals
 
 ENDS = ("head", "tail")
 
@@ -28,7 +29,8 @@ def swap(
 
     Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed
     and by how many training triples each has: of a target that is seldom spoken of little is said by copies, so that
-    these do not drown the rest. A statement and its k - 1 copies weigh 1/k each."""
+    these do not drown the rest. A statement and its k - 1 copies weigh 1/k each. In the place of an own target's
+    plural stands the other's plural."""
     rows = rows.with_row_index("place")
     others = _others(rows.filter(split="train")["target"].drop_nulls(), groups() | target_list.groups)
     is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
@@ -38,16 +40,24 @@ def swap(
         _draw(others[target], copies - 1, np.random.default_rng([seed, place]))
         for place, target in chosen.select("place", "target").iter_rows()
     ]
+    likes = {other: _plural(other) for targets in others.values() for other in targets}
+    is_plural = {end: _bare(end).is_in(_plurals(target_list, others)) for end in ENDS}
     shared = chosen.with_columns(
         others=pl.Series(drawn, dtype=pl.List(pl.String)),
         reason=pl.col("reason") + ", swapped",
         weight=pl.col("weight") / (1 + pl.Series([len(others) for others in drawn], dtype=pl.Int64)),
     )
-    added = shared.explode("others").with_columns(
+    exploded = shared.explode("others").with_columns(
+        other="others",
+        others=pl.when((is_target["head"] & is_plural["head"]) | (is_target["tail"] & is_plural["tail"]))
+        .then(pl.col("others").replace(likes))
+        .otherwise("others"),
+    )
+    added = exploded.with_columns(
         *(pl.when(is_target[end]).then("others").otherwise(end).alias(end) for end in ENDS),
         statement=_statement(is_target["head"]),
-        target="others",
-        category=pl.col("others").replace_strict(target_list.categories, return_dtype=pl.String),
+        target="other",
+        category=pl.col("other").replace_strict(target_list.categories, return_dtype=pl.String),
         source_row="row",
         row=pl.lit(None, rows.schema["row"]),
     )
@@ -66,6 +76,25 @@ def groups() -> dict[str, str]:
         return {
             row["target"]: row["group"] for row in csv.DictReader(line for line in lines if not line.startswith("#"))
         }
+
+
+def _plurals(target_list: TargetList, swapped: Iterable[str]) -> list[str]:
+    """The plurals by rule of those own targets that are swapped, and of their given forms."""
+    own = [target for target in target_list.own if target.word in set(swapped)]
+    forms = [form for target in own for form in (target.word, *target.forms)]
+    many = {written for form in forms for plural in list(with_plurals(form))[1:] for written in spellings(plural)}
+    return sorted(many - {written for target in own for written in spellings(target.word)})
+
+
+def _plural(word: str) -> str:
+    """The plural of a word, the irregular one where there is one."""
+    return list(with_plurals(word))[-1]
+
+
+def _bare(end: str) -> pl.Expr:
+    """A head or tail as it is looked up among forms."""
+    lower = pl.col(end).str.to_lowercase().str.replace_all(r"[ _-]+", " ").str.strip_chars()
+    return lower.str.replace(ARTICLE, "")
 
 
 def _others(spoken_of: pl.Series, groups: Mapping[str, str]) -> dict[str, dict[str, int]]:
