@@ -56,6 +56,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, mine: Path, tmp_p
     assert table.columns == [
         *("row", "target", "category", "statement", "masked"),
         *(f"{scorer}{part}" for scorer in ("sentiment", "regard", "keyword") for part in ("", "_strength", "_words")),
+        *(f"{scorer}_identity" for scorer in ("sentiment", "regard", "keyword")),
     ]
     assert table["sentiment"].to_list() == [-1, 1, -1, 0]  # "not" turns "kill", and "capable" praises
     assert table["sentiment_words"].to_list() == ["thief -2.4", "capable +1.6, kill -3.7", "thief -2.4", None]
@@ -196,3 +197,26 @@ def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Pat
     (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
     _, again, _ = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null")
     assert "nothing is left to do" in again  # the same texts
+
+
+def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_each_word(labels, tmp_path) -> None:
+    texts = tmp_path / "mine.txt"
+    texts.write_text("an overweight person is reading\nthe house\n")
+    settings = (f"texts={texts}", "score.regard=null")
+    _, said, _ = labels(*settings, "recipe.occlusion=true")
+    lines = said.splitlines()
+    at = lines.index("an overweight person is reading")
+    assert lines[at + 1].split()[:3] == ["sentiment", "prejudice", "-0.36"]
+    assert lines[at + 1].endswith("overweight -1.5  depends on: overweight person")
+    assert lines[at + 2].split() == ["without", "an", "prejudice", "-0.36"]
+    assert lines[at + 3].split() == ["without", "overweight", "neutral", "+0.00"]
+    assert (
+        "  note: 1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another "
+        "label (overweight person (1)). The column sentiment_identity has the words; those named by "
+        "probe.targets are masked"
+    ) in lines
+    (folder,) = (tmp_path / "outputs").iterdir()
+    assert pl.read_parquet(folder / "occlusion.parquet")["word"].to_list()[-2:] == ["the", "house"]
+    _, said, _ = labels(*settings, "probe.targets=[overweight person]")
+    assert "depend on an identity word" not in said
+    assert "without" not in said

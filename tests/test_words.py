@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 from mitigate.label_cache import LabelStore
 from mitigate.score import words
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
-from mitigate.score.words import driving_words
+from mitigate.score.words import driving_words, occluded
 from mitigate.triples import Labels
 
 WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.2, "bit": -0.01}
@@ -68,3 +69,16 @@ def test_a_scorer_that_counts_words_says_which(tmp_path: Path) -> None:
     assert drove(["a kind, kind thief"], Keyword(lexicon={"kind": 1, "thief": -1}), tmp_path) == [
         "kind +1, kind +1, thief -1"
     ]
+
+
+def test_occlusion_leaves_out_each_word_of_each_distinct_text(tmp_path: Path) -> None:
+    table = occluded(pl.Series(["a liar", "kind thief", "a liar"]), Sums(), LabelStore(tmp_path))
+    assert table.select("masked", "place", "word", "label", "label_without").rows() == [
+        ("a liar", 1, "a", -1, -1),
+        ("a liar", 2, "liar", -1, 0),
+        ("kind thief", 1, "kind", 0, -1),  # also of a neutral text
+        ("kind thief", 2, "thief", 0, 1),
+    ]
+    assert table["strength"].to_list() == pytest.approx([-0.3, -0.3, -0.1, -0.1])
+    assert table["strength_without"].to_list() == pytest.approx([-0.3, 0, -0.6, 0.5])
+    assert occluded(pl.Series([], dtype=pl.String), Sums(), LabelStore(tmp_path)).columns == table.columns

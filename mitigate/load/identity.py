@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import polars as pl
 
-from mitigate.word_forms import article
+from mitigate.word_forms import article, spellings
 
 AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body")
 POLARITIES = ("neutral", "kind", "unkind")
@@ -40,6 +40,17 @@ def read_terms() -> pl.DataFrame:
 def read_frames() -> pl.DataFrame:
     """frame, polarity (of POLARITIES), negated (bool), number (of NUMBERS), split, pair."""
     return _read("frames.csv").with_columns(pl.col("negated") == "yes", pl.col("pair").cast(pl.Int64))
+
+
+@cache
+def identity_forms() -> frozenset[str]:
+    """How texts may name the terms: term and plural, and where a word names people alone, that word too; with hyphens
+    or without."""
+    found: set[str] = set()
+    for term, plural, alone in read_terms().select("term", "plural", "alone").iter_rows():
+        phrases = [term, plural, *([alone, f"{alone} person", f"{alone} people"] if alone else [])]
+        found.update(written for phrase in phrases for written in spellings(phrase))
+    return frozenset(found)
 
 
 def identity_texts(mask: str) -> pl.DataFrame:

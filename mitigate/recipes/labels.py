@@ -21,7 +21,8 @@ from mitigate.recipes.job import Job, build, perform, plain, say
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import list_named
 from mitigate.tasks.counts import count_labels, label_names
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.identity_words import COLUMN, identity_word_notices
+from mitigate.tasks.label import label_statements, occlude
 from mitigate.triples import OTHER, Scorer
 
 STAGES = ("labels", "metrics")
@@ -46,6 +47,7 @@ def run(config: DictConfig) -> None:
         texts = [given] if isinstance(given, str) else given
         label_given(config, texts, scorers, cache, output)
         return
+    occlusion: bool = config.recipe.occlusion
     loaded: Any = build(config.data.load) if file is None else texts_of(file, config.recipe.column)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
     target_list, notices = list_named(config, statements if file is None else None)
@@ -63,14 +65,17 @@ def run(config: DictConfig) -> None:
         labels = job.stage("labels", label_statements, table, scorers, **how, using={"cache": cache})
         metrics = job.stage("metrics", count_labels, labels)
         job.tracking.summarise(metrics.facts())
+        words = job.stage("occlusion", occlude, labels, scorers, using={"cache": cache}) if occlusion else None
         if not config.dry_run:
             save(labels.table(), output)
             if file:
-                show(labels.table().head(SHOWN))
+                show(labels.table().head(SHOWN), None if words is None else words.table())
+            notices_of(labels.table())
         return metrics.facts()
 
     source = digest_of_values(table, target_list, own)
-    if metrics := perform(config, name, source, STAGES, pipeline):
+    stages = (*STAGES, "occlusion") if occlusion else STAGES
+    if metrics := perform(config, name, source, stages, pipeline):
         say(summary(metrics))
 
 
@@ -83,9 +88,16 @@ def label_given(
         say(f"  note: {notice}")
     table = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1)
     labels = label_statements(table, scorers, target_list=target_list, explain=True, cache=cache)
-    show(labels)
+    show(labels, occlude(labels, scorers, cache=cache) if config.recipe.occlusion else None)
+    notices_of(labels)
     if not config.dry_run:
         save(labels, output)
+
+
+def notices_of(labels: pl.DataFrame) -> None:
+    """What a reader of the labels must know."""
+    for notice in identity_word_notices(labels):
+        say(f"  note: {notice}")
 
 
 def save(labels: pl.DataFrame, output: Path | None) -> None:
@@ -107,15 +119,25 @@ def summary(metrics: dict[str, int]) -> str:
     return "\n".join([*lines, f"  {metrics['rows']:,} rows, {metrics['distinct']:,} distinct texts once masked"])
 
 
-def show(table: pl.DataFrame) -> None:
-    """Each text with every scorer's label, strength and words."""
+def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
+    """Each text with every scorer's label, strength and words; and its label and strength without each word."""
     named = {**CLASSES, OTHER: "other"}
     for row in table.rows(named=True):
         is_masked = row["masked"] != row["statement"]
         say(f"{row['statement']}  ({row['masked']})" if is_masked else row["statement"])
         for column in label_names(table):
             drove = row[f"{column}_words"] or ""
+            identity = row.get(f"{column}{COLUMN}")  # none beside labels of the neutral wording
+            drove += f"  depends on: {identity}" if identity else ""
             say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+.2f}  {drove}".rstrip())
+            if occlusion is not None:
+                for word, label, strength in _without(occlusion, column, row["masked"]):
+                    say(f"    without {word:<16} {named[label]:<12} {strength:+.2f}")
+
+
+def _without(occlusion: pl.DataFrame, scorer: str, text: str) -> list[tuple[str, int, float]]:
+    rows = occlusion.filter(pl.col("scorer") == scorer, pl.col("masked") == text)
+    return rows.select("word", "label_without", "strength_without").rows()
 
 
 def _file(given: str) -> str | None:

@@ -1,5 +1,5 @@
 """The words that drove a label: those counted by a scorer that counts words, and of a classifier's texts those without
-which its answer would be most different."""
+which its answer would be most different. And occlusion: what a scorer says of a text without each of its words."""
 
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -16,6 +16,16 @@ SHOWN = 3  # words of a text
 SHARE = 0.1  # of what the strongest word is worth; a weaker one is not shown
 
 Words = list[tuple[str, float]]
+
+OCCLUSION = {
+    "masked": pl.String,  # the text
+    "place": pl.Int64,  # of the word in the text, from 1
+    "word": pl.String,
+    "label": pl.Int8,
+    "strength": pl.Float32,
+    "label_without": pl.Int8,
+    "strength_without": pl.Float32,
+}
 
 
 @runtime_checkable
@@ -42,6 +52,32 @@ def driving_words(
     return pl.Series(said, dtype=pl.String)
 
 
+def occluded(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:
+    """A row (columns OCCLUSION) for each word of each distinct text, in their order: what the scorer says of the text,
+    and of the text with the word left out (Li et al. 2016, Understanding Neural Networks through Representation
+    Erasure). A text is scored once more for each of its words."""
+    distinct = texts.unique(maintain_order=True)
+    words = [text.split() for text in distinct]
+    whole, rest = label_column(distinct, scorer, cache), label_column(_without(words), scorer, cache)
+    at = np.repeat(np.arange(len(distinct)), [len(parts) for parts in words])
+    columns = {
+        "masked": distinct.gather(at),
+        "place": [place for parts in words for place in range(1, len(parts) + 1)],
+        "word": list(chain(*words)),
+        "label": whole.label[at],
+        "strength": whole.strength[at],
+        "label_without": rest.label,
+        "strength_without": rest.strength,
+    }
+    return pl.DataFrame(columns, schema=OCCLUSION)
+
+
+def _without(words: Sequence[Sequence[str]]) -> pl.Series:
+    """The texts of these words with each word in turn left out, one after another."""
+    texts = [" ".join([*parts[:i], *parts[i + 1 :]]) for parts in words for i in range(len(parts))]
+    return pl.Series(texts, dtype=pl.String)
+
+
 def _by_removal(
     texts: pl.Series, labels: Labels, scorer: Scorer, cache: LabelCache, passed_over: Collection[str]
 ) -> dict[str, Words]:
@@ -53,8 +89,7 @@ def _by_removal(
         .head(MOST)
     )
     words = [text.split() for text in surest["text"]]
-    without = [[" ".join(parts[:i] + parts[i + 1 :]) for i in range(len(parts))] for parts in words]
-    tried = label_column(pl.Series(list(chain(*without)), dtype=pl.String), scorer, cache).strength
+    tried = label_column(_without(words), scorer, cache).strength
     strengths = np.split(tried, np.cumsum([len(parts) for parts in words])[:-1]) if words else []
     return {
         text: _largest(parts, strength - rest, label, passed_over)

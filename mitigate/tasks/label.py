@@ -6,8 +6,9 @@ import polars as pl
 
 from mitigate.relations import Relation
 from mitigate.score.labels import NOTHING_CACHED, label_column, with_labels
-from mitigate.score.words import driving_words
+from mitigate.score.words import OCCLUSION, driving_words, occluded
 from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks.identity_words import with_identity_words
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, mask_column, verbalise
 
@@ -27,9 +28,12 @@ def label_statements(
     table: triples (head, relation, tail) or sentences (statement; for masking="paper" also target). A triple is
     labelled with both of its relation's wordings. Of a sentence nobody knows which words are a relation's: it has one
     wording. target_list: the demographic words that are masked (target_list.list_of). own_relations: relations that are
-    not the project's, with their phrases. explain: also the words that drove each label, as column {scorer}_words.
+    not the project's, with their phrases. explain: also the words that drove each label, as column {scorer}_words, and
+    the identity words that it depends on, as column {scorer}_identity (with_identity_words).
     Raises MitigateError for an unknown masking."""
-    return label_masked(mask(table, masking, target_list, own_relations), scorers, explain=explain, cache=cache)
+    masked = mask(table, masking, target_list, own_relations)
+    labels = label_masked(masked, scorers, explain=explain, cache=cache)
+    return with_identity_words(labels, scorers, target_list, cache=cache) if explain else labels
 
 
 def label_probed(
@@ -46,6 +50,14 @@ def label_probed(
     return label_statements(
         triples, scorers, masking=masking, target_list=target_list, own_relations=own_relations, cache=cache
     )
+
+
+def occlude(labels: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache = NOTHING_CACHED) -> pl.DataFrame:
+    """What each scorer says of masked statements (masked) without each of their words: scorer, and the columns of
+    score.words.OCCLUSION."""
+    empty = pl.DataFrame(schema={"scorer": pl.String, **OCCLUSION})
+    tables = [occluded(labels["masked"], scorer, cache).with_columns(scorer=pl.lit(scorer.name)) for scorer in scorers]
+    return pl.concat([empty, *(table.select(empty.columns) for table in tables)])
 
 
 def mask(

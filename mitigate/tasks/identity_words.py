@@ -1,0 +1,65 @@
+"""Labels that depend on an identity word: with the word masked, as demographic words of the list of targets are, the
+same text has another label."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from mitigate.load.identity import identity_forms
+from mitigate.measure.agreement import fold_other
+from mitigate.score.labels import NOTHING_CACHED, label_column
+from mitigate.target_list import PAPER, TargetList
+from mitigate.triples import LabelCache, Scorer
+from mitigate.verbalise import MASK
+from mitigate.word_forms import pattern
+
+COLUMN = "_identity"  # what ends the column beside a scorer's labels
+SHOWN = 3  # words of a notice
+
+
+def with_identity_words(
+    statements: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    target_list: TargetList = PAPER,
+    *,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """Labelled statements (masked, and each scorer's labels) with the columns {scorer}_identity: the identity words
+    that a label depends on, in lower case; null where it stays the same without them, or where there are none.
+
+    The words are the identity terms of data/identity and the targets of the list that the masking has left. All of a
+    text are masked at once, with their article. Only texts that have such a word are labelled again."""
+    words = _pattern(target_list)
+    masked = statements["masked"]
+    rows = masked.str.contains(f"(?i){words}").arg_true()
+    named = (
+        masked.gather(rows).str.to_lowercase().str.extract_all(words).list.unique(maintain_order=True).list.join(", ")
+    )
+    without = masked.gather(rows).str.replace_all(rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
+    for scorer in scorers:
+        before = fold_other(statements[scorer.name].gather(rows).to_numpy())
+        after = fold_other(label_column(without, scorer, cache).label)
+        depends = np.full(statements.height, None, dtype=object)
+        depends[rows.to_numpy()[before != after]] = named.filter(before != after).to_list()
+        statements = statements.with_columns(pl.Series(scorer.name + COLUMN, depends.tolist(), dtype=pl.String))
+    return statements
+
+
+def identity_word_notices(labels: pl.DataFrame) -> Iterator[str]:
+    """A sentence for each scorer with labels that depend on identity words, with the words and how many labels."""
+    for column in filter(lambda name: name.endswith(COLUMN), labels.columns):
+        found = labels[column].drop_nulls()
+        if found.is_empty():
+            continue
+        counts = found.value_counts().sort("count", column, descending=[True, False]).rows()
+        named = [f"{words} ({count:,})" for words, count in counts[:SHOWN]] + ["..."] * (len(counts) > SHOWN)
+        yield (
+            f"{len(found):,} of {labels.height:,} labels of {column.removesuffix(COLUMN)} depend on an identity word: "
+            f"with the word masked, the text has another label ({', '.join(named)}). The column {column} has the "
+            "words; those named by probe.targets are masked"
+        )
+
+
+def _pattern(target_list: TargetList) -> str:
+    return pattern(identity_forms() | target_list.forms).removeprefix("(?i)")
