@@ -75,11 +75,13 @@ def summary(rows: pl.DataFrame) -> dict[str, float]:
     return found
 
 
-def compared(rows: pl.DataFrame) -> dict[str, Chart]:
+def compared(rows: pl.DataFrame, first: str = "regard") -> dict[str, Chart]:
     """The charts of a comparison: of each drawn headline the differences with their intervals; and of the first harm
-    against the first of quality and the first of cost. rows: DIFFERENCES of all policies."""
+    against the first of quality and the first of cost. rows: DIFFERENCES of all policies; first: the scorer in regard's
+    place, whose harm comes first."""
     named = [headline(key) for key in rows["key"].unique(maintain_order=True)]
-    drawn = sorted((row for row in named if row and row.charted), key=lambda row: row.place)
+    charted = (row for row in named if row and row.charted)
+    drawn = sorted(charted, key=lambda row: (row.group != "harm" or row.metric.scorer != first, row.place))
     mine = {row: rows.filter(key=row.key) for row in drawn}
     found = {
         f"differences/{_slug(row)}": Chart("lines", row.caption, _intervals(known))

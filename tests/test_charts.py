@@ -94,3 +94,18 @@ def test_column_names_are_no_paths_to_vega() -> None:
 def test_nothing_is_drawn_of_nothing() -> None:
     empty = headline_differences("both", "none", [])
     assert (summary(empty), compared(empty), beside({"both": {}}, "mitigate")) == ({}, {}, {})
+
+
+def test_the_scorer_in_regards_place_is_the_harm_that_stands_against_quality() -> None:
+    figures = [
+        {"figure": figure, "baseline": 80.0, "value": value, "change": value - 80.0, "as": "difference"}
+        | {"low": None, "high": None}
+        for figure, value in (
+            ("neutral_template/NSM", 70.0),
+            ("neutral_template/rude/neutral_mean", 90.0),
+            (VALID, 79.0),
+        )
+    ]
+    charts = compared(headline_differences("both", "none", figures), "rude")
+    columns = charts["harm_against_quality/plausible_percent_scatter"].rows.columns
+    assert columns[1] == "neutral by rude, points (higher is better)"

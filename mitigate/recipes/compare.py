@@ -134,7 +134,7 @@ def _record(
     wished."""
     rows = [(pair, [*pair.harms.filter(category="").to_dicts(), *pair.quality.to_dicts()]) for pair in pairs]
     found = pl.concat(headline_differences(pair.name, pair.against, figures) for pair, figures in rows)
-    reporting.record_differences(job, found)
+    reporting.record_differences(job, found, next(reversed(plan.scorers), "regard"))
     for name, frame in findings.frames(plan, pairs, quality, moved).items():
         if name != "moves" or reporting.with_texts(job.config):
             job.tracking.table(name, frame)

@@ -74,11 +74,12 @@ def record_charts(job: Job, charts: Mapping[str, Chart]) -> None:
         job.tracking.chart(name, chart)
 
 
-def record_differences(job: Job, rows: pl.DataFrame) -> None:
-    """Give W&B how far headlines lie apart, charts.DIFFERENCES, as values, a table and charts."""
+def record_differences(job: Job, rows: pl.DataFrame, first: str = "regard") -> None:
+    """Give W&B how far headlines lie apart, charts.DIFFERENCES, as values, a table and charts. first: the scorer in
+    regard's place."""
     job.tracking.summarise(summary(rows))
     job.tracking.table("differences", rows)
-    record_charts(job, compared(rows))
+    record_charts(job, compared(rows, first))
 
 
 def record_plots(job: Job) -> None:
