@@ -64,7 +64,7 @@ def test_a_relation_that_it_was_not_trained_on_has_no_answer(tmp_path):
     assert "IsA" in Plausibility().relations
 
 
-@pytest.mark.parametrize(("phrases", "shape"), [("minilm", {"rank": 2}), ("words", {"dropout": 0.1})])
+@pytest.mark.parametrize(("phrases", "shape"), [("minilm", {"dropout": 0.1}), ("words", {"dropout": 0.1})])
 def test_a_network_of_ones_own_gives_its_probabilities(tmp_path, phrases, shape):
     torch.manual_seed(0)
     network = Bilinear(locate(), ("IsA", "HasA"), phrases, width=4, **shape).eval()
