@@ -9,7 +9,7 @@ import pytest
 from mitigate.load.identity import identity_forms
 from mitigate.score.vader import Vader
 from mitigate.target_list import list_of
-from mitigate.tasks.identity_words import identity_word_notices, with_identity_words
+from mitigate.tasks.identity_words import identity_word_notices, identity_words_of, with_identity_words
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
@@ -65,6 +65,16 @@ def test_targets_that_the_masking_has_left_are_identity_words_too() -> None:
     labelled = pl.DataFrame({"masked": ["the nurse reads", "an elf reads"], "regard": [-1, 0]})
     found = with_identity_words(labelled, [AgainstThem()], list_of(["elf"]))
     assert found["regard_identity"].to_list() == ["nurse", None]
+
+
+def test_in_an_audit_only_terms_that_are_no_targets_count() -> None:
+    masked = ["the nurse reads", "muslims and gay people read", "gay people read"]
+    found = identity_words_of(
+        [AgainstThem()], statements=lambda: pl.DataFrame({"masked": masked, "regard": [-1, -1, -1], "target": None})
+    )
+    (notice,) = found["notices"]
+    assert notice.startswith("2 of 3 labels of regard depend on an identity word: ")
+    assert notice.endswith("(gay people (2)). Words that probe.targets names are masked")
 
 
 def test_triples_and_tables_without_rows() -> None:

@@ -76,6 +76,14 @@ def test_a_file_of_statements(audit, tmp_path: Path) -> None:
     assert "keyword" in page
 
 
+def test_labels_that_depend_on_an_identity_word_are_named(audit, tmp_path: Path) -> None:
+    mine = written(tmp_path, "nurse\tthe nurse met overweight people\nlawyer\tthe lawyer met people\n")
+    _, said, _, folder = audit("data=statements", mine, "score.regard=null")
+    notice = "1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another label"
+    assert f"  note: {notice} (overweight people (1))" in said
+    assert notice in (folder / "audit.html").read_text(encoding="utf-8")
+
+
 def test_a_complete_audit_that_wandb_hands_out_is_recorded_whole(audit, tmp_path: Path, monkeypatch) -> None:
     recorded: list[object] = []
     monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["size/statements"]))
@@ -86,7 +94,7 @@ def test_a_complete_audit_that_wandb_hands_out_is_recorded_whole(audit, tmp_path
     assert recorded == whole
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
     _, said, _, _ = audit(*mine)
-    assert said.count("cached") == 4
+    assert said.count("cached") == 5
     assert recorded == 2 * whole
 
 
@@ -127,7 +135,7 @@ def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stop
     (folder / "manifest.json").unlink()
     (folder / "report.json").unlink()
     _, again, _, _ = audit("data=sample", "measure=paper")
-    assert again.count("cached") == 3
+    assert again.count("cached") == 4
 
 
 def metrics_told(said: str) -> dict:

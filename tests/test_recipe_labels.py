@@ -212,8 +212,7 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
     assert lines[at + 3].split() == ["without", "overweight", "neutral", "+0.00"]
     assert (
         "  note: 1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another "
-        "label (overweight person (1)). The column sentiment_identity has the words; those named by "
-        "probe.targets are masked"
+        "label (overweight person (1)). Words that probe.targets names are masked"
     ) in lines
     (folder,) = (tmp_path / "outputs").iterdir()
     assert pl.read_parquet(folder / "occlusion.parquet")["word"].to_list()[-2:] == ["the", "house"]

@@ -1,7 +1,7 @@
 """Labels that depend on an identity word: with the word masked, as demographic words of the list of targets are, the
 same text has another label."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -21,15 +21,16 @@ SHOWN = 3  # words of a notice
 def with_identity_words(
     statements: pl.DataFrame,
     scorers: Sequence[Scorer],
-    target_list: TargetList = PAPER,
+    target_list: TargetList | None = PAPER,
     *,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """Labelled statements (masked, and each scorer's labels) with the columns {scorer}_identity: the identity words
     that a label depends on, in lower case; null where it stays the same without them, or where there are none.
 
-    The words are the identity terms of data/identity and the targets of the list that the masking has left. All of a
-    text are masked at once, with their article. Only texts that have such a word are labelled again."""
+    The words are the identity terms of data/identity and the targets of the list that the masking has left; without a
+    list, the terms that are no targets of the paper's. All of a text are masked at once, with their article. Only texts
+    that have such a word are labelled again."""
     words = _pattern(target_list)
     masked = statements["masked"]
     rows = masked.str.contains(f"(?i){words}").arg_true()
@@ -56,10 +57,19 @@ def identity_word_notices(labels: pl.DataFrame) -> Iterator[str]:
         named = [f"{words} ({count:,})" for words, count in counts[:SHOWN]] + ["..."] * (len(counts) > SHOWN)
         yield (
             f"{len(found):,} of {labels.height:,} labels of {column.removesuffix(COLUMN)} depend on an identity word: "
-            f"with the word masked, the text has another label ({', '.join(named)}). The column {column} has the "
-            "words; those named by probe.targets are masked"
+            f"with the word masked, the text has another label ({', '.join(named)}). Words that probe.targets "
+            "names are masked"
         )
 
 
-def _pattern(target_list: TargetList) -> str:
-    return pattern(identity_forms() | target_list.forms).removeprefix("(?i)")
+def identity_words_of(
+    scorers: Sequence[Scorer], *, statements: Callable[[], pl.DataFrame], cache: LabelCache = NOTHING_CACHED
+) -> dict[str, list[str]]:
+    """The notices of labelled statements, for identity terms of data/identity that are no targets: notices."""
+    labelled = statements().select("masked", *(scorer.name for scorer in scorers))
+    return {"notices": list(identity_word_notices(with_identity_words(labelled, scorers, None, cache=cache)))}
+
+
+def _pattern(target_list: TargetList | None) -> str:
+    forms = identity_forms() | target_list.forms if target_list else identity_forms() - PAPER.forms
+    return pattern(forms).removeprefix("(?i)")

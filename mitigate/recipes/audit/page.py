@@ -30,6 +30,7 @@ def write_report(
     people: pl.DataFrame | None,
     explained: Sequence[str],
     left_out: Sequence[str],
+    words: Mapping[str, Any] | None,
     *,
     title: str,
     demonstration: bool,
@@ -41,8 +42,8 @@ def write_report(
     chosen: Callable[[int], tuple[pl.DataFrame, int]],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. Returns the
-    notices of the page."""
+    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. words: the
+    notices of labels that depend on identity words. Returns the notices of the page."""
     statements, height = chosen(seed)
     every = about_targets(folder / "statements")
     labels = wordings(columns)
@@ -64,6 +65,7 @@ def write_report(
         notices=[
             *left_out,
             *notices(tallied, targets, columns, empty_targets, target_list),
+            *(words or {"notices": ()})["notices"],
             *_choice(statements, height),
         ],
         **about,

@@ -1,5 +1,6 @@
 """recipe=audit: the harms of a resource as it is. load > verbalise > score > measure > report."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -25,11 +26,14 @@ from mitigate.tasks.audit.paper import beside_the_paper, paper_figures, paper_no
 from mitigate.tasks.audit.read import read_rows
 from mitigate.tasks.audit.variants import variants
 from mitigate.tasks.drop_rules import measure_drop_rules
+from mitigate.tasks.identity_words import identity_words_of
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.statements import choice
 from mitigate.triples import ROLES
 
-STAGES = ("read", "tally", "metrics", "variants", "people", "report")
+Choice = Callable[[int], tuple[pl.DataFrame, int]]
+"""Statements that a seed chooses, and of how many."""
+STAGES = ("read", "tally", "metrics", "identity", "variants", "people", "report")
 
 
 def run(config: DictConfig) -> float | None:
@@ -40,7 +44,7 @@ def run(config: DictConfig) -> float | None:
     say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {plan.targets.height:,} targets")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
-    absent = {"variants": not plan.paper, "people": plan.rated is None}
+    absent = {"variants": not plan.paper, "people": plan.rated is None, "identity": not plan.scorers}
     stages = [stage for stage in STAGES if not absent.get(stage)]
     metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=uploads(config))
     return metrics.get(config.optimized_metric) if metrics else None
@@ -98,10 +102,16 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         facts={"data": config.data.name, "fingerprint": plan.source},
         target_list=plan.target_list,
     )
+
+    @cache
+    def chosen(seed: int) -> tuple[pl.DataFrame, int]:
+        return choice(job.folder / "statements", seed)
+
+    words = _identity(job, plan, tallied, chosen) if plan.scorers else None
     stated = paper_figures(plan.paper) if plan.paper else None
     explored = None if stated is None else _variants(job, plan, tallied, stated)
     people = None if plan.rated is None else _people(job, plan, plan.rated)
-    report(job, plan, rows, tallied, metrics, stated, explored, people)
+    report(job, plan, rows, tallied, metrics, stated, explored, people, words, chosen)
     return metrics.facts()
 
 
@@ -116,6 +126,18 @@ def _people(job: Job, plan: Plan, rated: pl.DataFrame) -> Result:
         plan.scorers,
         Bootstrap(resamples=measure.resamples, seed=plan.config.seed),
         using={"cache": plan.cache},
+    )
+
+
+def _identity(job: Job, plan: Plan, tallied: Result, chosen: Choice) -> Result:
+    """Which labels depend on an identity word that is not masked, of the statements that examples are chosen from."""
+    seed = plan.config.seed
+    return job.stage(
+        "identity",
+        identity_words_of,
+        plan.scorers,
+        after=[tallied],
+        using=lambda work: {"statements": lambda: chosen(seed)[0], "cache": plan.cache},
     )
 
 
@@ -145,14 +167,11 @@ def report(
     stated: pl.DataFrame | None,
     explored: Result | None,
     people: Result | None,
+    words: Result | None,
+    chosen: Choice,
 ) -> Result:
     """Write everything, and record it."""
     config = plan.config
-
-    @cache
-    def chosen(seed: int) -> tuple[pl.DataFrame, int]:
-        return choice(job.folder / "statements", seed)
-
     result = job.stage(
         "report",
         write_report,
@@ -166,6 +185,7 @@ def report(
         people,
         paper_notes(plan.paper) if plan.paper else [],
         plan.resource.loaded.describe(as_met([rows.table()])),
+        words,
         title=reporting.title_of(config.data),
         demonstration=config.data.demonstration,
         empty_targets=config.measure.empty_targets,
