@@ -1,5 +1,7 @@
 """What the labels are reliability: the figures that come with the project are those that its recipe finds."""
 
+from importlib.resources import files
+
 import pytest
 
 from mitigate.report.html import environment
@@ -54,3 +56,12 @@ def test_errors_on_identity_terms_stand_beside() -> None:
     assert regard.low < regard.largest < regard.high
     assert f"{regard.beyond} of 32" in page
     assert f"{regard.mean:.1f}" in page
+
+
+@pytest.mark.parametrize("scorer", ["minilm", "ngram"])
+def test_the_shipped_cards_have_the_errors_that_pages_show(scorer: str) -> None:
+    card = files("mitigate").joinpath("data/regard", scorer, "README.md").read_text(encoding="utf-8")
+    for row in identity_errors({"regard": scorer}):
+        line = f"| unseen terms, unseen frames | {row.error} | {row.mean:.1f} | {row.masked:.1f} | {row.term} | "
+        assert line in card
+        assert f"| {row.beyond} of {row.terms} |" in card
