@@ -80,3 +80,13 @@ def test_bounds_of_a_variance_are_in_order_for_few_words() -> None:
         values = drawn.choice([0.0, 1.0, 50.0, 99.0, 100.0], size=(drawn.integers(2, 5), 1))
         low, high = variance_interval(values, np.arange(len(values)))
         assert low <= high
+
+
+def test_an_interval_of_a_variance_holds_the_estimate_or_nothing_bounds_it() -> None:
+    halves = np.array([[60.0], [57.5], [60.0], [57.5], [60.0], [57.5]])  # alone, both bounds would be 1.92
+    assert [bound.item() for bound in variance_interval(halves, np.arange(6))] == [0, MOST_VARIANCE]
+    random = np.random.default_rng(3)
+    for size in (4, 6, 12):
+        values = random.choice([50.0, 52.5, 60.0], (size, 200))
+        low, high = variance_interval(values, np.arange(size))
+        assert ((low <= values.var(axis=0) + 1e-9) & (values.var(axis=0) <= high + 1e-9)).all()

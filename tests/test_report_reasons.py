@@ -15,7 +15,7 @@ from mitigate.measure.resource import representation
 from mitigate.measure.uncertainty import as_bound, neutral_intervals
 from mitigate.report import card, legend, page, tables
 from mitigate.report.audit_tables import console as audit_console
-from mitigate.report.reasons import note, why
+from mitigate.report.reasons import ALL_ALIKE, note, why, without_interval
 
 NOTHING = {f"quality/{name}/{part}": None for name in ("perplexity", "bleu2") for part in ("all", "polar")}
 METRICS = {
@@ -162,3 +162,12 @@ def test_a_variance_without_an_upper_bound_has_none() -> None:
         *(None, None, None),
         99.5,
     )
+
+
+def test_a_mean_of_equal_targets_says_why_it_has_no_interval() -> None:
+    known = {"targets": 3, "NSM": 25.0, "NSM_low": None, "NSM_high": None, "NSV": 0.0, "NSV_low": 0.0}
+    assert without_interval(known, "NSM") == ALL_ALIKE
+    assert without_interval(known, "NSV") == ""
+    assert without_interval(known | {"NSM_low": 20.0}, "NSM") == ""
+    assert without_interval(known | {"targets": 1}, "NSM") == ""  # of one target the variance says so
+    assert without_interval(known | {"NSM": None}, "NSM") == ""

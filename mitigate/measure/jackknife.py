@@ -19,6 +19,10 @@ Figure = Callable[[np.ndarray], np.ndarray]
 """From sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., figures), to (..., figures)."""
 
 
+TOO_SMALL = 1e-9
+"""A standard error of the log of a variance that is 0 but for rounding."""
+
+
 class Error(NamedTuple):
     """The standard error of an estimate, and the degrees of freedom of Student's t; infinite where one word decides."""
 
@@ -51,8 +55,10 @@ def log_variance(sums: np.ndarray) -> np.ndarray:
 
 def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0.95) -> Interval:
     """Of the population variance of percentages, on the log scale, about the estimate that the jackknife corrects for
-    its bias. Nothing bounds the variance of other words, from 0 to MOST_VARIANCE, where the values are the same, or
-    differ by one word alone, or the lower bound of a few words would lie beyond it. NaN for a single word."""
+    its bias, and wide enough to hold the estimate itself. Nothing bounds the variance of other words, from 0 to
+    MOST_VARIANCE, where the values are the same, or differ by one word alone, or half of the words have one value and
+    half another (leaving out any of them changes as much), or the lower bound of a few words would lie beyond it. NaN
+    for a single word."""
     if clusters.max() == 0:
         return Interval(*np.full((2, values.shape[1]), np.nan))
     sums = cluster_sums(values - values.mean(axis=0), clusters, powers=(0, 1, 2))
@@ -64,4 +70,6 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
         reach = stats.t.ppf((1 + level) / 2, error.degrees) * error.size
         low, high = np.exp(centre - reach), np.minimum(np.exp(centre + reach), MOST_VARIANCE)
         bounded &= ~(low >= MOST_VARIANCE)  # beyond what a variance can be: the words are too few to say
+        bounded &= error.size > TOO_SMALL
+        low, high = np.minimum(low, np.exp(whole)), np.maximum(high, np.exp(whole))
     return Interval(np.where(bounded, low, 0), np.where(bounded, high, MOST_VARIANCE))

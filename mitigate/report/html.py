@@ -65,6 +65,7 @@ def render_page(
             reliability={role: reliability(rows, role) for role in scorers},
             legend=legend,
             why=reasons.why,
+            without_interval=reasons.without_interval,
             **content,
         )
     )

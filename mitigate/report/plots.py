@@ -70,6 +70,8 @@ def bars(targets: pl.DataFrame) -> Figure:
         lengths = side * targets[column].to_numpy()
         axes.barh(places, lengths, height=0.68, color=colour, alpha=0.8, lw=0, label=sign)
         for place, length in zip(places, lengths, strict=True):
+            if not length:
+                continue  # at the line itself, on the names where no other bar goes to that side
             note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * side, align)
     name_targets(axes, targets["target"].to_list())
     legend(axes)

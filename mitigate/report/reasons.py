@@ -22,6 +22,7 @@ from mitigate.report.legend import NO_UPPER_BOUND, Metrics
 
 NO_STATEMENTS = "no statement about a target"
 ONE_TARGET = "one target only"
+ALL_ALIKE = "no interval: the same for all targets"
 NOTHING_GENERATED = "nothing was generated"
 SUBSETS = {
     "all": "no test triples",
@@ -64,6 +65,17 @@ def why(metrics: Metrics, key: str) -> str:
         return WITHOUT_COUNT[found.stem]
     family = found.metric.family
     return REASONS[family](metrics, found) if family in REASONS else ""
+
+
+def without_interval(metrics: Metrics, key: str) -> str:
+    """Why a mean over several targets has no interval: all have the same value. "" where it has one, or is no such."""
+    found, low = find(key), bounds(key)[0]
+    if found is None or found.metric.family != "harm" or found.metric.statistic != "mean":
+        return ""
+    if metrics.get(key) is None or metrics.get(low, 0) is not None:
+        return ""
+    targets, empty = (metrics.get(with_part(name, found.part)) for name in (table.TARGETS, table.EMPTY_TARGETS))
+    return ALL_ALIKE if isinstance(targets, int) and targets - int(empty or 0) > 1 else ""
 
 
 def note(metrics: Metrics, key: str) -> str | None:

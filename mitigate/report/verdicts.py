@@ -24,7 +24,7 @@ SENTENCES = {  # verdict -> of one, of several
     WORSE: ("the model of {} differs, for the worse", "the models of {} differ, for the worse"),
     ALIKE: ("the model of {} is not shown to differ", "the models of {} are not shown to differ"),
     SAME: ("{} has the same numbers", "{} have the same numbers"),
-    UNKNOWN: ("of {} nothing can be told", "of {} nothing can be told"),
+    UNKNOWN: ("nothing can be said about {}", "nothing can be said about {}"),
 }
 
 

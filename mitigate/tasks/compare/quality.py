@@ -111,10 +111,8 @@ def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
         values, weights = rows.select("^run_.*$").to_numpy(), rows["weight"].to_numpy()
         before, after = values[:, : len(contrast.before)], values[:, len(contrast.before) :]
         numbers = head_numbers(rows, clusters)
-        found = weighted_difference(before, after, weights, numbers)
-        few = numbers.max() + 1 < FEW_TARGETS
-        heads, found = rows["head"].n_unique(), Changes(found.fixed, found.fixed) if few else found
-        yield _row(quality_key(SWAP_LIFT, part), heads, found, HEADS)
+        found = _drawn(before, after, weights, numbers)
+        yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
 
 
 def _perplexity(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
@@ -134,7 +132,7 @@ def _bits_per_char(part: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[s
 def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray) -> Changes:
     """In nats for each token, or each of whatever sizes, (triples,), count."""
     before, after = (np.stack([table["nll"].to_numpy() for table in side], axis=1) / sizes[:, None] for side in sides)
-    return weighted_difference(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()))
+    return _drawn(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()))
 
 
 def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, Any]:
@@ -148,7 +146,7 @@ def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, An
     ]
     heads = tables[0][0]["head"].to_numpy()
     before, after = (np.stack([100 * _sentence_scores(table) for table in side], axis=1) for side in tables)
-    found = weighted_difference(before, after, np.ones(len(heads)), _numbers(heads))
+    found = _drawn(before, after, np.ones(len(heads)), _numbers(heads))
     return _row(quality_key("bleu2", subset), len(heads), found, TRIPLES)
 
 
@@ -170,11 +168,8 @@ def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str])
         shares = table.select("^run_.*$").to_numpy()
         before, after = shares[:, : len(contrast.before)], shares[:, len(contrast.before) :]
         numbers = cluster_numbers(table, clusters)
-        found = weighted_difference(before, after, np.ones(table.height), numbers)
-        few = numbers.max() + 1 < FEW_TARGETS
-        yield _row(
-            quality_key(PLAUSIBLE, part), table.height, Changes(found.fixed, found.fixed) if few else found, TARGETS
-        )
+        found = _drawn(before, after, np.ones(table.height), numbers)
+        yield _row(quality_key(PLAUSIBLE, part), table.height, found, TARGETS)
 
 
 def _valid_shares(runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr) -> pl.DataFrame:
@@ -205,6 +200,13 @@ def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[d
         if known.stem == metrics.quality("perplexity").key:
             found = Change(geometric_mean(first), geometric_mean(second), RATIO)
         yield _row(key, None, Changes(found, found), None)
+
+
+def _drawn(before: np.ndarray, after: np.ndarray, weights: np.ndarray, numbers: np.ndarray) -> Changes:
+    """The weighted difference over items (items, seeds), (items,); of words or heads fewer than FEW_TARGETS with these
+    fixed: so few say little about others, and an interval over two of them has bounds a million apart."""
+    found = weighted_difference(before, after, weights, numbers)
+    return Changes(found.fixed, found.fixed) if numbers.max() + 1 < FEW_TARGETS else found
 
 
 def _exponential(nats: Change) -> Change:
