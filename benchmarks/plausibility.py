@@ -58,6 +58,7 @@ def main() -> None:
     gamed = gaming_figures(network, train, default_scorers(), NOTHING_CACHED)
     test = read(arguments.data, "test", labelled=True)
     shown = "" if arguments.folder == SHIPPED else f" --folder {arguments.folder.name}"
+    shown += "" if arguments.generator is None else " --generator RUN/model"
     command = f"python benchmarks/plausibility.py --name {arguments.name}{shown}"
     text = [
         f"## Plausibility beside people: the {arguments.name} classifier",
