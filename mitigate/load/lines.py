@@ -22,15 +22,22 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
+    return split_lines(content, str(path), expected)
+
+
+def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], list[str]]:
+    """The same of a content that was read already; name: what messages call it.
+
+    Raises MitigateError for an empty content."""
     if not content.strip():
-        raise MitigateError(f"{path} is empty; expected lines '{expected}'")
+        raise MitigateError(f"{name} is empty; expected lines '{expected}'")
     notices = []
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]
-        notices.append(f"{path}: byte order mark at the start, ignored")
+        notices.append(f"{name}: byte order mark at the start, ignored")
     lines = content.removesuffix(b"\n").split(b"\n")
     if windows := sum(line.endswith(b"\r") for line in lines):
-        notices.append(f"{path}: {windows:,} lines with Windows line ends (CRLF), accepted")
+        notices.append(f"{name}: {windows:,} lines with Windows line ends (CRLF), accepted")
     return [line.removesuffix(b"\r") for line in lines], notices
 
 

@@ -1,0 +1,206 @@
+"""Knowledge graphs: the published ones, one's own, and every fault of a file by name."""
+
+import io
+import json
+import tarfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.load.graph import own, published, read
+from mitigate.load.graph.table import Graph, build
+
+SPLITS = {
+    "train": [("ann", "has_job", "nurse"), ("bob", "has_job", "clerk"), ("ann", "knows", "bob")],
+    "valid": [("bob", "knows", "ann"), ("ann", "knows", "bob")],
+    "test": [("cid", "has_job", "nurse")],
+}
+
+
+def write_tar(path: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+def sizes(graph: Graph) -> list[int]:
+    return [len(graph.train), len(graph.valid), len(graph.test), len(graph.entities), len(graph.relations)]
+
+
+def test_a_graph_is_numbers_of_sorted_ids_and_says_what_is_odd():
+    graph = build(SPLITS, {"ann": "Ann A.", "cid": "Ann A.", "nurse": "Nurse"}, {"knows": "is acquainted with"})
+    assert graph.entities == ("ann", "bob", "cid", "clerk", "nurse")
+    assert graph.entity_names == ("Ann A.", "bob", "Ann A.", "clerk", "Nurse")
+    assert graph.relation_names == ("has_job", "is acquainted with")
+    assert graph.train.tolist() == [[0, 0, 4], [1, 0, 3], [0, 1, 1]]
+    assert graph.valid.tolist() == [[1, 1, 0]]  # the other one is a training triple
+    assert graph.notices == (
+        "valid: 1 triples that it or an earlier split has already were left out",
+        "1 of 5 entities occur in no training triple",
+        "2 of 5 entities have no name: their id is shown",
+    )
+
+
+def test_names_and_ids_are_looked_up():
+    graph = build(SPLITS, {"ann": "Ann A.", "cid": "Ann A.", "nurse": "Nurse"}, {"knows": "is acquainted with"})
+    assert graph.entities_called("ann a.").tolist() == [0, 2]
+    assert graph.entities_called("nurse").tolist() == [4]
+    assert graph.relations_called("is acquainted with").tolist() == [1]
+    with pytest.raises(MitigateError, match=r"no entity 'Nurs'; give .* did you mean Nurse\?"):
+        graph.entities_called("Nurs")
+
+
+def test_fb15k237_is_read_from_its_archive(tmp_path):
+    folder = tmp_path / "kg" / "fb15k-237"
+    folder.mkdir(parents=True)
+    files = {f"Release/{split}.txt": "\r\n".join(map("\t".join, rows)).encode() for split, rows in SPLITS.items()}
+    write_tar(folder / "FB15k-237.tar.gz", {**files, "../outside.txt": b"x", "Release/README": b"y"})
+    (folder / "mid2name.tsv").write_text("ann\tAnn_A.\nbob\tBob\n")
+    graph = published.fb15k237(str(tmp_path))
+    assert sizes(graph) == [3, 1, 1, 5, 2]
+    assert graph.entity_names[:2] == ("Ann A.", "Bob")
+    assert "3 lines with Windows line ends" not in graph.notices[0]  # the last line has no end
+    assert "2 lines with Windows line ends (CRLF), accepted" in graph.notices[0]
+    assert sorted(path.name for path in tmp_path.rglob("*.txt")) == []  # nothing was unpacked
+
+
+def test_faults_of_an_archive(tmp_path, monkeypatch):
+    path = tmp_path / "a.tar.gz"
+    write_tar(path, {"train.txt": b"a"})
+    with pytest.raises(MitigateError, match=r"a.tar.gz has no file valid.txt"):
+        read.members_of(path, ["train.txt", "valid.txt"])
+    write_tar(path, {"one/train.txt": b"a", "two/train.txt": b"b"})
+    with pytest.raises(MitigateError, match="two files train.txt"):
+        read.members_of(path, ["train.txt"])
+    with tarfile.open(path, "w:gz") as archive:
+        link = tarfile.TarInfo("train.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+        archive.addfile(link)
+    with pytest.raises(MitigateError, match="has no file train.txt"):
+        read.members_of(path, ["train.txt"])
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(MitigateError, match="cannot be read"):
+        read.members_of(path, ["train.txt"])
+    with pytest.raises(MitigateError, match=r"there is no file .*b\.tar\.gz"):
+        read.members_of(tmp_path / "b.tar.gz", ["train.txt"])
+    monkeypatch.setattr(read, "LARGEST_ARCHIVE", 100)
+    write_tar(path, {"train.txt": b"a" * 200})
+    with pytest.raises(MitigateError, match="holds more than"):
+        read.members_of(path, ["train.txt"])
+
+
+def test_bad_lines_are_named(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_bytes(b"a\tr\tb\na\tr\na\t \tb\n\xff\tr\tb\n")
+    with pytest.raises(MitigateError) as error:
+        read.triples_of(None, path)
+    for fault in ("3 bad lines", "train.tsv:2: 2 columns, expected 3", "train.tsv:3: a blank", "train.tsv:4: not UTF"):
+        assert fault in str(error.value)
+    triples, notices = read.triples_of(None, path, on_bad_line="skip")
+    assert triples == [("a", "r", "b")]
+    assert notices[0].startswith("3 bad lines left out")
+
+
+def test_names_of_other_forms_are_faults(tmp_path):
+    path = tmp_path / "relations.json"
+    path.write_text(json.dumps({"P106": "occupation"}))
+    with pytest.raises(MitigateError, match="not of the form"):
+        read.labels_of(path)
+    with pytest.raises(MitigateError, match="there is no file"):
+        read.labels_of(tmp_path / "none.json")
+    path.write_text("Q1\tone\ttoo many\n")
+    with pytest.raises(MitigateError, match="1: 3 columns, expected 2: id<TAB>name"):
+        read.names_of(path)
+
+
+def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
+    folder = tmp_path / "kg" / "wd50k"
+    folder.mkdir(parents=True)
+    for split, rows in SPLITS.items():
+        (folder / f"{split}.txt").write_text("".join(",".join(row) + "\n" for row in rows))
+    with (folder / "train.txt").open("a") as file:
+        file.write("ann,knows,cid,since,1990\nann,knows,cid,since,1991\n")
+    (tmp_path / "kg" / "wikidata_labels.tsv").write_text("ann\tAnn\n")
+    graph = published.wd50k(str(tmp_path))
+    assert sizes(graph) == [4, 1, 1, 5, 2]  # two statements that differ in qualifiers are one triple
+    assert any("qualifiers of 2 lines were dropped" in notice for notice in graph.notices)
+    assert graph.entity_names[0] == "Ann"
+
+
+def test_a_missing_graph_says_where_it_is_from(tmp_path, monkeypatch):
+    with pytest.raises(MitigateError, match="data.root=DIR or MITIGATE_DATA"):
+        published.codex_m()
+    monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
+    with pytest.raises(MitigateError, match=r"there is no file .*codex-m/train.txt; .*github.com/tsafavi/codex"):
+        published.codex_m()
+
+
+def test_own_triples_are_split_with_all_entities_in_training(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {
+        (f"e{h}", f"r{r}", f"e{t}") for h, r, t in zip(*(rng.integers(0, k, 400) for k in (30, 3, 30)), strict=True)
+    }
+    rows |= {("only", "once", "here")}
+    path = tmp_path / "own.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in sorted(rows)))
+    (tmp_path / "names.tsv").write_text("e1\tFirst\nr1\tlikes\n")
+    graph = own.load(str(path), str(tmp_path / "names.tsv"), seed=3)
+    held_out = round(0.05 * len(rows))
+    assert sizes(graph) == [len(rows) - 2 * held_out, held_out, held_out, len(graph.entities), 4]
+    assert set(graph.train[:, [0, 2]].ravel()) == set(range(len(graph.entities)))
+    assert graph.entity_names[graph.entities.index("e1")] == "First"
+    assert graph.relation_names[graph.relations.index("r1")] == "likes"
+    again = own.load(str(path), seed=3)
+    assert np.array_equal(graph.test, again.test)
+    assert not np.array_equal(graph.test, own.load(str(path), seed=4).test)
+
+
+def test_own_folder_and_its_faults(tmp_path):
+    for split, rows in SPLITS.items():
+        (tmp_path / f"{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    assert sizes(own.load(str(tmp_path))) == [3, 1, 1, 5, 2]
+    (tmp_path / "valid.tsv").unlink()
+    with pytest.raises(MitigateError, match=r"has no file valid.tsv"):
+        own.load(str(tmp_path))
+    with pytest.raises(MitigateError, match="3 triples are too few to split"):
+        own.load(str(tmp_path / "train.tsv"))
+    with pytest.raises(MitigateError, match=r"give data\.path"):
+        own.load(None)
+
+
+PUBLISHED = {  # train, valid, test, entities, relations
+    # Toutanova and Chen (2015), table 1
+    "fb15k237": [272_115, 17_535, 20_466, 14_541, 237],
+    # Safavi and Koutra (2020), table 2
+    "codex_m": [185_584, 10_310, 10_311, 17_050, 51],
+    # counted in the published files; 676 of 23,860 validation triples are training triples without their qualifiers
+    "wd50k": [164_631, 23_860 - 676, 46_023, 41_334, 486],
+}
+
+
+@cache
+def real_graph(name: str, root: Path) -> Graph:
+    if not (root / "kg").is_dir():
+        pytest.skip("needs the folder kg/ in MITIGATE_DATA")
+    return published.GRAPHS[name](str(root))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_graphs_have_their_published_sizes(name, real_data):
+    assert sizes(real_graph(name, real_data)) == PUBLISHED[name]
+
+
+def test_real_names_instead_of_ids(real_data):
+    graph = real_graph("fb15k237", real_data)
+    gender = graph.relations_called("/people/person/gender")
+    of_people = graph.train[graph.train[:, 1] == gender]
+    assert len(of_people) == 3_717
+    assert {graph.entity_names[value] for value in of_people[:, 2]} == {"Male", "Female"}
+    graph = real_graph("codex_m", real_data)
+    (occupation,) = graph.relations_called("occupation")
+    assert graph.relations[occupation] == "P106"
