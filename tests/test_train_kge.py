@@ -1,0 +1,172 @@
+"""Training embeddings of a knowledge graph: losses by hand, a graph that is learnt, and going on from a checkpoint."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mitigate.errors import MitigateError
+from mitigate.train import harness
+from mitigate.train.kge import Fitted, fit, validation_mrr
+from mitigate.train.kge_losses import OneVsAll, SharedNegatives
+from mitigate.train.kge_settings import Settings
+from models.kge.embeddings import KINDS, Embeddings
+
+SETTINGS = Settings(
+    max_epochs=12, batch_size=16, chunk_size=8, negatives=8, evaluate_every=2, patience=3, learning_rate=0.3, seed=1
+)
+ENTITIES = 24
+
+
+def line() -> np.ndarray:
+    """Of 24 entities in a line each has the next one and the one six places on: (41, 3)."""
+    steps = enumerate((1, 6))
+    return np.concatenate([[(place, r, place + step) for place in range(ENTITIES - step)] for r, step in steps])
+
+
+def network(kind: str, init: float = 0.3) -> Embeddings:
+    harness.seed(0)
+    return Embeddings(kind, ENTITIES, 2, 8, init=init)
+
+
+def train(folder: Path, kind: str = "complex_n3", settings: Settings = SETTINGS, **how) -> tuple[Embeddings, Fitted]:
+    model = network(kind)
+    triples = line()
+    fitted = fit(model, triples[2:], triples[:2], triples, settings, folder, fingerprint="a", accelerator="cpu", **how)
+    return model, fitted
+
+
+def softmax_loss(scores: list[float]) -> float:
+    """- log softmax of the first."""
+    return float(np.log(np.exp(np.array(scores, dtype=float)).sum()) - scores[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_with_shared_negatives_by_hand(kind, monkeypatch):
+    model, triples = network(kind), line()
+    module = SharedNegatives(model, triples, replace(SETTINGS, chunk_size=2))
+    drawn = [torch.tensor([5, 1]), torch.tensor([0, 9])]
+    monkeypatch.setattr(module, "draw", iter(drawn).__next__)
+    expected = []
+    for i, negatives in zip((0, 1, 2), (drawn[0], drawn[0], drawn[1]), strict=True):
+        head, relation, tail = (torch.tensor([number]) for number in triples[i])
+        as_tail, as_head = model.tails(head, relation)[0].tolist(), model.heads(relation, tail)[0].tolist()
+        for scores, own in ((as_tail, int(tail)), (as_head, int(head))):
+            others = [scores[entity] for entity in negatives.tolist() if entity != own]
+            expected.append(softmax_loss([scores[own], *others]))
+    assert module.training_step(np.array([0, 1, 2]), 0).item() == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_vs_all_is_the_same_query_by_query(kind):
+    triples = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 2], [3, 1, 0]])
+    model = network(kind)
+    module = OneVsAll(model, triples, replace(SETTINGS, loss="all", batch_size=100))
+    # (0, 0, ?), (3, 0, ?), (3, 1, ?), (?, 0, 1), (?, 0, 2), (?, 1, 0)
+    assert module.queries.tolist() == [[0, 0, 0], [0, 0, 3], [0, 1, 3], [1, 0, 1], [1, 0, 2], [1, 1, 0]]
+    assert module.count.tolist() == [2, 1, 1, 1, 2, 1]
+    expected = []
+    for head, relation, tail in torch.from_numpy(triples)[:, :, None]:
+        expected.append(-model.tails(head, relation).log_softmax(1)[0, tail].item())
+        expected.append(-model.heads(relation, tail).log_softmax(1)[0, head].item())
+    shuffled = np.array([5, 2, 0, 4, 1, 3])
+    assert module.training_step(shuffled, 0).item() == pytest.approx(np.mean(expected), rel=1e-5)
+    # Part of a batch: the sum over its answers, by the mean number of answers of a whole one.
+    assert module.training_step(np.array([0]), 0).item() == pytest.approx((expected[0] + expected[2]) / 8, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", [SharedNegatives, OneVsAll])
+def test_n3_adds_the_cubes_of_every_triple(loss):
+    triples = np.array([[0, 0, 1], [0, 0, 2], [3, 1, 2]])
+    model = network("complex_n3")
+    settings = replace(SETTINGS, batch_size=100)
+    plain, heavy = (loss(model, triples, replace(settings, n3=weight)) for weight in (0.0, 2.0))
+    batch = np.arange(len(plain.batches.lengths))
+    torch.manual_seed(0)
+    without = plain.training_step(batch, 0).item()
+    torch.manual_seed(0)
+    difference = heavy.training_step(batch, 0).item() - without
+    sums = []
+    reversed_too = [triples] if loss is SharedNegatives else [triples, triples[:, [2, 1, 0]] + [0, 2, 0]]
+    for head, relation, tail in np.concatenate(reversed_too):
+        vectors = (model.entities[head], model.relations[relation], model.entities[tail])
+        sums.append(sum(torch.complex(*vector.chunk(2)).abs().pow(3).sum().item() for vector in vectors))
+    assert difference == pytest.approx(2 * np.mean(sums), rel=1e-4)
+
+
+def test_negatives_are_drawn_evenly_and_by_frequency():
+    triples = np.array([[0, 0, 1]] * 10)
+    module = SharedNegatives(network("transe"), triples, replace(SETTINGS, negatives=4_000, by_frequency=0.5))
+    torch.manual_seed(0)
+    count = np.bincount(module.draw().numpy(), minlength=ENTITIES)
+    assert count.sum() == 4_000
+    assert count[:2] == pytest.approx(1_000 + 2_000 / 24, rel=0.15)
+    assert count[2:] == pytest.approx(2_000 / 24, rel=0.5)
+
+
+@pytest.mark.parametrize(("kind", "loss"), [("transe_l2", "shared"), ("complex", "shared"), ("complex_n3", "all")])
+def test_a_graph_is_learnt(kind, loss, tmp_path):
+    triples = line()
+    before = validation_mrr(network(kind), triples, triples)
+    settings = replace(SETTINGS, loss=loss, max_epochs=40, evaluate_every=20)
+    model, fitted = train(tmp_path, kind, settings)
+    assert validation_mrr(model, triples, triples) > 0.7 > 0.4 > before
+    assert fitted.examples_per_second > 0
+
+
+def test_the_best_weights_are_kept_and_training_ends(tmp_path):
+    logged: list[tuple[dict[str, float], int]] = []
+    settings = replace(SETTINGS, max_epochs=200, patience=2, learning_rate=1.0, checkpoint_every=1e-9)
+    model, fitted = train(tmp_path, "distmult", settings, log=lambda numbers, step: logged.append((numbers, step)))
+    found = [numbers["valid_mrr"] for numbers, _ in logged if "valid_mrr" in numbers]
+    triples = line()
+    assert fitted.valid_mrr == max(found) == validation_mrr(model, triples[:2], triples)
+    assert found.index(max(found)) == len(found) - 1 - settings.patience
+    assert fitted.epochs == 2 * (found.index(max(found)) + 1)
+    assert fitted.steps < 200 * 39 // 16
+    # The same command again: nothing is trained, and the same weights come back.
+    again, twice = train(tmp_path, "distmult", settings)
+    assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)
+    assert torch.equal(again.entities, model.entities)
+
+
+@pytest.mark.parametrize("loss", ["shared", "all"])
+def test_an_interrupted_training_comes_to_the_same_weights(loss, tmp_path):
+    settings = replace(SETTINGS, loss=loss, checkpoint_every=1e-9)
+    whole, fitted = train(tmp_path / "whole", settings=settings)
+
+    def stop(numbers: dict[str, float], step: int) -> None:
+        if "valid_mrr" in numbers and step > fitted.steps / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "parts", settings=settings, log=stop)
+    again, twice = train(tmp_path / "parts", settings=settings)
+    assert torch.equal(again.entities, whole.entities)
+    assert torch.equal(again.relations, whole.relations)
+    assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)
+    with pytest.raises(MitigateError, match="is of another training"):
+        fit(
+            network("complex_n3"), line(), line(), line(), settings, tmp_path / "parts", fingerprint="b",
+            accelerator="cpu",
+        )  # fmt: skip
+
+
+def test_a_training_that_diverges_says_so(tmp_path):
+    with pytest.raises(MitigateError, match="training diverged.*lower the learning rate"):
+        train(tmp_path, "complex", replace(SETTINGS, learning_rate=1e30))
+
+
+def test_nothing_to_validate_on(tmp_path):
+    triples = line()
+    with pytest.raises(MitigateError, match="41 training and 0 validation triples"):
+        fit(network("transe"), triples, triples[:0], triples, SETTINGS, tmp_path, fingerprint="a")
+
+
+def test_all_faults_of_settings_are_named_together():
+    with pytest.raises(MitigateError) as error:
+        Settings(loss="half", negatives=0, learning_rate=-1, by_frequency=2)
+    for fault in ("loss='half' must be one of shared, all", "negatives=0", "learning_rate=-1", "by_frequency=2"):
+        assert fault in str(error.value)
