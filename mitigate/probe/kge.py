@@ -1,0 +1,89 @@
+"""Equation 1 of "Measuring social bias in knowledge graph embeddings" by automatic differentiation, for any
+interaction: people's vectors take a step that makes one value of an attribute likelier than another, and professions
+are scored again.
+
+measure.kge has closed forms."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.kge.embeddings import Embeddings
+from models.kge.interaction import DotProduct
+
+PEOPLE = 512  # at a time
+
+
+class Asked(NamedTuple):
+    """What to nudge and what to watch, as numbers of entities and relations."""
+
+    people: np.ndarray  # (n,)
+    attribute: int  # the relation, say gender
+    values: np.ndarray  # entities that are value a; the mean of their scores counts
+    others: np.ndarray  # entities that are value b
+    occupation: int  # the relation of a person to a profession
+    professions: np.ndarray  # (p,)
+
+
+class Nudged(NamedTuple):
+    """The change of each profession's score, (p,) float64 each."""
+
+    mean: np.ndarray  # over people
+    deviation: np.ndarray  # standard deviation over people: 0 for a dot product, but for rounding
+
+
+def nudge(network: Embeddings, asked: Asked, step: float = 0.01) -> Nudged:
+    """Moves each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), and averages how the scores of
+    professions change.
+
+    In float64: the changes are small beside the scores."""
+    entities, relations = network.entities.detach().double(), network.relations.detach().double()
+    total = torch.zeros(len(asked.professions), dtype=torch.float64, device=entities.device)
+    squares = torch.zeros_like(total)
+    professions = entities[_numbers(asked.professions, entities)]
+    for numbers in np.array_split(asked.people, max(1, -(-len(asked.people) // PEOPLE))):
+        vectors = entities[_numbers(numbers, entities)].requires_grad_()
+        change = _change(network, vectors, entities, relations, asked, professions, step)
+        total += change.sum(0)
+        squares += change.square().sum(0)
+    mean = total / len(asked.people)
+    variance = (squares / len(asked.people) - mean.square()).clamp_min(0)
+    return Nudged(mean.cpu().numpy(), variance.sqrt().cpu().numpy())
+
+
+def weights(network: Embeddings, relation: int, tails: np.ndarray) -> np.ndarray:
+    """The gradient of the score by the head for each tail, (tails, dimension) float64: what measure.kge's closed form
+    takes. Raises ValueError for an interaction whose score is not linear in the head."""
+    if not isinstance(network.interaction, DotProduct):
+        raise ValueError(f"{network.facts['kind']} is no dot product: its gradient depends on the head")
+    vectors = network.entities.detach().double()[_numbers(tails, network.entities)]
+    own = network.relations.detach().double()[relation].expand_as(vectors)
+    return network.interaction.weight(own, vectors).cpu().numpy()
+
+
+def _change(
+    network: Embeddings,
+    people: Tensor,
+    entities: Tensor,
+    relations: Tensor,
+    asked: Asked,
+    professions: Tensor,
+    step: float,
+) -> Tensor:  # (people, professions)
+    attribute = relations[asked.attribute].expand_as(people)
+    tails = network.interaction.tails
+    a, b = (
+        tails(people, attribute, entities[_numbers(values, entities)]).mean(1)
+        for values in (asked.values, asked.others)
+    )
+    (gradient,) = torch.autograd.grad((a - b).sum(), people)  # a person's part of the sum is m of this person
+    with torch.no_grad():
+        occupation = relations[asked.occupation].expand_as(people)
+        moved = people + step * gradient
+        return tails(moved, occupation, professions) - tails(people, occupation, professions)
+
+
+def _numbers(numbers: np.ndarray, like: Tensor) -> Tensor:
+    return torch.as_tensor(numbers, dtype=torch.long, device=like.device)
