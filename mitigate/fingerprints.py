@@ -38,7 +38,7 @@ NOT_FOLLOWED = {
         *("files", "store", "label_cache", "tracking", "dashboards", "status"),  # where it is kept
     )
 } | {"mitigate"}
-LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve")
+LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve", "mitigate.tasks.ask")  # none of them is in a stage
 
 
 class Reached(NamedTuple):

@@ -7,7 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import SMALL, here
+from polars.testing import assert_frame_equal
 
+from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.runs import open_run
 from models.comet import Comet
 
 PEOPLE = ("teacher", "nurse", "lawyer", "farmer", "chef", "pilot", "poet", "baker", "tailor", "clerk") * 3
@@ -68,6 +71,17 @@ def test_test_triples_are_held_out_by_head_and_that_is_announced(finished: tuple
     assert announced in said
     assert page.count(announced) == 2  # among the notices, and in provenance
     assert "test 30, train 270" in page
+
+
+def test_own_relations_are_asked_about_with_their_phrases(finished: tuple[Path, str]) -> None:
+    answers = Answers(open_run(finished[0]))
+    stored, generated = answers.tails("nurse", "works with"), answers.generated("nurse", "works_with")
+    assert generated["tail"].to_list() == stored["tail"].to_list()
+    assert_frame_equal(generated, stored, abs_tol=1e-4)
+    other = answers.tails("gardener", "ment")
+    assert other["statement"][0].startswith("gardener is a great mentor of")
+    assert other["masked_neutral"][0].startswith("gardener is a mentor of")
+    assert other["plausibility"].null_count() == other.height  # the classifier does not know the relation
 
 
 def test_own_relations_are_verbalised_trained_probed_and_measured(finished: tuple[Path, str]) -> None:

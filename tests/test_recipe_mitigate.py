@@ -10,8 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import SMALL, apart, here, killed
+from polars.testing import assert_frame_equal
 
 from mitigate import store
+from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.runs import open_run
 from models.comet import Comet
 
 OPEN_ELSEWHERE = """
@@ -63,6 +66,20 @@ def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
     assert there == named - {"checkpoints"}  # which is gone once training is done
     manifest = json.loads((finished / "manifest.json").read_text())
     assert {"metrics.json", "report.html", "model/model.safetensors", "model/README.md"} <= set(manifest["files"])
+
+
+def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
+    """Also of the labels: of the same sentences, by the same scorers."""
+    answers = Answers(open_run(finished))
+    for target, relation in (("lawyer", "CapableOf"), ("italy", "IsA")):
+        stored, generated = answers.known.stored(target, relation), answers.generated(target, relation)
+        assert stored is not None
+        probed = pl.read_parquet(finished / "probe.parquet").filter(target=target, relation=relation)
+        assert generated["tail"].to_list() == probed["tail"].to_list()
+        assert_frame_equal(generated, stored, abs_tol=1e-4)
+    other = open_run(finished).tails("Gardener", "capable")
+    assert (other.height, set(other["head"]), other["plausibility"].null_count()) == (10, {"gardener"}, 0)
+    assert other["masked"][0].startswith("gardener is capable of")
 
 
 def test_metrics(finished: Path) -> None:

@@ -28,7 +28,7 @@ WITH_A_VALUE = (
     "--info",
     "-i",
 )
-FREE_TEXT = ("texts",)  # settings whose values are never numbers or words of Hydra's
+FREE_TEXT = ("texts", "head")  # settings whose values are never numbers or words of Hydra's
 EMPTY = re.compile(r"\s*(choice|range|interval|shuffle|sort|glob)\(\s*\)\s*")  # Hydra's functions, of nothing
 ITEM = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)')\s*(?:,|$)|\s*([^,]*?)\s*(?:,|$)""", re.DOTALL)
 """An item of a list: a text in quotes, in which a backslash stands before a quote or a backslash; or all up to the next

@@ -1,0 +1,1 @@
+"""Finished runs asked about heads and relations."""

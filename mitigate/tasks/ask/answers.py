@@ -1,0 +1,219 @@
+"""The best tails of a finished run for a head and a relation: as its probe found them, or by its generator now, with
+the settings of its probe, labelled by its own scorers as it labelled.
+
+A run folder may come from anybody: of the classes that its settings name, only the project's own are called, and those
+that the caller trusts."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any, cast
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy, polarised
+from mitigate.relations import asked_with
+from mitigate.settings import called
+from mitigate.targets import as_targets
+from mitigate.tasks.ask.known import Known
+from mitigate.tasks.runs import FinishedRun
+from mitigate.triples import Labels, Scorer
+from mitigate.verbalise import Masking
+
+OWN_CLASSES = "mitigate.score."
+ALLOWED = "Ask about one of its targets and a relation that it was probed with, which it has answered already"
+NOT_ARGUMENTS = ("_target_", "missing", "measures")
+
+
+class Answers:
+    """What a run answers. Models are loaded when a question needs them, and stay loaded.
+
+    scorers: those that label; None: the run's own, whose labels of its targets are read and not computed. trusted:
+    dotted names of classes besides the project's that its settings may name."""
+
+    def __init__(
+        self, run: FinishedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()
+    ) -> None:
+        self.run = run
+        self.known = Known(run)
+        self.given = scorers
+        self.trusted = trusted
+
+    def tails(self, head: str, relation: str) -> pl.DataFrame:
+        """The best tails, the best first, a row each.
+
+        Raises MitigateError for an empty head, an unknown relation, a run that kept no generator, and a scorer that is
+        not trusted."""
+        head, name = self.known.head(head), self.known.relation(relation)
+        stored = self.known.stored(head, name) if self.given is None else None
+        return self.generated(head, name) if stored is None else stored
+
+    def generated(self, head: str, relation: str) -> pl.DataFrame:
+        """The same by the generator, whether or not the probe asked it. The first time, scorers are loaded while it
+        searches."""
+        if "_generator" not in vars(self):
+            self._check()  # at once, and not after seconds of loading
+        import models.comet  # noqa: F401  loads PyTorch, before there are threads
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            scorers = pool.submit(self._load_scorers, pool)
+            model, asked = self._generator
+            probed = self._search(model, head, relation, asked[relation])
+            scorers.result()
+        from mitigate.score.labels import NOTHING_CACHED
+        from mitigate.score.plausibility import with_plausibility
+
+        found = self._labelled(probed)
+        if self._plausibility is not None:
+            found = with_plausibility(found, self._plausibility, NOTHING_CACHED)
+        names = self.known.scorers if self.given is None else [scorer.name for scorer in self.given]
+        return found.select(self.known.columns(names))
+
+    def _check(self) -> None:
+        """Raises MitigateError where there is no generator, or a scorer that is not to be built."""
+        if not self.run.below("model"):
+            raise MitigateError(
+                f"{self.run.folder} kept no generator, because none was trained (train=false). {ALLOWED}."
+            )
+        if fault := self.run.fault("model/"):
+            raise MitigateError(f"{fault}. {ALLOWED}.")
+        nodes = self.run.setting("score.scorers") or {}
+        for name in self.known.scorers.values() if self.given is None else ():
+            self._class_of(f"score.scorers.{name}", nodes.get(name))
+
+    def _load_scorers(self, pool: ThreadPoolExecutor) -> None:
+        """Load all that label. Of modules one is imported after the other: half of one is of no use to another."""
+        import mitigate.score.plausibility
+        import mitigate.score.regard  # noqa: F401  the module that takes longest
+
+        plausibility = pool.submit(lambda: self._plausibility)
+        _ = self._scorers
+        plausibility.result()
+
+    def _search(self, model: Any, head: str, relation: str, phrase: str) -> pl.DataFrame:
+        from mitigate.tasks.probe import probe_generator
+
+        top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
+        if self._policy is not None:
+            top = beams = self._policy.candidates
+        how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
+        return probe_generator(model, as_targets([head]), {relation: phrase}, **how)
+
+    def _labelled(self, probed: pl.DataFrame) -> pl.DataFrame:
+        from mitigate.tasks.label import label_statements
+
+        masking = cast(Masking, self.run.setting("measure.masking", "token"))
+        found = label_statements(
+            probed.rename({"target": "head"}).drop("category"),
+            self._scorers,
+            masking=masking,
+            target_list=self.known.target_list,
+            own_relations=self.known.further,
+        )
+        if self._policy is None:
+            return found
+        from mitigate.probe.rerank import neutral_first
+
+        candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
+        ranked = neutral_first(candidates, polarised(self._policy), self._setting("probe.top", 10))
+        places = ranked.select(pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank"))
+        return places.join(found, on="rank", maintain_order="left").with_columns(rank="_rank")
+
+    @cached_property
+    def _generator(self) -> tuple[Any, dict[str, str]]:
+        """The model, and what it is asked with for each relation."""
+        from models.comet import Comet, regimen
+
+        folder = self.run.folder / "model"
+        try:
+            model = Comet.load(folder)
+            wording = regimen(folder).relation
+        except (ValueError, OSError, KeyError) as error:
+            raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
+        if self.run.setting("probe.precision") == "bf16":
+            model = cast(Comet, model.bfloat16())
+        return model, asked_with(wording, self.known.further)
+
+    @cached_property
+    def _policy(self) -> Policy | None:
+        """The policy, where it chooses among what is generated."""
+        named = self.run.setting("policy") or {}
+        if named.get("action") != "rerank":
+            return None
+        policy = Policy(**{part.name: named[part.name] for part in fields(Policy) if part.name in named})
+        roles = called(self.run.setting("score") or {})
+        object.__setattr__(policy, "scorers", [roles.get(name, name) for name in policy.scorers])
+        return policy
+
+    @cached_property
+    def _scorers(self) -> list[Scorer]:
+        """Those that label, and those besides that the policy chooses by."""
+        wanted = dict(self.known.scorers) if self.given is None else {}
+        found = [*(self.given or ()), *(self._scorer(name, configured) for name, configured in wanted.items())]
+        named = [scorer.name for scorer in found]
+        roles = self.known.scorers
+        chosen_by = [] if self._policy is None else [name for name in self._policy.scorers if name not in named]
+        return [*found, *(self._scorer(name, roles.get(name, name)) for name in chosen_by)]
+
+    @cached_property
+    def _plausibility(self) -> Scorer | None:
+        node = self.run.setting("score.plausibility")
+        return None if node is None else self._build("score.plausibility", node)
+
+    def _scorer(self, name: str, configured: str) -> Scorer:
+        node = (self.run.setting("score.scorers") or {}).get(configured)
+        return _Called(name, self._build(f"score.scorers.{configured}", node))
+
+    def _build(self, setting: str, node: Any) -> Any:
+        """What a run's settings name by a class and its arguments. Raises MitigateError for a class that cannot be had,
+        as _class_of."""
+        target = self._class_of(setting, node)
+        arguments = {key: value for key, value in node.items() if key not in NOT_ARGUMENTS}
+        try:
+            return _built(target, json.dumps(arguments, sort_keys=True))
+        except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:
+            raise MitigateError(f"{setting}: {target} cannot be used ({error}). {ALLOWED}.") from error
+
+    def _class_of(self, setting: str, node: Any) -> str:
+        """The class that a setting names. Raises MitigateError for one that is neither the project's nor trusted."""
+        target = node.get("_target_") if isinstance(node, Mapping) else None
+        if isinstance(target, str) and (target.startswith(OWN_CLASSES) or target in self.trusted):
+            return target
+        raise MitigateError(
+            f"{setting} of {self.run.folder} names {target}, a class that is not the project's and is not called "
+            "unasked. Name the folder of your configuration and what it has, as for the run itself: --config-dir=DIR "
+            f"score=NAME (in Python: tails(..., scorers=[...])). {ALLOWED}."
+        )
+
+    def _setting(self, name: str, default: int) -> int:
+        value = self.run.setting(name, default)
+        if not isinstance(value, int):
+            raise MitigateError(f"{self.run.folder / 'config.yaml'} has {name}={value!r}, which is no whole number")
+        return value
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A scorer (the Protocol `Scorer`) by the name of its columns. Nothing is cached by its fingerprint, which of some
+    scorers takes longer to compute than the labels."""
+
+    name: str
+    scorer: Callable[[Sequence[str]], Labels]
+    fingerprint: str = ""
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return self.scorer(texts)
+
+
+@cache
+def _built(target: str, arguments: str) -> Any:
+    """The object of a class and its arguments as JSON: one for all runs that name it."""
+    module, _, name = target.rpartition(".")
+    found = getattr(import_module(module), name)
+    if not isinstance(found, type) or found.__module__ != module:
+        raise TypeError("it is no class of that module")
+    return found(**json.loads(arguments))
