@@ -1,12 +1,14 @@
 """Labels that depend on an identity word."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from mitigate.load.identity import identity_forms
+from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.vader import Vader
 from mitigate.target_list import list_of
 from mitigate.tasks.identity_words import identity_word_notices, identity_words_of, with_identity_words
@@ -67,11 +69,12 @@ def test_targets_that_the_masking_has_left_are_identity_words_too() -> None:
     assert found["regard_identity"].to_list() == ["nurse", None]
 
 
-def test_in_an_audit_only_terms_that_are_no_targets_count() -> None:
-    masked = ["the nurse reads", "muslims and gay people read", "gay people read"]
-    found = identity_words_of(
-        [AgainstThem()], statements=lambda: pl.DataFrame({"masked": masked, "regard": [-1, -1, -1], "target": None})
-    )
+def test_in_an_audit_only_terms_that_are_no_targets_count(tmp_path: Path) -> None:
+    masked = ["the nurse reads", "muslims and gay people read", "gay people read", "of no target: gay people read"]
+    about = ["nurse", "muslim", "nurse", None]
+    parts = pl.DataFrame({"masked": masked, "regard": [-1, -1, -1, -1], "target": about}).with_row_index("row")
+    parts.write_parquet(tmp_path / "part.parquet")
+    found = identity_words_of([AgainstThem()], 1, folder=tmp_path, cache=NOTHING_CACHED)
     (notice,) = found["notices"]
     assert notice.startswith("2 of 3 labels of regard depend on an identity word: ")
     assert notice.endswith("(gay people (2)). Words that probe.targets names are masked")

@@ -1,7 +1,8 @@
 """Labels that depend on an identity word: with the word masked, as demographic words of the list of targets are, the
 same text has another label."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from mitigate.load.identity import identity_forms
 from mitigate.measure.agreement import fold_other
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks.statements import choice
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import MASK
 from mitigate.word_forms import pattern
@@ -62,11 +64,10 @@ def identity_word_notices(labels: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def identity_words_of(
-    scorers: Sequence[Scorer], *, statements: Callable[[], pl.DataFrame], cache: LabelCache = NOTHING_CACHED
-) -> dict[str, list[str]]:
-    """The notices of labelled statements, for identity terms of data/identity that are no targets: notices."""
-    labelled = statements().select("masked", *(scorer.name for scorer in scorers))
+def identity_words_of(scorers: Sequence[Scorer], seed: int, *, folder: Path, cache: LabelCache) -> dict[str, list[str]]:
+    """The notices of the labelled statements in a folder of parts (of very many, those that tasks.statements.choice
+    takes), for identity terms of data/identity that are no targets: notices."""
+    labelled = choice(folder, seed)[0].select("masked", *(scorer.name for scorer in scorers))
     return {"notices": list(identity_word_notices(with_identity_words(labelled, scorers, None, cache=cache)))}
 
 

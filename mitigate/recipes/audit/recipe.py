@@ -107,7 +107,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     def chosen(seed: int) -> tuple[pl.DataFrame, int]:
         return choice(job.folder / "statements", seed)
 
-    words = _identity(job, plan, tallied, chosen) if plan.scorers else None
+    words = _identity(job, plan, tallied) if plan.scorers else None
     stated = paper_figures(plan.paper) if plan.paper else None
     explored = None if stated is None else _variants(job, plan, tallied, stated)
     people = None if plan.rated is None else _people(job, plan, plan.rated)
@@ -129,15 +129,15 @@ def _people(job: Job, plan: Plan, rated: pl.DataFrame) -> Result:
     )
 
 
-def _identity(job: Job, plan: Plan, tallied: Result, chosen: Choice) -> Result:
+def _identity(job: Job, plan: Plan, tallied: Result) -> Result:
     """Which labels depend on an identity word that is not masked, of the statements that examples are chosen from."""
-    seed = plan.config.seed
     return job.stage(
         "identity",
         identity_words_of,
         plan.scorers,
+        plan.config.seed,
         after=[tallied],
-        using=lambda work: {"statements": lambda: chosen(seed)[0], "cache": plan.cache},
+        using=lambda work: {"folder": work.folder / "statements", "cache": plan.cache},
     )
 
 
