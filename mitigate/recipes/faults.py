@@ -95,10 +95,12 @@ def _no_setting(name: str, appended: str | None) -> str:
 def _meant(name: str, group: str, here: Sequence[str]) -> str:
     """What may have been meant by a key: one that stands in the same group, or one of that name in another."""
     start = f"{group}." if group else ""
-    if near := nearest(name.removeprefix(start), [key.removeprefix(start) for key in here]):
+    near = nearest(name.removeprefix(start), [key.removeprefix(start) for key in here])
+    same = [key for key in settings() if key.rpartition(".")[2] == name.rpartition(".")[2]]
+    elsewhere = same if 0 < len(same) <= MOST_MEANT else []
+    if near and (group or not elsewhere):  # without a group, the very name in one is nearer than a similar one
         return f"; did you mean {start}{near}?"
-    elsewhere = [key for key in settings() if key.rpartition(".")[2] == name.rpartition(".")[2]]
-    return f"; did you mean {' or '.join(elsewhere)}?" if 0 < len(elsewhere) <= MOST_MEANT else ""
+    return f"; did you mean {' or '.join(elsewhere)}?" if elsewhere else ""
 
 
 def _beside(key: str, group: str) -> str:
