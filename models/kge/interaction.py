@@ -1,5 +1,6 @@
 """What all interactions have in common: from the vectors of triples to scores. A higher score means more likely."""
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from torch import Tensor
@@ -25,17 +26,17 @@ class Interaction(Protocol):
         ...
 
 
-class DotProduct:
+class DotProduct(ABC):
     """An interaction that transforms the head by the relation, then takes the dot product with the tail (Lerer et al.
     2019, PyTorch-BigGraph). Such a score is linear in the head too: score = head . weight(relation, tail) + offset."""
 
+    @abstractmethod
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
         """The transformed heads, (n, dimension)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
         """The gradient of the score by the head, which is the same at every head, (n, dimension)."""
-        raise NotImplementedError
 
     def offset(self, relations: Tensor, tails: Tensor) -> Tensor:
         """The score of a head of zeros, (n,)."""
