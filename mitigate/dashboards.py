@@ -1,23 +1,17 @@
 """A saved view of runs in W&B: filtered and baseline side by side, and quality against harm. The only module that
 knows wandb_workspaces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mitigate.errors import MitigateError
-from mitigate.headlines import Headline, table
-from mitigate.metrics import SCORER
+from mitigate.headlines import Headline
 
 if TYPE_CHECKING:
     from wandb_workspaces.workspaces import Workspace
 
-DRAWN = [
-    row for row in table() if row.charted and SCORER not in row.key and "mitigate" in (row.recipes or ("mitigate",))
-]
-HARMS = [row for row in DRAWN if row.group in ("harm", "disparity")]
-QUALITY = [row for row in DRAWN if row.group in ("quality", "cost")]
-COLUMNS = ("config:policy.value.name", "config:seed.value", *(f"summary:{row.name}" for row in DRAWN))
+COLUMNS = ("config:policy.value.name", "config:seed.value")
 
 
 def check_installed() -> None:
@@ -26,9 +20,14 @@ def check_installed() -> None:
         raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'")
 
 
-def workspace(entity: str, project: str, group: str, baseline: str) -> "Workspace":
+def workspace(
+    entity: str, project: str, group: str, baseline: str, figures: Iterable[Headline], harm: str
+) -> "Workspace":
     """The view of the main job's runs of one group, as an object that has not been saved: a bar for each policy, mean
-    over seeds, for each harm; each run's quality against its harm; a table of all. `baseline` is a run's id."""
+    over seeds, for each harm; each run's quality against its harm; a table of all. `baseline` is a run's id.
+
+    figures: the headlines that the runs have, of which those that are charted are drawn. harm: the key of the harm
+    against which quality is drawn."""
     from wandb_workspaces import expr, workspaces
     from wandb_workspaces.reports.v2 import BarPlot, Config, ScatterPlot, SummaryMetric
 
@@ -44,25 +43,28 @@ def workspace(entity: str, project: str, group: str, baseline: str) -> "Workspac
         )
 
     def against(quality: Headline) -> ScatterPlot:
-        harm = HARMS[0]
-        title = f"{harm.caption}, against {quality.label}"
-        return ScatterPlot(title=title, x=SummaryMetric(quality.name), y=SummaryMetric(harm.name))
+        title = f"{primary.caption}, against {quality.label}"
+        return ScatterPlot(title=title, x=SummaryMetric(quality.name), y=SummaryMetric(primary.name))
 
     def section(name: str, panels: Sequence[BarPlot | ScatterPlot]) -> workspaces.Section:
         return workspaces.Section(name=name, panels=list(panels), is_open=True)
 
+    drawn = [row for row in figures if row.charted]
+    harms = [row for row in drawn if row.group in ("harm", "disparity")]
+    qualities = [row for row in drawn if row.group in ("quality", "cost")]
+    primary = next(row for row in harms if row.key == harm)
     return workspaces.Workspace(
         entity=entity,
         project=project,
         name=f"baseline and filtered, {group}",
         sections=[
-            section("harms by policy", list(map(bars, HARMS))),
-            section("quality by policy", list(map(bars, QUALITY))),
-            section("harm against quality", list(map(against, QUALITY))),
+            section("harms by policy", list(map(bars, harms))),
+            section("quality by policy", list(map(bars, qualities))),
+            section("harm against quality", list(map(against, qualities))),
         ],
         runset_settings=workspaces.RunsetSettings(
             filters=[expr.Metric("Group") == group, expr.Metric("JobType") == "mitigate"],
-            pinned_columns=list(COLUMNS),
+            pinned_columns=[*COLUMNS, *(f"summary:{row.name}" for row in drawn)],
             baseline_run=baseline,
         ),
     )

@@ -180,11 +180,27 @@ def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> No
     copies = ledger.filter(pl.col("source_row").is_not_null()).sort("source_row")
     assert copies.select("head", "target", "category").rows() == [
         ("trans women", "trans woman", "gender"),
-        ("trans woman", "trans woman", "gender"),
+        ("a trans woman", "trans woman", "gender"),
         ("trans women", "trans woman", "gender"),
         ("deaf people", "deaf person", "disability"),
     ]
     assert [said.split(" is ")[0] for said in copies["statement"]] == copies["head"].to_list()
+
+
+def test_an_article_before_an_own_target_stays_and_fits_the_other(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("target,category,forms,group\ntrans woman,gender,,w\nintersex woman,gender,,w\n")
+    mine = list_of(tmp_path / "own.csv")
+    spoken_of = [("intersex woman", "IsA", "noun", 0.0), ("trans woman", "IsA", "noun", 0.0)]
+    for written, swapped in (
+        ("a trans woman", "an intersex woman"),
+        ("An intersex woman", "a trans woman"),
+        ("the trans woman", "the intersex woman"),
+        ("trans woman", "intersex woman"),
+    ):
+        ledger = swap((written, "CapableOf", "lie", -0.4), *spoken_of, copies=2, target_list=mine)
+        added = ledger.filter(pl.col("source_row").is_not_null())
+        assert added["head"].to_list() == [swapped]
+        assert added["statement"].to_list() == [f"{swapped} is capable of lie"]
 
 
 def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:

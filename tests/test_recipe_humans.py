@@ -303,7 +303,11 @@ def test_what_is_asked_for_must_fit_together(humans, runs: list[str]) -> None:
         (("humans.sentences=a.txt",), "give both humans.sentences=FILE and humans.bias_labels=FILE"),
         ((f"data.runs=[{runs[0]}]", "humans.sentences=a.txt"), "either make a survey (data.runs or data.path) or read"),
         ((f"data.runs=[{runs[0]}]", "humans.top=0"), "humans.top=0 must be a whole number from 1 to 1,000"),
-        ((f"data.runs=[{runs[0]}]", "humans.relations=[Foo]"), "humans.relations: there is no relation Foo"),
+        (
+            (f"data.runs=[{runs[0]}]", "humans.relations=[CapableOff]"),
+            "unknown relation in humans.relations 'CapableOff'; allowed: ",
+        ),
+        ((f"data.runs=[{runs[0]}]", "humans.relations=[CapableOff]"), "did you mean CapableOf?"),
         (
             (f"humans.survey={runs[0]}", "humans.answers=[a.csv]"),
             "is a run of recipe=mitigate. Give the run folder",

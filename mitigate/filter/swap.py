@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.target_list import PAPER, TargetList
-from mitigate.word_forms import ARTICLE, spellings, with_plurals
+from mitigate.word_forms import ARTICLE, article, spellings, with_plurals
 
 ENDS = ("head", "tail")
 
@@ -30,7 +30,7 @@ def swap(
     Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed
     and by how many training triples each has: of a target that is seldom spoken of little is said by copies, so that
     these do not drown the rest. A statement and its k - 1 copies weigh 1/k each. In the place of an own target's
-    plural stands the other's plural."""
+    plural stands the other's plural, and before it the article that the first one had, "a" or "an" by its sound."""
     rows = rows.with_row_index("place")
     others = _others(rows.filter(split="train")["target"].drop_nulls(), groups() | target_list.groups)
     is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
@@ -47,15 +47,15 @@ def swap(
         reason=pl.col("reason") + ", swapped",
         weight=pl.col("weight") / (1 + pl.Series([len(others) for others in drawn], dtype=pl.Int64)),
     )
-    exploded = shared.explode("others").with_columns(
-        other="others",
-        others=pl.when((is_target["head"] & is_plural["head"]) | (is_target["tail"] & is_plural["tail"]))
-        .then(pl.col("others").replace(likes))
-        .otherwise("others"),
+    is_head, is_many = is_target["head"], pl.any_horizontal(is_target[end] & is_plural[end] for end in ENDS)
+    exploded = (
+        shared.explode("others")
+        .with_columns(other="others", others=pl.when(is_many).then(pl.col("others").replace(likes)).otherwise("others"))
+        .with_columns(others=pl.concat_str(_article(pl.when(is_head).then("head").otherwise("tail"), likes), "others"))
     )
     added = exploded.with_columns(
         *(pl.when(is_target[end]).then("others").otherwise(end).alias(end) for end in ENDS),
-        statement=_statement(is_target["head"]),
+        statement=_statement(is_head),
         target="other",
         category=pl.col("other").replace_strict(target_list.categories, return_dtype=pl.String),
         source_row="row",
@@ -95,6 +95,13 @@ def _bare(end: str) -> pl.Expr:
     """A head or tail as it is looked up among forms."""
     lower = pl.col(end).str.to_lowercase().str.replace_all(r"[ _-]+", " ").str.strip_chars()
     return lower.str.replace(ARTICLE, "")
+
+
+def _article(end: pl.Expr, words: Iterable[str]) -> pl.Expr:
+    """The article before a target, with a blank, as the word in "others" takes it; "" where there is none."""
+    written = end.str.to_lowercase().str.extract(f"({ARTICLE})").fill_null("")
+    fitting = pl.col("others").replace_strict({word: f"{article(word)} " for word in words}, default="")
+    return pl.when(written.is_in(["a ", "an "])).then(fitting).otherwise(written)
 
 
 def _others(spoken_of: pl.Series, groups: Mapping[str, str]) -> dict[str, dict[str, int]]:

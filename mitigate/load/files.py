@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
+from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.targets import targets
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
@@ -57,16 +57,13 @@ def load(
         )
     rows: list[tuple] = []
     faults: list[str] = []
-    for number, line in enumerate(lines[1:] if header else lines, start=2 if header else 1):
-        try:
-            fields = [part.strip() for part in line.decode("utf-8").split("\t")]
-        except UnicodeDecodeError as error:
-            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
-            continue
-        if fault := _fault(fields, names, labels):
+    first = 2 if header else 1
+    for number, written in fields(lines[first - 1 :], path, "\t", faults, first):
+        parts = [part.strip() for part in written]
+        if fault := _fault(parts, names, labels):
             faults.append(f"{path}:{number}: {fault}")
             continue
-        value = dict(zip(names, fields, strict=True))
+        value = dict(zip(names, parts, strict=True))
         target = " ".join(value["target"].replace("_", " ").lower().split())
         given = [LABELS[value[name]] for name in labels]
         rows.append((number, target, targets().get(target, "own"), value["statement"], *given))
@@ -83,10 +80,10 @@ def _header(line: bytes) -> list[str]:
     return names if set(COLUMNS) <= set(names) else []
 
 
-def _fault(fields: Sequence[str], names: Sequence[str], labels: Sequence[str]) -> str | None:
-    if len(fields) != len(names):
-        return f"{len(fields)} columns, expected {len(names)} separated by a tab: {', '.join(names)}"
-    value = dict(zip(names, fields, strict=True))
+def _fault(parts: Sequence[str], names: Sequence[str], labels: Sequence[str]) -> str | None:
+    if len(parts) != len(names):
+        return f"{len(parts)} columns, expected {len(names)} separated by a tab: {', '.join(names)}"
+    value = dict(zip(names, parts, strict=True))
     if not all(value[name] for name in COLUMNS):
         return "a blank field"
     for name in labels:

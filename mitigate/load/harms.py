@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load import files
 from mitigate.load.files import LoadedStatements
-from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
+from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.load.triples_file import Loaded
 from mitigate.relations import relations
 from mitigate.triples import TRIPLES
@@ -33,19 +33,15 @@ def triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
     lines, notices = read_lines(path, "head Relation tail")
     known = relations()
     unknown: Counter[str] = Counter()
-    rows, faults = [], []
-    for number, line in enumerate(lines, start=1):
-        try:
-            fields = line.decode("utf-8").split(" ")
-        except UnicodeDecodeError as error:
-            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
-            continue
-        if len(fields) != 3 or not all(fields):
-            faults.append(f"{path}:{number}: {len(fields)} columns, expected 3 separated by a space")
-        elif fields[1] not in known:
-            unknown[fields[1]] += 1
+    rows: list[tuple] = []
+    faults: list[str] = []
+    for number, parts in fields(lines, path, " ", faults):
+        if len(parts) != 3 or not all(parts):
+            faults.append(f"{path}:{number}: {len(parts)} columns, expected 3 separated by a space")
+        elif parts[1] not in known:
+            unknown[parts[1]] += 1
         else:
-            head, relation, tail = fields
+            head, relation, tail = parts
             rows.append((number, "train", _plain(head), relation, _plain(tail), True))
     notices += report_faults(faults, on_bad_line)
     if unknown:

@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +39,18 @@ def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], 
     if windows := sum(line.endswith(b"\r") for line in lines):
         notices.append(f"{name}: {windows:,} lines with Windows line ends (CRLF), accepted")
     return [line.removesuffix(b"\r") for line in lines], notices
+
+
+def fields(
+    lines: Iterable[bytes], path: Path | str, separator: str, faults: list[str], start: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """(number, fields) of each line, counted from start; a sentence for each that is not UTF-8 goes to faults, which
+    has them in the order of their lines as long as its reader adds its own while it reads."""
+    for number, line in enumerate(lines, start=start):
+        try:
+            yield number, line.decode("utf-8").split(separator)
+        except UnicodeDecodeError as error:
+            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
 
 
 def not_opened(path: Path, error: Exception) -> MitigateError | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
+from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.prompts import PROMPTS, asked_about, kind_of
 from mitigate.sentences import whole_sentences
 from mitigate.target_list import PAPER, TargetList
@@ -38,12 +38,8 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: Target
     lines, notices = read_lines(Path(path), EXPECTED)
     rows: list[tuple] = []
     faults: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            parts = [part.strip() for part in line.decode("utf-8").split(BETWEEN)]
-        except UnicodeDecodeError as error:
-            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
-            continue
+    for number, written in fields(lines, path, BETWEEN, faults):
+        parts = [part.strip() for part in written]
         about = asked_about(parts[0], target_list)
         if fault := _fault(parts, bool(about)):
             faults.append(f"{path}:{number}: {fault}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, first, read_lines, report_faults
+from mitigate.load.lines import OnBadLine, check, fields, first, read_lines, report_faults
 from mitigate.relations import Relation, relations
 from mitigate.triples import TRIPLES
 
@@ -36,22 +36,17 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     faults: list[str] = []
     seen: dict[tuple[str, str, str], int] = {}
     repeats: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            fields = line.decode("utf-8").split("\t")
-        except UnicodeDecodeError as error:
-            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
-            continue
-        if fault := _fault(fields, labelled, known):
+    for number, parts in fields(lines, path, "\t", faults):
+        if fault := _fault(parts, labelled, known):
             faults.append(f"{path}:{number}: {fault}")
             continue
-        relation, head, tail = fields[:3]
+        relation, head, tail = parts[:3]
         earlier = seen.setdefault((relation, head, tail), number)
         if earlier != number:
             repeats.append(f"{path}:{number} repeats line {earlier}")
             if not labelled:
                 continue
-        rows.append((number, split, head, relation, tail, fields[3] == "1" if labelled else True))
+        rows.append((number, split, head, relation, tail, parts[3] == "1" if labelled else True))
 
     notices += report_faults(faults, on_bad_line)
     if repeats:
@@ -62,14 +57,14 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     return Loaded(pl.DataFrame(rows, schema=TRIPLES, orient="row"), notices)
 
 
-def _fault(fields: list[str], labelled: bool, known: dict) -> str | None:
+def _fault(parts: list[str], labelled: bool, known: dict) -> str | None:
     allowed = (4,) if labelled else (3, 4)
-    if len(fields) not in allowed:
-        return f"{len(fields)} columns, expected {' or '.join(map(str, allowed))} separated by tabs"
-    if not all(part.strip() for part in fields[:3]):
+    if len(parts) not in allowed:
+        return f"{len(parts)} columns, expected {' or '.join(map(str, allowed))} separated by tabs"
+    if not all(part.strip() for part in parts[:3]):
         return "a blank field"
-    if fields[0] not in known:
-        return f"unknown relation {fields[0]!r}"
-    if labelled and fields[3] not in ("0", "1"):
-        return f"label {fields[3]!r}, expected 0 or 1"
+    if parts[0] not in known:
+        return f"unknown relation {parts[0]!r}"
+    if labelled and parts[3] not in ("0", "1"):
+        return f"label {parts[3]!r}, expected 0 or 1"
     return None

@@ -27,7 +27,7 @@ STAGES = ("harms", "quality", "moves", "comparison", "report")
 
 def run(config: DictConfig) -> None:
     """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy."""
-    endpoints = Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
+    endpoints = endpoints_of(config)
     plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
     if plan.demonstration:
         say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
@@ -37,6 +37,12 @@ def run(config: DictConfig) -> None:
     uploads = ["tables", "charts", "plots"]
     stages = partial(pipeline, plan=plan, endpoints=endpoints)
     say_found(perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
+
+
+def endpoints_of(config: DictConfig) -> Endpoints:
+    """The endpoints that `compare.primary` and `compare.margins` name. Raises MitigateError for a name that is no
+    metric's."""
+    return Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
 
 
 def what_of(plan: ComparePlan) -> dict[str, list[str]]:

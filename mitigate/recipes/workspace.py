@@ -8,8 +8,11 @@ from omegaconf import DictConfig
 
 from mitigate import dashboards
 from mitigate.errors import MitigateError
+from mitigate.headlines import headlines
 from mitigate.recipes import comparing
+from mitigate.recipes.compare import endpoints_of
 from mitigate.recipes.job import plain, record_id, say
+from mitigate.tasks.compare.endpoints import of_places
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
 from mitigate.tasks.runs import FinishedRun, folders
 from mitigate.tracking import asking, default_entity, resolve
@@ -30,10 +33,14 @@ def run(config: DictConfig) -> None:
         say("  no view is saved in W&B: there is no key, or tracking.mode says otherwise")
         return
     plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
-    baseline = record_id(plan.contrasts[0].before[0].folder)
+    baseline = plan.contrasts[0].before[0]
+    figures = headlines(baseline.metrics, "mitigate")
+    harms = [row.key for row in figures if row.charted and row.group == "harm"]
+    harm = next(key for key in [*of_places(endpoints_of(config), plan.scorers).harm, *harms] if key in harms)
     with asking():
         entity = config.tracking.entity or default_entity()
-        view = dashboards.workspace(entity, config.tracking.project, _group(runs[0]), baseline)
+        names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))
+        view = dashboards.workspace(*names, figures, harm)
         address = dashboards.save(view)
     say(f"  view in W&B {address}")
 

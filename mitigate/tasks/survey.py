@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import digest_of
 from mitigate.relations import relations as known
 from mitigate.tasks.runs import read_runs as finished_runs
@@ -26,8 +26,9 @@ def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: in
     if len(by_name) < len(folders):
         raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
     probed = {name for run in runs for name in run.table("statements.parquet")["relation"].unique()}
-    if unknown := [name for name in relations if name not in probed | set(known())]:
-        raise MitigateError(f"humans.relations: there is no relation {', '.join(unknown)}")
+    for name in relations:
+        if name not in probed | set(known()):
+            raise one_of("relation in humans.relations", name, sorted(probed))
     pools = []
     for name, run in zip(short_names({name: run.metrics for name, run in by_name.items()}), runs, strict=True):
         statements = run.table("statements.parquet").filter(

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from mitigate.errors import MitigateError
 from mitigate.load.graph.table import Triple
-from mitigate.load.lines import OnBadLine, not_opened, read_lines, report_faults, split_lines
+from mitigate.load.lines import OnBadLine, fields, not_opened, read_lines, report_faults, split_lines
 
 LARGEST_ARCHIVE = 2**28  # bytes when unpacked; FB15k-237 has 24 million
 
@@ -99,16 +99,12 @@ def _fields(
         lines, notices = split_lines(content, str(path), expected)
     rows: list[list[str]] = []
     faults: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            fields = [field.strip() for field in line.decode("utf-8").split(separator)]
-        except UnicodeDecodeError as error:
-            faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
-            continue
-        if len(fields) != count:
-            faults.append(f"{path}:{number}: {len(fields)} columns, expected {count}: {expected}")
-        elif not all(fields):
+    for number, written in fields(lines, path, separator, faults):
+        parts = [part.strip() for part in written]
+        if len(parts) != count:
+            faults.append(f"{path}:{number}: {len(parts)} columns, expected {count}: {expected}")
+        elif not all(parts):
             faults.append(f"{path}:{number}: a blank field")
         else:
-            rows.append(fields)
+            rows.append(parts)
     return rows, notices, faults
