@@ -7,6 +7,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.measure.coverage import coverage, per_target, worst
+from mitigate.target_list import list_of
+from mitigate.targets import choose_targets
 from mitigate.tasks.about import about_figures, published_file, read_published, target_triples
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
@@ -42,6 +44,20 @@ def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
     one = target_triples(published, corpus, TARGETS, relations, size=1, seed=3)
     assert one.height == 1
     assert one.equals(target_triples(published, corpus, TARGETS, relations, size=1, seed=3))
+
+
+def test_published_triples_about_an_own_target_are_those_in_any_of_its_forms(tmp_path: Path) -> None:
+    path = tmp_path / "triples.txt"
+    path.write_text("deaf_people CapableOf sing\nsigner CapableOf read\ndeaf_dog CapableOf bark\n")
+    own = tmp_path / "own.csv"
+    own.write_text("target,category,forms\ndeaf person,disability,signer\n")
+    corpus = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
+    chosen = choose_targets(own)
+    found = target_triples(read_published(path), corpus, chosen, ["CapableOf"], list_of(chosen), size=10)
+    assert found.select("head", "target", "category").rows() == [
+        ("deaf people", "deaf person", "disability"),
+        ("signer", "deaf person", "disability"),
+    ]
 
 
 def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,24 @@ def test_a_target_that_a_run_lacks_is_left_out_of_plausible_shares(runs: list[Pa
     assert found["low"] < found["change"] < found["high"]
 
 
+def test_own_targets_that_are_inflections_of_one_word_are_one_word_of_a_comparison(tmp_path: Path) -> None:
+    """As the runs' tables of targets say."""
+    lows = {}
+    for cluster in ("", "t0"):
+        runs = []
+        for policy in ("none", "both"):
+            folder = make_run(tmp_path / f"cluster {cluster}", policy)
+            rows = [f"t{number},{'gender' if number < 20 else 'origin'}" for number in range(40)]
+            rows = [f"{row},{cluster if 'gender' in row else ''}" for row in rows]
+            (folder / "tables").mkdir()
+            (folder / "tables" / "targets.csv").write_text("\n".join(["target,category,cluster", *rows]))
+            runs.append(seal(folder))
+        found = compare_runs(runs).harms
+        lows[cluster] = dict(found.filter(template="paper", scorer="sentiment").select("figure", "low").rows())
+    assert None not in (lows[""]["NSM/gender"], lows[""]["NSM/origin"], lows["t0"]["NSM/origin"])
+    assert lows["t0"]["NSM/gender"] is None
+
+
 def page(plan: ComparePlan) -> tuple[Comparison, str]:
     """The page's facts, and its words."""
     values = plan.contrasts, plan.labellings, plan.relations

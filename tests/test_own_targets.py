@@ -57,6 +57,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / name).write_text("IsA\tjudge\tperson\t1\nIsA\tdeaf person\tperson\t1\n")
     (place / "statements.tsv").write_text("".join(f"{form}\t{said}\n" for form, said in zip(FORMS, SAID, strict=True)))
     (place / "sentences.txt").write_text("".join(f"{said}\n" for said in SAID))
+    lines = ["head\trelation\ttail\n", *("\t".join(triple) + "\n" for triple in TRIPLES[:7])]
+    (place / "triples.tsv").write_text("".join(lines))
     (place / "stories.txt").write_text("".join(f"{form} went home.|||{form} is capable of fail .\n" for form in FORMS))
     return place
 
@@ -82,24 +84,41 @@ def main_job(run, place: Path) -> Path:
     return run("policy=both_targets", "data=cn100k", f"data.root={place}", name="main")
 
 
+@pytest.fixture(scope="module")
+def audited(run, place: Path) -> Path:
+    return run("recipe=audit", "data=statements", f"data.path={place}/statements.tsv", name="audit")
+
+
+@pytest.fixture(scope="module")
+def told(run, place: Path) -> Path:
+    return run("recipe=stories", "data=stories", f"data.path={place}/stories.txt", name="stories")
+
+
 def labels(table: pl.DataFrame) -> list[tuple]:
     """Masked text and labels, of the texts in SAID."""
     rows = table.filter(pl.col("statement").str.to_lowercase().is_in([said.lower() for said in SAID]))
     return rows.select("masked", "sentiment", "sentiment_strength", "regard", "regard_strength").rows()
 
 
-def test_the_same_text_gets_the_same_label_wherever_it_is_asked(main_job: Path, run, place: Path) -> None:
+def test_the_same_text_gets_the_same_label_wherever_it_is_asked(
+    main_job: Path, audited: Path, told: Path, run, place: Path
+) -> None:
     found = {"main job": labels(pl.read_parquet(main_job / "score.parquet"))}
     statements = ("data=statements", f"data.path={place}/statements.tsv")
     folder = run("recipe=labels", *statements, name="labels")
     found["labels"] = labels(pl.read_parquet(folder / "labels.parquet"))
-    folder = run("recipe=audit", *statements, name="audit")
-    found["audit"] = labels(pl.read_parquet(folder / "statements" / "*.parquet"))
+    found["audit"] = labels(pl.read_parquet(audited / "statements" / "*.parquet"))
     of_sentences = ("data=sentences", f"data.path={place}/sentences.txt", "measure.match=contains")
     folder = run("recipe=audit", *of_sentences, name="sentences")
     found["audit of sentences"] = labels(pl.read_parquet(folder / "statements" / "*.parquet"))
-    folder = run("recipe=stories", "data=stories", f"data.path={place}/stories.txt", name="stories")
-    found["stories"] = labels(pl.read_parquet(folder / "score.parquet"))
+    of_triples = ("data=triples", f"data.path={place}/triples.tsv")
+    folder = run("recipe=labels", *of_triples, name="labels-of-triples")
+    found["labels of triples"] = labels(pl.read_parquet(folder / "labels.parquet"))
+    folder = run("recipe=audit", *of_triples, name="audit-of-triples")
+    audit = pl.read_parquet(folder / "statements" / "*.parquet")
+    assert audit["target"].to_list() == list(FORMS.values())
+    found["audit of triples"] = labels(audit)
+    found["stories"] = labels(pl.read_parquet(told / "score.parquet"))
     assert [row[0] for row in found["main job"]] == MASKED
     assert all(rows == found["main job"] for rows in found.values()), found
 
@@ -150,14 +169,30 @@ def test_own_targets_are_in_the_scope_of_the_policy_and_have_rows_in_every_table
     assert {"NSM/disability", "NSM/gender", "NSM/origin", "NSM/profession", "NSM/own"} <= set(metrics)
 
 
-def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(main_job: Path) -> None:
+def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(
+    main_job: Path, audited: Path, told: Path
+) -> None:
     own = "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer."
-    for path in (main_job / "report.html", main_job / "model" / "README.md"):
+    pages = (main_job / "report.html", audited / "audit.html", told / "stories.html")
+    for path in (*pages, main_job / "model" / "README.md"):
         text = html.unescape(path.read_text())
         assert own in text
         assert "328 of the paper's 329 targets are left out, among them all of origin, gender and religion." in text
         assert "Non-binary people are missing" not in text
     assert '<td class="text">disability</td>' in (main_job / "report.html").read_text()
+    asked_with = (main_job / "model" / "README.md").read_text()
+    assert 'tokenizer("deaf person is capable of"' in asked_with
+
+
+def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Path) -> None:
+    metrics = json.loads((told / "metrics.json").read_text())
+    assert metrics["naming_target"] == 100  # in whatever form
+    assert (metrics["by_kind/targets/people"], metrics["by_kind/targets/others"]) == (2, 2)
+    per_target = pl.read_csv(told / "tables" / "targets_sentiment.csv")
+    assert dict(per_target.select("target", "statements").iter_rows()) == {
+        **{"deaf person": 3, "non-binary person": 2, "roma": 1},
+        **{"lawyer": 0, "laywer": 0},
+    }
 
 
 def test_the_targets_of_a_run_are_kept_as_a_file_that_can_be_read_again(main_job: Path, place: Path) -> None:
@@ -175,6 +210,8 @@ def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: py
         ("recipe=audit", "data=statements", f"data.path={place}/statements.tsv"),
         ("recipe=labels", "data=statements", f"data.path={place}/statements.tsv"),
         ("recipe=stories", "data=stories", f"data.path={place}/stories.txt"),
+        ("recipe=humans", "data=statements", f"data.path={place}/statements.tsv"),
+        ("recipe=template", "data=cn100k", f"data.root={place}"),
     ):
         with pytest.MonkeyPatch.context() as monkeypatch:
             paths = (f"paths.outputs={place}/dry", f"probe.targets={place}/own.csv", "dry_run=true", *SMALL)
@@ -183,6 +220,25 @@ def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: py
         assert notice in said
         assert said.index(notice) < said.index("to be run")
     assert not (place / "dry").exists()
+
+
+def test_a_word_that_is_given_with_its_cluster_counts_as_one_word_in_intervals(run, place: Path) -> None:
+    """Of two words an audit has an interval, of a word and its other form none; so in the main job, which asks a file
+    of tails here."""
+    (place / "said.tsv").write_text("target\tstatement\tmine\nenby\tx\t-1\nenby\ty\t0\nqueer person\tz\t0\n")
+    (place / "tails.tsv").write_text("head\trelation\ttail\nenby\tCapableOf\tmurder\nqueer person\tCapableOf\tsit\n")
+    for cluster in ("", "queer person"):
+        (place / "two.csv").write_text(f"target,cluster\nenby,{cluster}\nqueer person,\n")
+        two = f"probe.targets={place}/two.csv"
+        said = ("data=statements", f"data.path={place}/said.tsv", "data.label_column=mine")
+        tails = ("model=tails", f"model.path={place}/tails.tsv", "policy=none", "data=cn100k", f"data.root={place}")
+        for name, settings, figure in (
+            ("audit", ("recipe=audit", *said), "mine/O-_low"),
+            ("main", tails, "neutral_template/NSM_low"),
+        ):
+            metrics = json.loads((run(*settings, two, name=f"{name}-{cluster}") / "metrics.json").read_text())
+            assert metrics[figure.removesuffix("_low")] in (25, 50)
+            assert (metrics[figure] is None) == bool(cluster), (name, cluster)
 
 
 def test_inflections_of_own_targets_count_as_one_word_in_intervals() -> None:

@@ -1,15 +1,22 @@
 """Triples of one's own with relations of one's own, through the main job and an audit."""
 
 import json
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, here
+from command import ROOT, SMALL, here
+from omegaconf import DictConfig
 from polars.testing import assert_frame_equal
 
+from mitigate.errors import MitigateError
+from mitigate.recipes.reporting import origin, source_of
+from mitigate.report.reasons import why
 from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.runs import open_run
 from models.comet import Comet
 
@@ -100,6 +107,27 @@ def test_own_relations_are_verbalised_trained_probed_and_measured(finished: tupl
     assert found[0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
 
 
+def test_what_cannot_be_measured_says_why(finished: tuple[Path, str]) -> None:
+    """Of own relations nobody knows what is plausible, and of italy no triple speaks."""
+    folder, said = finished
+    page = unescape((folder / "report.html").read_text())
+    card = (folder / "model" / "README.md").read_text()
+    metrics = json.loads((folder / "metrics.json").read_text())
+    absent = [key for key, value in metrics.items() if value is None and not key.endswith(("_low", "_high"))]
+    assert {"quality/valid/relation/mentors", "quality/valid/relation/works_with"} <= set(absent)
+    assert [key for key in absent if not why(metrics, key)] == []
+    for text in (page, card, said):
+        assert "does not know mentors, works_with: plausible shares are of the other statements." in text
+    (of_groups,) = re.findall(r"Groups that fare worst</h2>.*?</table>", page, flags=re.DOTALL)
+    dashes = re.findall(r"<td>\s*–([^<]*)(<small class=\"reason\">[^<]+)?", of_groups)
+    assert [reason.rpartition(">")[2] for _, reason in dashes] == [
+        *["no training triple about a target"] * 2,
+        "no target with enough training triples",
+    ]
+    for text in (page, card, said):
+        assert not re.search(r">\s*(nan|NaN|None|null)\s*<|\| (nan|None) ", text)
+
+
 def test_a_licence_that_is_not_given_reads_so(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     assert "Licence: not given. Trained on mine.tsv, from" in (folder / "model" / "README.md").read_text()
@@ -131,6 +159,80 @@ def test_an_audit_counts_own_triples_by_their_split(
     assert "30 rows left out: valid triples of dev; filter.splits=all counts them too" in capsys.readouterr().out
 
 
+@pytest.fixture
+def read(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Corpus]:
+    """What the main job has read with these settings besides; it is stopped there."""
+    found: list[Corpus] = []
+
+    def stop(*values: object, **settings: object) -> None:
+        found.append(corpus_of(*values, **settings))
+        raise MitigateError("stopped")
+
+    def read(*overrides: str) -> Corpus:
+        given = {part.partition("=")[0]: part for part in (*MINE, *files.values(), *overrides)}
+        assert here(monkeypatch, *given.values(), f"paths.outputs={tmp_path / 'out'}") == 2
+        return found.pop()
+
+    monkeypatch.setattr("mitigate.recipes.mitigate.plan.corpus_of", stop)
+    return read
+
+
+def test_a_split_column_is_used_by_the_main_job(read: Callable[..., Corpus], tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text(lines(lambda number: ("train", "train", "dev", "test")[number % 4]))
+    corpus = read(f"data.path={path}")
+    assert (corpus.facts["triples by split"], corpus.held_out) == ("dev 75, test 75, train 150", None)
+    assert not any("held out" in notice for notice in corpus.notices)
+    corpus = read(f"data.path={path}", NAMES.replace("}", ", split: null}"))
+    assert corpus.facts["triples by split"] == "test 30, train 270"
+    assert any("30 of 300 triples (10.0 %) are held out" in notice for notice in corpus.notices)
+
+
+def test_the_heads_that_are_held_out_hang_on_their_own_seed(read: Callable[..., Corpus]) -> None:
+    def held_out(*overrides: str) -> set[str]:
+        return set(read(*overrides).triples.filter(split="test")["head"])
+
+    first = held_out()
+    assert (len(first), held_out("seed=2")) == (3, first)
+    assert held_out("data.holdout_seed=2") != first
+    assert len(held_out("data.holdout=0.2")) == 6
+    assert held_out("data.holdout=0") == set()
+
+
+def test_a_licence_that_is_given_is_what_page_and_card_name(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[DictConfig] = []
+    monkeypatch.setattr("mitigate.__main__._recipe", lambda name: seen.append)
+    assert here(monkeypatch, *MINE, *files.values(), "data.licence=CC-BY-4.0", "data.attribution=us") == 0
+    assert source_of(seen[0].data) == "triples, us, licence CC-BY-4.0"
+    assert origin(seen[0])["data"] == {
+        **{"licence": "CC-BY-4.0", "attribution": "us", "source": "us"},
+        "demonstration": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "recipe", [["recipe=mitigate"], ["recipe=audit"], ["recipe=stories", "recipe.post_train=true"]]
+)
+def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
+    recipe: list[str],
+    files: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    group = tmp_path / "conf" / "data"
+    group.mkdir(parents=True)
+    settings = (ROOT / "conf" / "data" / "triples.yaml").read_text().splitlines()
+    said = [line for line in settings if not line.startswith(("licence:", "attribution:"))]
+    (group / "mine.yaml").write_text("\n".join(said))
+    mine = [*recipe, "data=mine", *MINE[:-2], NAMES, *files.values(), f"paths.outputs={tmp_path / 'out'}"]
+    assert here(monkeypatch, "--config-dir", str(tmp_path / "conf"), *mine) == 2
+    assert "the report needs data.attribution, data.licence; add what is missing" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
@@ -140,6 +242,7 @@ def test_an_audit_counts_own_triples_by_their_split(
         (["trainer.keep=best"], "trainer.keep=best chooses weights by dev triples, and the data has none"),
         (["probe.relations=[mentor]"], "unknown relation 'mentor'; allowed: AtLocation, CapableOf, "),
         (["data.relations=absent.csv"], "there is no file absent.csv"),
+        (["data.licence=[CC-BY-4.0]"], "data.licence=[CC-BY-4.0] must be a text, or null (licence of the resource)"),
         (["~model.licence"], "the report needs model.licence; add what is missing to the YAML file of the group"),
     ],
 )

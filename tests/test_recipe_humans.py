@@ -11,6 +11,7 @@ from command import here
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.store import as_json, digest_of
+from mitigate.target_list import PAPER, list_of
 from mitigate.tasks.rating_figures import differences, flat, raters, summary
 from mitigate.tasks.survey import draw, statements_of_file, statements_of_runs
 
@@ -180,6 +181,22 @@ def test_figures_of_a_source_by_hand() -> None:
     assert whole["quality_kappa"] == pytest.approx((7 / 9 - 34 / 64) / (1 - 34 / 64))  # 5 yes, 3 no; pairs 1, 1/3, 1
     assert rows["relation", "Causes"]["HNM"] == pytest.approx(200 / 3)
     assert rows["relation", "Causes"]["HNM_low"] is None  # of a single target
+
+
+def test_inflections_of_an_own_target_are_one_word_in_intervals(tmp_path: Path) -> None:
+    """By rule, or as a file says."""
+    own = RATED.with_columns(pl.col("target").replace({"he": "enby", "she": "queer person"}))
+    (tmp_path / "own.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
+    few = Bootstrap(resamples=100)
+    for table, target_list, is_one in (
+        (own, PAPER, False),
+        (own, list_of(tmp_path / "own.csv"), True),
+        (own.with_columns(pl.col("target").replace("enby", "queer people")), PAPER, True),
+    ):
+        assert (summary(table, ["one"], few, target_list)["HNM_low"][0] is None) == is_one
+    twice = pl.concat([own, own.with_columns(source=pl.lit("two"), label=pl.lit(0, pl.Int64))])
+    low = [differences(twice, ["one", "two"], few, known)["low"][0] for known in (PAPER, list_of(tmp_path / "own.csv"))]
+    assert [value is None for value in low] == [False, True]
 
 
 def test_each_rater_beside_the_others() -> None:

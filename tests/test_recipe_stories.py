@@ -1,6 +1,7 @@
 """recipe=stories from the command line: a file of stories, a generator as it is, one that reads a resource first."""
 
 import json
+from html import unescape
 from pathlib import Path
 
 import polars as pl
@@ -144,6 +145,33 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     assert {"train", 3, ("metrics", "family"), ("statements", "target")} <= set(recorded)
     _, dry, _, _ = probe("model=hf", model, *settings, "seed=3", "dry_run=true")
     assert dry.count("to be run") == 7
+
+
+def test_own_targets_are_asked_by_their_kind_and_masked_in_what_is_read_first(
+    probe, tmp_path: Path, model: str
+) -> None:
+    (tmp_path / "own.csv").write_text("target,category,forms,kind\ndeaf person,disability,signer,people\nwelder,,,\n")
+    place = small_resource(tmp_path / "data")
+    with (place / "train100k.txt").open("a") as file:
+        file.write("IsA\tSigners\tthief\nIsA\tdog\tthief\n")
+    settings = ["recipe.post_train=true", "trainer.max_steps=2", "trainer.batch_size=8", "recipe.max_tokens=20"]
+    settings += ["recipe.fewest=1", f"probe.targets={tmp_path / 'own.csv'}", "policy=sentiment", "policy.scope=targets"]
+    status, said, _, folder = probe("model=hf", model, *settings, "data=cn100k", f"data.root={place}")
+    assert status == 0
+    assert "  note: 2 targets are not in the paper's list: deaf person, welder\n" in said
+    ledger = pl.read_parquet(folder / "ledger.parquet").filter(pl.col("statement").str.ends_with("thief"))
+    assert ledger.select("masked", "target", "weight").rows() == [
+        ("this person is a thief", "lawyer", 0),
+        ("this person is a thief", "deaf person", 0),
+        ("dog is a thief", None, 1),
+    ]
+    told = pl.read_parquet(folder / "probe.parquet")
+    assert told.group_by("target", "kind", maintain_order=True).len().rows() == [
+        ("deaf person", "people", 12),
+        ("welder", "others", 4),
+    ]
+    for path in (folder / "stories.html", folder / "model" / "README.md"):
+        assert "2 targets are not in the paper's list: deaf person, welder." in unescape(path.read_text())
 
 
 def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:

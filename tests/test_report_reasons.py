@@ -59,6 +59,7 @@ UNKNOWN = "plausibility was trained on ConceptNet's relations and does not know"
         ("quality/swap_lift/all", "no relation in which an oracle's tails are accepted as plausible"),
         ("quality/about_perplexity/polar", "no such published triples"),
         ("coverage/triples", "no training triple about a target"),
+        ("coverage/triples/own", "no training triple about a target"),  # a category that none is about has no figure
         ("shared_tails", "one target only"),
         ("novelty/T_o", "nothing was generated"),
         ("quality/bleu2/neutral", ""),  # not measured by this run at all

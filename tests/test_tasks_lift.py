@@ -147,3 +147,6 @@ def test_which_heads_are_asked() -> None:
     assert some["head"].n_unique() == 2
     assert some.height == 4
     assert held_out_prompts(known, LISTED, ["CapableOf"], 0).is_empty()
+    own = known.with_columns(pl.col("head").replace({"ant": "deaf people", "bee": "a deaf person"}))
+    asked = held_out_prompts(own, list_of(["deaf person"]), ["CapableOf"], 250)
+    assert asked["head"].to_list() == THINGS[2:]

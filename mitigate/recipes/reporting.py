@@ -1,6 +1,6 @@
 """What the reports of all recipes share: provenance, and what goes to W&B."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,17 @@ def facts(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     return provenance(job.config, {**more, **kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
 
 
-def origin(config: DictConfig) -> dict[str, dict[str, Any]]:
-    """What a page and a model's card say of the data and the model; `source` is the attribution, or else what the data
-    is called. Raises MitigateError where the configuration does not say it, which may be that of a user."""
-    lacking = [f"{group}.{name}" for group, names in DESCRIBED.items() for name in names if name not in config[group]]
+def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict[str, dict[str, Any]]:
+    """What a page and a model's card say of the data, and of the model where it has a part in them; `source` is the
+    attribution, or else what the data is called. Raises MitigateError where the configuration does not say it, which
+    may be that of a user."""
+    lacking = [f"{group}.{name}" for group in groups for name in DESCRIBED[group] if name not in config[group]]
     if lacking:
         raise MitigateError(
             f"the report needs {', '.join(lacking)}; add what is missing to the YAML file of the group, null where "
             "there is nothing to say"
         )
-    found = {group: {name: config[group][name] for name in names} for group, names in DESCRIBED.items()}
+    found = {group: {name: config[group][name] for name in DESCRIBED[group]} for group in groups}
     return found | {"data": {**found["data"], "source": config.data.attribution or title_of(config.data)}}
 
 

@@ -42,6 +42,8 @@ WITHOUT_COUNT = {
     ),
     table.quality(table.ABOUT_PERPLEXITY).key: "no such published triples",
 }
+OF_CATEGORIES = (table.COVERAGE, table.TAIL_COVERAGE, table.LEAST_COVERAGE)
+"""Figures that stand only for those categories that training triples are about."""
 OF_TEST_TRIPLES = {
     **dict.fromkeys((table.quality(name).key for name in ("perplexity", "bits_per_char")), NO_PROBABILITIES),
     table.quality("first_valid").key: f"{PLAUSIBILITY} these triples'",
@@ -57,7 +59,9 @@ OF_THE_PROBE = {
 def why(metrics: Metrics, key: str) -> str:
     """Why a figure that was to be measured is missing; "" where it has a value, or where that is not known."""
     found = find(key)
-    if found is None or found.end or key not in metrics or metrics[key] is not None:
+    if found is None or found.end or metrics.get(key) is not None:
+        return ""
+    if key not in metrics and not (found.stem in OF_CATEGORIES and found.stem in metrics):
         return ""
     if found.variant == FREQUENT_RELATIONS:
         return "no relation with enough training triples"

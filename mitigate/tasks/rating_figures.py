@@ -18,8 +18,7 @@ from mitigate.measure.comparison import holm, sign_flip_test
 from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import bounds
 from mitigate.report.legend import ordered
-from mitigate.target_list import list_of
-from mitigate.targets import as_targets
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.agreement import SCORERS, measure_agreement
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
@@ -32,13 +31,16 @@ SUMMARY = (
 )
 
 
-def summary(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+def summary(
+    rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
+) -> pl.DataFrame:
     """A row for each source, then for its categories and relations (by, part), columns SUMMARY. Percentages, but for
-    kappa and alpha."""
+    kappa and alpha. target_list: knows which targets are inflections of one word, besides those by rule."""
     rows = []
     for source in sources:
         for by, part, ratings in parts(rated.filter(source=source)):
-            found = {"source": source, "by": by, "part": part, **_shares(ratings), **_means(ratings, bootstrap)}
+            found = {"source": source, "by": by, "part": part, **_shares(ratings)}
+            found |= _means(ratings, bootstrap, target_list)
             rows.append({name: found[name] for name in SUMMARY})
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -68,10 +70,12 @@ def raters(rated: pl.DataFrame) -> pl.DataFrame:
     return own.join(same, on="rater", how="left", maintain_order="left")
 
 
-def differences(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+def differences(
+    rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
+) -> pl.DataFrame:
     """How HNM and quality of each source differ from the first one's, paired by target: a row for each with a p-value
     under Holm's correction over all, and an interval that is corrected too (Bonferroni: all of them together cover as
-    often as the bootstrap's level says). Empty where there is nothing to pair."""
+    often as the bootstrap's level says). Empty where there is nothing to pair. target_list: as in `summary`."""
     tables = [units(rated.filter(source=source)) for source in sources]
     known = []
     for source, table in zip(sources[1:], tables[1:], strict=True):
@@ -81,16 +85,22 @@ def differences(rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstra
             if paired.height:
                 known.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]))
     corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(known)))
-    rows = [_difference(*row, sources[0], corrected) for row in known]
+    rows = [_difference(*row, sources[0], corrected, target_list) for row in known]
     adjusted = holm([row["p"] for row in rows])
     rows = [row | {"p": p} for row, p in zip(rows, adjusted, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()
 
 
 def _difference(
-    source: str, figure: str, paired: pl.DataFrame, gains: np.ndarray, baseline: str, bootstrap: Bootstrap
+    source: str,
+    figure: str,
+    paired: pl.DataFrame,
+    gains: np.ndarray,
+    baseline: str,
+    bootstrap: Bootstrap,
+    target_list: TargetList,
 ) -> dict[str, Any]:
-    numbers = cluster_numbers(paired, _clusters(paired))
+    numbers = cluster_numbers(paired, _clusters(paired, target_list))
     interval = bootstrap.mean(gains, numbers)
     return {
         **{"source": source, "baseline": baseline, "figure": figure, "targets": paired.height},
@@ -156,20 +166,20 @@ def _shares(ratings: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _means(ratings: pl.DataFrame, bootstrap: Bootstrap) -> dict[str, float | None]:
+def _means(ratings: pl.DataFrame, bootstrap: Bootstrap, target_list: TargetList) -> dict[str, float | None]:
     table, found = units(ratings), dict[str, float | None]()
     for name, column in MEANS.items():
         known = table.drop_nulls(column)
         found |= dict.fromkeys((name, *bounds(name)))
         if known.height:
             values = known[column].to_numpy()[:, None]
-            interval = share_interval(values, cluster_numbers(known, _clusters(known)), bootstrap)
+            interval = share_interval(values, cluster_numbers(known, _clusters(known, target_list)), bootstrap)
             low, high = interval.low.item(), interval.high.item()
             found |= {name: float(values.mean())}
             found |= {} if np.isnan(low) else dict(zip(bounds(name), (low, high), strict=True))
     return found
 
 
-def _clusters(table: pl.DataFrame) -> Mapping[str, str]:
+def _clusters(table: pl.DataFrame, target_list: TargetList) -> Mapping[str, str]:
     """Of the targets of a table that units() made; a statement without a target stands alone."""
-    return list_of(as_targets(table["target"].to_list())).clusters
+    return target_list.with_words(table["target"].to_list()).clusters

@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.audit.people import rated_statements
 from mitigate.recipes.job import build, plain
+from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import wanted
 from mitigate.store import as_parquet, digest_of
@@ -47,6 +48,7 @@ class Plan:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
+    origin(config, ["data"])  # for the page
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
     resource, chosen = resource_of(
         build(config.data.load), wanted(config), splits=config.filter.splits, options=options

@@ -70,9 +70,11 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any
     using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
     rated = job.stage("rated", Ratings.rated, ratings)
     labels = job.stage("labels", label_rated_statements, rated, scorers, target_list=ratings.target_list, using=using)
-    summary = job.stage("summary", rating_figures.summary, rated, ratings.sources, intervals)
+    summary = job.stage("summary", rating_figures.summary, rated, ratings.sources, intervals, ratings.target_list)
     raters = job.stage("raters", rating_figures.raters, rated)
-    differences = job.stage("differences", rating_figures.differences, rated, ratings.sources, intervals)
+    differences = job.stage(
+        "differences", rating_figures.differences, rated, ratings.sources, intervals, ratings.target_list
+    )
     names = [scorer.name for scorer in scorers]
     metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences, names)
     report(job, ratings, names, metrics, {"summary": summary, "raters": raters, "differences": differences})

@@ -64,14 +64,22 @@ def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
     settings = config.humans
     if config.data.runs:
         pool = statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
-        return pool, list_of_runs(map(open_run, config.data.runs)) if wanted(config) is None else list_named(config)[0]
+        return pool, list_of_runs(map(open_run, config.data.runs)) if wanted(config) is None else _named(config)
     loaded = build(config.data.load)
     if not isinstance(loaded, LoadedStatements):
         raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
     for notice in loaded.notices:
         say(f"  note: {notice}")
     name = Path(config.data.path).name.split(".")[0]
-    return statements_of_file(loaded.statements, name, settings.top, config.seed), list_named(config)[0]
+    return statements_of_file(loaded.statements, name, settings.top, config.seed), _named(config)
+
+
+def _named(config: DictConfig) -> TargetList:
+    """The targets that probe.targets names, said where they are not in the paper's list."""
+    target_list, notices = list_named(config)
+    for notice in notices:
+        say(f"  note: {notice}")
+    return target_list
 
 
 def write_survey(

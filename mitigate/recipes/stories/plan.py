@@ -15,7 +15,7 @@ from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import find_devices
 from mitigate.prompts import prompts
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.reporting import title_of
+from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
@@ -118,6 +118,7 @@ def _with_training(config: DictConfig, how: Telling) -> Plan:
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
             "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE"
         )
+    origin(config)  # of data and model, for the card
     policy = build_policy(config)
     settings, where = training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
