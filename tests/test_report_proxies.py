@@ -30,12 +30,14 @@ def test_the_reliability_of_a_scorer_in_a_few_words() -> None:
     assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
 
 
-def test_the_table_shows_a_dash_for_what_nobody_measured() -> None:
+def test_the_table_says_what_nobody_measured() -> None:
     macro = '{% from "reliability.html.jinja" import reliability_table %}{{ reliability_table(proxies) }}'
     page = environment().from_string(macro).render(proxies=proxies({"regard": "bert"}))
     assert "regard (bert)" in page
     # kappa, favouritism, prejudice and accuracy of each source, and what the paper does not say of COMeT
-    assert page.count("<td>–</td>") == 4 * 3 + 2
+    assert page.count("not measured</small>") == 4 * 3
+    assert page.count("not in the paper</small>") == 2
+    assert "–</td>" not in page
     assert page.count("<td>0.46</td>") == 1  # the paper's own classifier
 
 
