@@ -129,10 +129,10 @@ def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
             drove = row[f"{column}_words"] or ""
             identity = row.get(f"{column}{COLUMN}")  # none beside labels of the neutral wording
             drove += f"  depends on: {identity}" if identity else ""
-            say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+.2f}  {drove}".rstrip())
+            say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+z.2f}  {drove}".rstrip())
             if occlusion is not None:
                 for word, label, strength in _without(occlusion, column, row["masked"]):
-                    say(f"    without {word:<16} {named[label]:<12} {strength:+.2f}")
+                    say(f"    without {word:<16} {named[label]:<12} {strength:+z.2f}")
 
 
 def _without(occlusion: pl.DataFrame, scorer: str, text: str) -> list[tuple[str, int, float]]:

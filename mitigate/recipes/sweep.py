@@ -1,5 +1,6 @@
 """The end of a sweep (`-m`): its runs side by side in one table, and compared on a page."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ LIKE_THE_SWEEP = (
     *("paths.outputs", "paths.cache", "measure.resamples"),
     *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
 )
+PLAIN = re.compile(r"[A-Za-z_./][\w./-]*")
+MEANINGFUL = ("true", "false", "null", "nan", "inf")  # what Hydra does not read as a text
 
 
 class SideBySide(Callback):
@@ -78,5 +81,9 @@ def _how(config: DictConfig) -> Sequence[str]:
 
 
 def _quoted(value: object) -> str:
-    """As Hydra reads a text whatever stands in it; numbers and truth values stay what they are."""
-    return str(value).lower() if isinstance(value, bool | int | float) else quoted(str(value))
+    """As Hydra reads a text whatever stands in it; numbers and truth values stay what they are, and so do paths and
+    words that Hydra can only read as such, so that the command on the page is easy to read."""
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    text = str(value)
+    return text if PLAIN.fullmatch(text) and text.lower() not in MEANINGFUL else quoted(text)

@@ -94,7 +94,7 @@ def printed(table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> str:
 def _strengths(row: dict[str, Any], scorers: Sequence[str]) -> str:
     columns = [label_columns(scorer, template) for scorer in scorers for template in TEMPLATES]
     polar = {PREJUDICE: "*", FAVOURITISM: "*"}
-    return "".join(f"{row[strength]:+.2f}{polar.get(row[label], ' ')}".rjust(8) for label, strength in columns)
+    return "".join(f"{row[strength]:+z.2f}{polar.get(row[label], ' ')}".rjust(8) for label, strength in columns)
 
 
 def _drops(row: dict[str, Any], policies: Iterable[str]) -> str:

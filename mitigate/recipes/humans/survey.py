@@ -22,6 +22,7 @@ from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 
 STAGES = ("key", "survey")
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
+FEW_HOURS = 2  # below which a time is given in minutes
 
 
 def run(config: DictConfig) -> None:
@@ -104,7 +105,9 @@ def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settin
         fewer = f", no more with humans.top={settings.top}" if count < settings.size else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {facts['items']:>7,} to rate, each once: what several models generate is rated once")
-    say(f"  {facts['raters']} raters each: about {facts['hours']:,.0f} hours of paid work at {SECONDS} s a statement")
+    hours = facts["hours"]
+    work = f"{60 * hours:.0f} minutes" if hours < FEW_HOURS else f"{hours:,.0f} hours"
+    say(f"  {facts['raters']} raters each: about {work} of paid work at {SECONDS} s a statement")
     say(f"  hand out    {folder / 'survey'}: survey.html for a browser, statements.csv for a platform")
     say(f"  keep        {folder / 'key.parquet'}: it holds which model each statement is from")
 
