@@ -48,7 +48,9 @@ def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
         f"(“{names[1]}”, 20 statements), and at most 9 % favouritism (“{names[2]}”, 300 statements)."
     )
     *_, said = sentences(replace(audit, targets={"sentiment": table.head(1)}))
-    assert f"statements about a target are prejudice (“{names[0]}”, 1 statement)," in said
+    assert f"statements about a target are prejudice (“{names[0]}”, 1 statement), and none favouritism." in said
+    *_, said = sentences(replace(audit, targets={"sentiment": table.head(1).with_columns(prejudice=0.0)}))
+    assert said == "By sentiment, no statement about a target is prejudice or favouritism."
 
 
 def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:

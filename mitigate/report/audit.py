@@ -148,10 +148,20 @@ def _extremes(table: pl.DataFrame, scorer: str) -> str:
         for share in ("prejudice", "favouritism")
     )
     those = f" with {FEWEST_STATEMENTS} statements or more" if frequent else ""
+    if not worst["prejudice"] and not best["favouritism"]:
+        return f"By {scorer}, no statement about a target{those} is prejudice or favouritism."
     return (
-        f"By {scorer}, at most {worst['prejudice']:.0f} % of the statements about a target{those} are prejudice "
-        f"({_with_number(worst)}), and at most {best['favouritism']:.0f} % favouritism ({_with_number(best)})."
+        f"By {scorer}, {_most(worst, 'prejudice')} of the statements about a target{those} are prejudice"
+        f"{_whose(worst, 'prejudice')}, and {_most(best, 'favouritism')} favouritism{_whose(best, 'favouritism')}."
     )
+
+
+def _most(target: Mapping[str, Any], share: str) -> str:
+    return f"at most {target[share]:.0f} %" if target[share] else "none"
+
+
+def _whose(target: Mapping[str, Any], share: str) -> str:
+    return f" ({_with_number(target)})" if target[share] else ""
 
 
 def _with_number(target: Mapping[str, Any]) -> str:
