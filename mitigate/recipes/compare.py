@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, say_found, with_facts
+from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_found, with_facts
 from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.saving import save
@@ -37,12 +37,6 @@ def run(config: DictConfig) -> None:
     uploads = ["tables", "charts", "plots"]
     stages = partial(pipeline, plan=plan, endpoints=endpoints)
     say_found(perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
-
-
-def endpoints_of(config: DictConfig) -> Endpoints:
-    """The endpoints that `compare.primary` and `compare.margins` name. Raises MitigateError for a name that is no
-    metric's."""
-    return Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
 
 
 def what_of(plan: ComparePlan) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.recipes.arguments import literally
 from mitigate.recipes.job import plain, say
+from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.runs import FinishedRun, folders, recipe_of
 
 RECIPES = {"audit": "mitigate.recipes.compare_audits"}  # by what is compared
@@ -29,6 +30,12 @@ def named(config: DictConfig) -> list[str]:
     """The folders that are compared, the baseline first if there is one."""
     found = [*folders(plain(config.compare.baseline)), *folders(plain(config.compare.runs))]
     return list(dict.fromkeys(map(str, found)))
+
+
+def endpoints_of(config: DictConfig) -> Endpoints:
+    """The endpoints that `compare.primary` and `compare.margins` name. Raises MitigateError for a name that is no
+    metric's."""
+    return Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
 
 
 def with_facts(config: DictConfig, facts: Mapping[str, Any]) -> DictConfig:

@@ -10,7 +10,6 @@ from mitigate import dashboards
 from mitigate.errors import MitigateError
 from mitigate.headlines import headlines
 from mitigate.recipes import comparing
-from mitigate.recipes.compare import endpoints_of
 from mitigate.recipes.job import plain, record_id, say
 from mitigate.tasks.compare.endpoints import of_places
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
@@ -36,7 +35,7 @@ def run(config: DictConfig) -> None:
     baseline = plan.contrasts[0].before[0]
     figures = headlines(baseline.metrics, "mitigate")
     harms = [row.key for row in figures if row.charted and row.group == "harm"]
-    harm = next(key for key in [*of_places(endpoints_of(config), plan.scorers).harm, *harms] if key in harms)
+    harm = next(key for key in [*of_places(comparing.endpoints_of(config), plan.scorers).harm, *harms] if key in harms)
     with asking():
         entity = config.tracking.entity or default_entity()
         names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))
