@@ -21,7 +21,7 @@ LIKE_THE_SWEEP = (
     *("paths.outputs", "paths.cache", "measure.resamples"),
     *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
 )
-PLAIN = re.compile(r"[A-Za-z_./][\w./-]*")
+PLAIN = re.compile(r"(?:[A-Za-z_/]|\.\.?/)[\w./-]*")  # .5 is a number
 MEANINGFUL = ("true", "false", "null", "nan", "inf")  # what Hydra does not read as a text
 
 
