@@ -20,6 +20,7 @@ from mitigate.files import disk_fault
 from mitigate.recipes import arguments, faults, notes
 from mitigate.settings import check, with_lists
 from mitigate.texts import escaped
+from mitigate.threads import set_waiting
 
 HERE = Path(__file__).parent
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
@@ -99,6 +100,7 @@ def _missing(node: Any, path: str = "") -> Iterator[str]:
 def cli() -> None:
     """main() with faults reported in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
+    set_waiting()
     _prepare_output()
     try:
         _main()
