@@ -1,6 +1,5 @@
 """all-MiniLM-L6-v2: where its files are, and the causal decoder it can start."""
 
-import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from safetensors import safe_open
 
 from models import layouts
 from models.decoder import Decoder, DecoderConfig
+from models.digests import sha256_of
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
@@ -31,8 +31,7 @@ def locate(folder: Path | None = None) -> Path:
     weights = Path(folder) / layouts.WEIGHTS
     if not weights.is_file():
         raise FileNotFoundError(f"{weights} is missing; give the folder of a copy of all-MiniLM-L6-v2")
-    with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(weights)
     if found != SHA256:
         raise ValueError(
             f"{weights} has SHA-256 {found}, not {SHA256}; it is damaged or of another revision than 1110a243"

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+import weakref
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -76,6 +77,8 @@ def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: 
 
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+_drawn: weakref.WeakKeyDictionary[Figure, str] = weakref.WeakKeyDictionary()
+"""The SVG of each figure, which a page shows and a file holds; a figure is not changed once it is drawn."""
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
@@ -104,7 +107,9 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 def _svg(figure: Figure) -> str:
     """The figure's file; what texts from outside hold and XML forbids is left out."""
-    return readable(_bytes(figure, format="svg", metadata=NO_METADATA).decode())
+    if figure not in _drawn:
+        _drawn[figure] = readable(_bytes(figure, format="svg", metadata=NO_METADATA).decode())
+    return _drawn[figure]
 
 
 def _bytes(figure: Figure, **options: Any) -> bytes:

@@ -13,6 +13,7 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.relations import Relation, asked_with
 from mitigate.tasks.tails import check_relations
 from models.comet import RELATION_TOKENS, Layout, Regimen, regimen
+from models.digests import sha256_of
 from models.encoding import TOKENIZER
 
 MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
@@ -131,6 +132,5 @@ def _content(folder: Path, checkpoint: str | Path | None) -> str:
     files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
     found = hashlib.sha256()
     for path in [*files, Path(checkpoint)] if checkpoint else files:
-        with path.open("rb") as file:
-            found.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        found.update(f"{path.name} {sha256_of(path)}\n".encode())
     return found.hexdigest()

@@ -1,7 +1,6 @@
 """A relation as a matrix between the vectors of two phrases: the bilinear model of Li et al. (2016), "Commonsense
 Knowledge Base Completion"."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,9 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from transformers.initialization import no_init_weights
 
+from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -28,7 +29,7 @@ class Bilinear(nn.Module):
             "phrases": phrases,
             "width": width,
             **shape,
-            "encoder_sha256": hashlib.sha256((encoder_folder / WEIGHTS).read_bytes()).hexdigest(),
+            "encoder_sha256": sha256_of(encoder_folder / WEIGHTS),
         }
         self.relations = tuple(relations)
         self.phrases = ENCODERS[phrases](encoder_folder, width, **shape)
@@ -83,7 +84,8 @@ class Bilinear(nn.Module):
         Raises ValueError when the folder was trained on another encoder."""
         facts = json.loads((folder / CONFIG).read_text())
         trained_on = facts.pop("encoder_sha256")
-        network = cls(encoder_folder, **facts)
+        with no_init_weights():  # what it would draw is read
+            network = cls(encoder_folder, **facts)
         if trained_on != network.facts["encoder_sha256"]:
             raise ValueError(
                 f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"

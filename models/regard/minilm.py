@@ -4,7 +4,6 @@ Only what was trained is stored: two thin matrices per layer weight, the biases,
 encoder itself is known by the SHA-256 of its file and added at loading, where the change is merged into it,
 so that a classifier runs as fast as the bare encoder."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from transformers import BertConfig, BertModel
+from transformers.initialization import no_init_weights
 
+from models.digests import sha256_of
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
 
@@ -53,7 +54,7 @@ class MiniLMClassifier(nn.Module):
     def __init__(self, encoder_folder: Path, rank: int | None) -> None:
         super().__init__()
         self.rank = rank
-        self.encoder_sha256 = hashlib.sha256((encoder_folder / WEIGHTS).read_bytes()).hexdigest()
+        self.encoder_sha256 = sha256_of(encoder_folder / WEIGHTS)
         self.tokenizer = Tokenizer.from_file(str(encoder_folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(LONGEST)
@@ -119,7 +120,8 @@ class MiniLMClassifier(nn.Module):
 
         Raises ValueError when the folder was trained on another encoder or for other labels."""
         facts = json.loads((folder / CONFIG).read_text())
-        classifier = cls(encoder_folder, facts["rank"])
+        with no_init_weights():  # all that it would draw is read
+            classifier = cls(encoder_folder, facts["rank"])
         for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
             if facts[fact] != here:
                 raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")

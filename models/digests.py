@@ -1,0 +1,18 @@
+"""The SHA-256 of a file, computed once for as long as the file stays as it is: each network that stands on the encoder
+asks for that of its 90 MB."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+
+def sha256_of(path: Path) -> str:
+    """Of the file's content, in hexadecimal digits; read again when its size, place on the disk or times are others."""
+    now = path.stat()
+    return _sha256(path.resolve(), now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns)
+
+
+@cache
+def _sha256(path: Path, *_: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
