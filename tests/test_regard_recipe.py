@@ -29,7 +29,7 @@ def test_figures_tell_apart_the_votes_and_their_majority():
 
 
 def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr(teacher.training, "fit_minilm", lambda classifier, *_, **__: classifier)
+    monkeypatch.setattr(teacher.training, "fit", lambda *_, **__: None)
     labelled = pl.DataFrame({"text": ["a"], "label": [1]})
     written = []
     for seed in (1, 1, 2):
@@ -49,15 +49,18 @@ def write_data(root: Path) -> Path:
     (root / "regard" / "bert_labels_conceptnet.tsv").write_text("".join(lines))
     for name in ("train_other", "dev", "test"):
         (root / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
-    for resource in ("ConceptNet", "GenericsKB"):
+    for resource in ("ConceptNet", "GenericsKB", "COMeT"):
         (root / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a thief\n" * 3)
         (root / "humans" / f"{resource}_bias_labels.txt").write_text("3\n3\n2\n")
-    (root / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\nUsedFor\tpen\twrite\n")
+    (root / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\nUsedFor\tpen\twrite\nIsA\tfork\ttool\n")
     return root
 
 
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path):
-    settings = ["teacher.epochs=1", "minilm.rank=2", "minilm.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"]
+    settings = [
+        *("teacher.epochs=1", "minilm.rank=2", "minilm.layers=[0]", "minilm.epochs=1", "minilm.copies.written=0.1"),
+        *("gate.channels=4", "gate.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"),
+    ]
     command = [
         "recipe=regard",
         f"data.root={write_data(tmp_path)}",

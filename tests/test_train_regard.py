@@ -17,7 +17,7 @@ from mitigate.train.regard import (
     best_offsets,
     certain,
     columns_of,
-    fit_minilm,
+    fit,
 )
 from mitigate.train.regard_data import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
@@ -108,9 +108,9 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
     def fitted() -> MiniLMClassifier:
         torch.manual_seed(0)
         classifier = MiniLMClassifier(locate(), rank=4)
-        return fit_minilm(
-            classifier, learnt, wanted, seed=3, log=lambda values, _: losses.append(values["loss"]), **settings
-        )
+        rows = classifier.encode(learnt)
+        fit(classifier, rows, wanted, seed=3, log=lambda values, _: losses.append(values["loss"]), **settings)
+        return classifier
 
     classifier = fitted()
     texts = ["this person is a thief of 99", "this person is a table of 98", "this person is a hero of 97"]

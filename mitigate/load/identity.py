@@ -43,6 +43,20 @@ def read_frames() -> pl.DataFrame:
 
 
 @cache
+def read_further_terms() -> pl.DataFrame:
+    """term, plural, axis (of AXES, or "other"): terms that are only trained with, besides those of read_terms that are;
+    no word of a tested term is in them."""
+    return _read("further_terms.csv")
+
+
+@cache
+def read_predicates() -> pl.DataFrame:
+    """affirmed ("is a bully"), denied ("is not a bully"), polarity (of POLARITIES, what is affirmed): to train with; no
+    word of a tested frame is in them."""
+    return _read("predicates.csv")
+
+
+@cache
 def identity_forms() -> frozenset[str]:
     """How texts may name the terms: term and plural, and where a word names people alone, that word too; with hyphens
     or without."""

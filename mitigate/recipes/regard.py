@@ -1,8 +1,8 @@
 """The regard classifiers that come with the project, trained from scratch: load > train > measure > card.
 
 First the encoder is trained whole, as a teacher. What comes with the project learns from the labels and from the
-teacher's probabilities, also of statements of train100k without a label: a low-rank part of the teacher's change, and
-the n-grams."""
+teacher's probabilities, also of statements of train100k without a label and of copies that name groups: some of the
+teacher's layers with a low-rank part of their change, a gate before them, and the n-grams."""
 
 import os
 from functools import partial
@@ -18,12 +18,12 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import regard_card
 from mitigate.tasks.identity import identity_summary
 from mitigate.tasks.regard import teacher
-from mitigate.tasks.regard.figures import identity_terms, measure_regard
-from mitigate.tasks.regard.minilm import train_minilm
+from mitigate.tasks.regard.figures import gate_figures, identity_terms, measure_regard
+from mitigate.tasks.regard.minilm import train_gate, train_minilm
 from mitigate.tasks.regard.ngram import train_ngram
 from mitigate.tasks.regard.texts import Texts, read_texts
 
-STAGES = ("teacher", "taught", "minilm", "ngram", "identity", "metrics")
+STAGES = ("teacher", "taught", "minilm", "gate", "ngram", "identity", "checked", "metrics")
 CLASSIFIERS = ("minilm", "ngram")
 
 
@@ -41,7 +41,7 @@ def run(config: DictConfig) -> float | None:
 def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
     """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
     how, seed, folder = plain(job.config.recipe), job.config.seed, {"folder": job.folder}
-    logs = {name: folder | {"log": partial(job.tracking.log, stage=name)} for name in ("teacher", *CLASSIFIERS)}
+    logs = {name: folder | {"log": partial(job.tracking.log, stage=name)} for name in ("teacher", "gate", *CLASSIFIERS)}
     first = job.stage(
         "teacher",
         teacher.train_teacher,
@@ -66,19 +66,36 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         leaves=["minilm/model.safetensors", "minilm/config.json"],
         may_be_kept=True,
     )
+    copies = how["minilm"]["copies"]
+    gate = job.stage(
+        "gate",
+        train_gate,
+        texts.learnt,
+        taught,
+        texts.choosing,
+        copies,
+        how["gate"],
+        seed=seed,
+        after=[second],
+        using=logs["gate"],
+        leaves=["minilm/gate.safetensors", "minilm/gate.json"],
+        may_be_kept=True,
+    )
     third = job.stage(
         "ngram",
         train_ngram,
         texts.labelled,
         taught,
+        copies,
         how["ngram"],
         seed=seed,
         using=logs["ngram"],
         leaves=["ngram/model.safetensors"],
         may_be_kept=True,
     )
-    learnt = [first, second, third]
+    learnt = [first, second, gate, third]
     identity = job.stage("identity", identity_terms, Bootstrap(seed=seed), after=learnt, using=folder)
+    checked = job.stage("checked", gate_figures, texts.checking, after=learnt, using=folder)
     found = job.stage("metrics", measure_regard, texts.labelled, texts.crowd, identity, after=learnt, using=folder)
     metrics = found.facts()
     if not job.run.dry:
@@ -87,7 +104,8 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
         job.tracking.summarise(metrics)
         for name in CLASSIFIERS:
             of_terms = {"terms": terms.filter(scorer=name), "summed": summed.filter(scorer=name)}
-            write(job.folder / name / "README.md", regard_card.render(name, metrics, seed, **of_terms).encode())
+            card = regard_card.render(name, metrics, seed, **of_terms, checked=checked.table())
+            write(job.folder / name / "README.md", card.encode())
             job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)
     return metrics
 

@@ -10,7 +10,8 @@ from mitigate.report.markdown import environment
 
 TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
 WHAT = {
-    "minilm": "A low-rank change of the encoder all-MiniLM-L6-v2 and a linear head; the encoder (Apache-2.0) is apart.",
+    "minilm": "Three layers of the encoder all-MiniLM-L6-v2 with a low-rank change, a linear head, and before them a gate "
+    "that passes what is plainly neutral; the encoder (Apache-2.0) is apart.",
     "ngram": "A linear model of hashed word and character n-grams, for tens of millions of texts.",
 }
 LEARNT = {
@@ -24,6 +25,8 @@ PARTS = {
     "ConceptNet/vote": "crowd on ConceptNet, each vote",
     "GenericsKB/majority": "crowd on GenericsKB, majority",
     "GenericsKB/vote": "crowd on GenericsKB, each vote",
+    "COMeT/majority": "crowd on COMeT, majority",
+    "COMeT/vote": "crowd on COMeT, each vote",
 }
 CELLS = {  # part and number of measure.identity: what it is
     ("unseen", "both"): "unseen terms, unseen frames",
@@ -37,9 +40,16 @@ CELLS = {  # part and number of measure.identity: what it is
 TEST_FRAMES = ("unseen", "unseen_frames")  # parts; of unseen terms, and of those to train with
 
 
-def render(name: str, metrics: Mapping[str, float], seed: int, terms: pl.DataFrame, summed: pl.DataFrame) -> str:
+def render(
+    name: str,
+    metrics: Mapping[str, float],
+    seed: int,
+    terms: pl.DataFrame,
+    summed: pl.DataFrame,
+    checked: pl.DataFrame,
+) -> str:
     """The card of "minilm" or "ngram" as Markdown with the hub's front matter. terms, summed: its errors on identity
-    terms (measure.identity.by_term, summary)."""
+    terms (measure.identity.by_term, summary). checked: what the gate loses (tasks.regard.figures.GATE)."""
     return (
         environment(Path(__file__).parent)
         .get_template("regard_card.md.jinja")
@@ -52,6 +62,7 @@ def render(name: str, metrics: Mapping[str, float], seed: int, terms: pl.DataFra
             of=lambda part, key: metrics[f"{name}/{part}/{key}"],
             teacher=lambda key: metrics[f"teacher/test/{key}"],
             seed=seed,
+            checked=checked.rows(named=True),
             identity=identity_section(terms, summed),
         )
     )

@@ -16,6 +16,8 @@ from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.minilm import locate
 from models.regard import LABELS
+from models.regard.gate import CONFIG as GATE
+from models.regard.gate import Cascade
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
 from models.regard.sequence import SequenceClassifier
@@ -26,19 +28,24 @@ PRECISIONS = ("auto", "bf16", "int8", "fp32")
 
 
 class MiniLMRegard:
-    """The default: all-MiniLM-L6-v2 with the change that `recipe=regard` trains.
+    """The default: layers of all-MiniLM-L6-v2 with the change that `recipe=regard` trains.
 
     folder holds that change (None: the one that comes with the project), encoder_folder the encoder (None:
-    as models.minilm.locate finds it)."""
+    as models.minilm.locate finds it). gate: whether the folder's gate passes what is plainly neutral; a folder that
+    has none, as those of earlier versions, does without."""
 
     name = "regard"
 
-    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
+    def __init__(
+        self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
+    ) -> None:
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         dtype = native_dtype()
-        self._classifier = MiniLMClassifier.load(folder, encoder_folder, dtype)
-        self.fingerprint = fingerprint(self, digest_of_folder(folder), self._classifier.encoder_sha256, str(dtype))
+        classifier = MiniLMClassifier.load(folder, encoder_folder, dtype)
+        gated = gate and (folder / GATE).is_file()
+        self._classifier = Cascade.load(folder, encoder_folder, classifier) if gated else classifier
+        self.fingerprint = fingerprint(self, digest_of_folder(folder), classifier.encoder_sha256, str(dtype), gated)
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))

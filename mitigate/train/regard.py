@@ -1,5 +1,5 @@
-"""Training the low-rank change of all-MiniLM-L6-v2, in batches with enough polar texts; and what training the n-grams
-also needs."""
+"""Training the networks of regard that read tokens, all-MiniLM-L6-v2 and the gate before it, in batches with enough
+polar texts; and what training the n-grams also needs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import torch
 from sklearn.metrics import f1_score
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mitigate.train import harness
@@ -17,10 +17,9 @@ from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
 from models.regard import LABELS
 from models.regard.batching import pad
-from models.regard.minilm import MiniLMClassifier
 
 Batch = tuple[Tensor, Tensor | None, Tensor]
-Precision = Literal["bf16-mixed", "32-true"]
+Precision = Literal["auto", "32-true"]
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
 WARMUP = 0.06  # share of all steps
@@ -28,9 +27,9 @@ PLAINLY = 0.9  # so probable is neutral in a text that is not missed in an epoch
 POOL = 50  # batches sorted by length together: little padding, and still much chance
 
 
-def fit_minilm(
-    classifier: MiniLMClassifier,
-    texts: Sequence[str],
+def fit(
+    network: nn.Module,
+    rows: Sequence[list[int]],
     wanted: np.ndarray,
     *,
     seed: int,
@@ -39,21 +38,22 @@ def fit_minilm(
     batch_size: int = 64,
     neutral_share: float = 0.5,
     log: Log | None = None,
-) -> MiniLMClassifier:
-    """Train towards the probabilities wanted (n, 4) of each text.
+) -> None:
+    """Train a network, tokens and mask (batch, length) to logits (batch, 4), towards the probabilities wanted (n, 4) of
+    each row of token ids.
 
     neutral_share of the plainly neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them
     the logits need no offsets: the best by part valid, when it was kept apart, moved macro-F1 by less than .01."""
     harness.seed(seed)
-    batches = Batches(classifier.encode(texts), wanted, batch_size, neutral_share=neutral_share, seed=seed)
-    train(MiniLMTraining(classifier, batches, learning_rate, epochs), log, precision="bf16-mixed")
-    return classifier.eval()
+    batches = Batches(rows, wanted, batch_size, neutral_share=neutral_share, seed=seed)
+    train(TokenTraining(network, batches, learning_rate, epochs), log, precision="auto")
+    network.eval()
 
 
-class MiniLMTraining(TrainingModule):
+class TokenTraining(TrainingModule):
     """Cross-entropy; AdamW, whose learning rate rises for WARMUP of the steps and falls to 0."""
 
-    def __init__(self, classifier: MiniLMClassifier, batches: "Batches", peak: float, epochs: int) -> None:
+    def __init__(self, network: nn.Module, batches: "Batches", peak: float, epochs: int) -> None:
         steps = epochs * len(batches)
 
         def learning_rate(step: int) -> float:
@@ -61,11 +61,11 @@ class MiniLMTraining(TrainingModule):
 
         size = batches.num_drawn / len(batches)
         super().__init__(Epochs(batches, size), steps, learning_rate, seed=None)
-        self.classifier = classifier
+        self.network = network
 
     def training_step(self, batch: Batch, _: int) -> Tensor:
         tokens, mask, wanted = batch  # probabilities
-        return F.cross_entropy(self.classifier(tokens, mask).float(), wanted)
+        return F.cross_entropy(self.network(tokens, mask).float(), wanted)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         # Not fused, and all parameters decay: what the classifiers that come with this package were trained with.
@@ -108,7 +108,8 @@ class Batches:
 
 
 def train(module: TrainingModule, log: Log | None, precision: Precision) -> None:
-    """Trains on the CPU, so that a seed gives the same classifier everywhere. It takes minutes: no checkpoints."""
+    """Trains on the CPU, so that a seed gives the same classifier on all processors of a kind. It takes minutes: no
+    checkpoints. precision "auto" is bfloat16 where the processor computes in it."""
     harness.fit(module, precision=precision, log=log, accelerator="cpu", deterministic=True)
 
 

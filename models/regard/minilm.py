@@ -5,7 +5,7 @@ encoder itself is known by the SHA-256 of its file and added at loading, where t
 so that a classifier runs as fast as the bare encoder."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,10 @@ class LowRank(nn.Module):
 
 class MiniLMClassifier(nn.Module):
     """Texts to probabilities of LABELS. `rank` is the width of the change to each of the encoder's weights; None
-    for weights that change freely, which are for teaching and not for saving."""
+    for weights that change freely, which are for teaching and not for saving. `layers` are the numbers of those of the
+    encoder's layers that are kept, in their order; None: all."""
 
-    def __init__(self, encoder_folder: Path, rank: int | None) -> None:
+    def __init__(self, encoder_folder: Path, rank: int | None, layers: Sequence[int] | None = None) -> None:
         super().__init__()
         self.rank = rank
         self.encoder_sha256 = sha256_of(encoder_folder / WEIGHTS)
@@ -59,10 +60,12 @@ class MiniLMClassifier(nn.Module):
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(LONGEST)
         self.encoder = _read_encoder(encoder_folder)
+        self.layers = list(range(len(self.encoder.encoder.layer))) if layers is None else list(layers)
+        self.encoder.encoder.layer = nn.ModuleList([self.encoder.encoder.layer[number] for number in self.layers])
         for name, parameter in self.encoder.named_parameters():
             parameter.requires_grad = "encoder.layer" in name and (parameter.ndim == 1 or rank is None)
         if rank is not None:
-            for layer in self._linear():
+            for layer in _linear(self.encoder.encoder.layer):
                 parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank))
         self.head = nn.Linear(self.encoder.config.hidden_size, len(LABELS))
 
@@ -81,7 +84,11 @@ class MiniLMClassifier(nn.Module):
     @torch.inference_mode()
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """(n, 4) float32, columns as in LABELS."""
-        rows = self.encode(texts)
+        return self.read(self.encode(texts))
+
+    @torch.inference_mode()
+    def read(self, rows: Sequence[list[int]]) -> np.ndarray:
+        """The same of texts as encode gives them."""
         result = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
         for indices in token_batches([len(row) for row in rows]):
             logits = self(*pad([rows[index] for index in indices], padding=0))
@@ -90,18 +97,19 @@ class MiniLMClassifier(nn.Module):
 
     @torch.no_grad()
     def take(self, free: "MiniLMClassifier") -> None:
-        """Starts from a classifier whose weights changed freely: from as much of their change as has this rank."""
-        for layer, other in zip(self._linear(), free._linear(), strict=True):
+        """Starts from a classifier with all layers, whose weights changed freely: from those layers that this one has,
+        and from as much of their change as has this rank."""
+        theirs = [free.encoder.encoder.layer[number] for number in self.layers]
+        for layer, other in zip(_linear(self.encoder.encoder.layer), _linear(theirs), strict=True):
             parametrized: Any = layer.parametrizations
             change = parametrized.weight[0]
             change.become(other.weight - parametrized.weight.original)
-        theirs = dict(free.named_parameters())
-        for name, value in self.named_parameters():
-            if name in theirs and value.requires_grad:
-                value.copy_(theirs[name])
-
-    def _linear(self) -> list[nn.Linear]:
-        return [layer for layer in self.encoder.encoder.layer.modules() if isinstance(layer, nn.Linear)]
+        self.head.load_state_dict(free.head.state_dict())
+        for layer, other in zip(self.encoder.encoder.layer, theirs, strict=True):
+            found = dict(other.named_parameters())
+            for name, value in layer.named_parameters():
+                if name in found and value.requires_grad:
+                    value.copy_(found[name])
 
     def trained(self) -> dict[str, Tensor]:
         """What differs from the encoder: the tensors a folder holds."""
@@ -111,7 +119,7 @@ class MiniLMClassifier(nn.Module):
         """Writes the trained tensors in half precision and what loading needs to know."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
-        facts = {"labels": LABELS, "rank": self.rank, "encoder_sha256": self.encoder_sha256}
+        facts = {"labels": LABELS, "rank": self.rank, "layers": self.layers, "encoder_sha256": self.encoder_sha256}
         (folder / CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
 
     @classmethod
@@ -120,8 +128,9 @@ class MiniLMClassifier(nn.Module):
 
         Raises ValueError when the folder was trained on another encoder or for other labels."""
         facts = json.loads((folder / CONFIG).read_text())
+        layers = facts.get("layers")  # all, before layers could be left out
         with no_init_weights():  # all that it would draw is read
-            classifier = cls(encoder_folder, facts["rank"])
+            classifier = cls(encoder_folder, facts["rank"], layers)
         for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
             if facts[fact] != here:
                 raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
@@ -134,6 +143,10 @@ class MiniLMClassifier(nn.Module):
                 parametrize.remove_parametrizations(layer, "weight")
         classifier.encoder.set_attn_implementation("eager")  # a tenth faster than the fused kernel at ten tokens
         return classifier.to(dtype).eval()
+
+
+def _linear(layers: Iterable[nn.Module]) -> list[nn.Linear]:
+    return [module for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)]
 
 
 def _read_encoder(folder: Path) -> BertModel:

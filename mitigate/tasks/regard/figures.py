@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
+from scipy import stats
 
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
@@ -14,10 +15,17 @@ from mitigate.score.weights import native_dtype
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.regard.teacher import load_teacher
 from mitigate.tasks.scorers import make_scorer
-from mitigate.triples import NEUTRAL, Labels
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.minilm import locate
+from models.regard.gate import Cascade
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
+
+GATE = {
+    "source": pl.String,
+    **dict.fromkeys(("texts", "polarised"), pl.Int64),
+    **dict.fromkeys(("kept", "kept_low", "kept_high", "passed"), pl.Float64),
+}
 
 
 class Classifier(Protocol):
@@ -68,11 +76,32 @@ def measure_regard(
 
 
 def load_both(folder: Path) -> dict[str, Classifier]:
-    """The classifiers in minilm/ and ngram/ of a folder, in the precision that scorers use."""
-    return {
-        "minilm": MiniLMClassifier.load(folder / "minilm", locate(), native_dtype()),
-        "ngram": NgramClassifier.load(folder / "ngram"),
-    }
+    """The classifiers in minilm/, behind its gate, and ngram/ of a folder, in the precision that scorers use."""
+    return {"minilm": load_cascade(folder / "minilm"), "ngram": NgramClassifier.load(folder / "ngram")}
+
+
+def load_cascade(folder: Path) -> Cascade:
+    """The classifier of a folder behind its gate, in the precision that scorers use."""
+    return Cascade.load(folder, locate(), MiniLMClassifier.load(folder, locate(), native_dtype()))
+
+
+def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
+    """What the gate of minilm/ of a folder loses, by source of the texts (source, text): texts, the classifier's
+    polarised labels among them, kept (the share of these that the gate does not pass, in percent), kept_low, kept_high
+    (its 95 % interval, Clopper and Pearson 1934), passed (the share of all texts, in percent)."""
+    cascade = load_cascade(folder / "minilm")
+    rows = []
+    for (source,), texts in checking.group_by("source", maintain_order=True):
+        encoded = cascade.classifier.encode(texts["text"].to_list())
+        passed = cascade.passes(cascade.opinions(encoded))
+        polarised = np.isin(labels(cascade.classifier.read(encoded)).label, [PREJUDICE, FAVOURITISM])
+        kept, count = int((polarised & ~passed).sum()), int(polarised.sum())
+        share: list[float | None] = [None] * 3
+        if count:
+            exact = stats.binomtest(kept, count).proportion_ci()
+            share = [100 * value for value in (kept / count, exact.low, exact.high)]
+        rows.append((source, len(encoded), count, *share, 100 * float(passed.mean())))
+    return pl.DataFrame(rows, schema=GATE, orient="row")
 
 
 def identity_terms(intervals: Bootstrap, *, folder: Path) -> pl.DataFrame:

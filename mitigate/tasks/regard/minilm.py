@@ -1,34 +1,79 @@
-"""The shipped regard classifier: a low-rank part of the teacher's change, trained further on the labels and on the
-teacher's probabilities."""
+"""The shipped regard classifier: some layers of the teacher with a low-rank part of their change, trained further on
+the labels and on the teacher's probabilities; and the gate before it.
+
+A copy of a text with an identity term in place of "this person" is trained towards what the teacher says of the text
+itself, so that the term makes no difference (the pairing of Garg et al. 2019, Counterfactual Fairness in Text
+Classification through Robustness, by distillation)."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from mitigate.tasks.regard.copies import with_copies
 from mitigate.tasks.regard.teacher import load_teacher
+from mitigate.train import harness
 from mitigate.train import regard as training
 from mitigate.train.harness import Log
 from models.minilm import locate
+from models.regard import LABELS
+from models.regard.gate import Cascade, Gate
 from models.regard.minilm import MiniLMClassifier
 
-TEACHERS_SHARE = 0.5  # of the probabilities that a labelled text is trained towards; the rest is its label's
+KEPT = 0.996  # share of the classifier's polarised labels that the gate's threshold keeps on texts it has not met
+NEVER_LESS = 0.5  # a threshold, so that what the gate passes is neutral by its own probabilities
+FOLDER = "minilm"
 
 
 def train_minilm(
     labelled: pl.DataFrame, taught: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
 ) -> dict[str, int]:
     """Train on texts with the teacher's probabilities (text, probabilities), of which the first are the labelled ones,
-    and write minilm/ to the folder, which has the teacher; returns the number of parameters.
+    and on copies with identity terms; write minilm/ to the folder, which has the teacher; returns the number of
+    parameters.
 
-    settings: rank, and those of mitigate.train.regard.fit_minilm."""
-    how = {name: value for name, value in settings.items() if name != "rank"}
-    wanted = taught["probabilities"].to_numpy().copy()
-    labels = training.certain(training.columns_of(labelled))
-    wanted[: len(labels)] = TEACHERS_SHARE * wanted[: len(labels)] + (1 - TEACHERS_SHARE) * labels
-    classifier = MiniLMClassifier(locate(), settings["rank"])
+    settings: rank, layers, copies, and those of mitigate.train.regard.fit."""
+    own = ("rank", "layers", "copies")
+    how = {name: value for name, value in settings.items() if name not in own}
+    texts, wanted = with_copies(labelled, taught, settings["copies"], seed)
+    harness.seed(seed)  # what is low-rank starts at random before it takes the teacher's change
+    classifier = MiniLMClassifier(locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
-    training.fit_minilm(classifier, taught["text"].to_list(), wanted, seed=seed, log=log, **how)
-    classifier.save(folder / "minilm")
-    return {"parameters": sum(value.numel() for value in classifier.trained().values())}
+    training.fit(classifier, classifier.encode(texts), wanted, seed=seed, log=log, **how)
+    classifier.save(folder / FOLDER)
+    return {"parameters": sum(value.numel() for value in classifier.trained().values()), "texts": len(texts)}
+
+
+def train_gate(
+    labelled: pl.DataFrame,
+    taught: pl.DataFrame,
+    unseen: list[str],
+    copies: Mapping[str, float],
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    folder: Path,
+    log: Log,
+) -> dict[str, float]:
+    """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the texts which that one
+    learnt from, set its threshold by texts that neither has met, and write it there; returns the number of parameters,
+    the threshold and the share of those texts that it passes.
+
+    settings: channels, and those of mitigate.train.regard.fit."""
+    how = {name: value for name, value in settings.items() if name != "channels"}
+    texts, _ = with_copies(labelled, taught, copies, seed)
+    classifier = MiniLMClassifier.load(folder / FOLDER, locate())
+    rows = classifier.encode(texts)
+    harness.seed(seed)
+    gate = Gate(locate(), settings["channels"])
+    training.fit(gate, rows, classifier.read(rows), seed=seed, log=log, **how)
+    found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, LABELS.index("neutral")]
+    polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])
+    threshold = NEVER_LESS
+    if polarised.any():
+        threshold = max(threshold, float(np.quantile(found[polarised], KEPT, method="higher")))
+    Cascade(gate, classifier, threshold).save(folder / FOLDER)
+    parameters = sum(value.numel() for value in gate.trained().values())
+    return {"parameters": parameters, "threshold": threshold, "passes": float((found > threshold).mean())}

@@ -22,16 +22,11 @@ def train_teacher(
     labelled: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
 ) -> dict[str, int]:
     """Train the whole encoder on labelled texts (text, label) and write it to the folder; returns the number of
-    parameters. settings: of mitigate.train.regard.fit_minilm."""
+    parameters. settings: of mitigate.train.regard.fit."""
     harness.seed(seed)  # the head's first weights are drawn when it is built
-    teacher = training.fit_minilm(
-        MiniLMClassifier(locate(), None),
-        labelled["text"].to_list(),
-        training.certain(training.columns_of(labelled)),
-        seed=seed,
-        log=log,
-        **settings,
-    )
+    teacher = MiniLMClassifier(locate(), None)
+    wanted = training.certain(training.columns_of(labelled))
+    training.fit(teacher, teacher.encode(labelled["text"].to_list()), wanted, seed=seed, log=log, **settings)
     write(folder / FILE, save(teacher.state_dict()))
     return {"parameters": sum(value.numel() for value in teacher.trained().values())}
 

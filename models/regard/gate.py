@@ -1,0 +1,112 @@
+"""A classifier of windows of three tokens, hundreds of times as cheap as an encoder, and the cascade in which it passes
+what is plainly neutral.
+
+A cascade errs only towards neutral: what the gate does not pass is labelled as without it. The word embeddings are the
+encoder's and not trained, so that a word that training has not met is near those that it has. At loading the products
+of all embeddings with the windows' weights are taken once; reading a text then only adds rows of that table."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from models.regard import LABELS
+from models.regard.batching import pad, token_batches
+from models.regard.minilm import MiniLMClassifier
+
+WIDTH = 3  # tokens in a window
+WEIGHTS, CONFIG = "gate.safetensors", "gate.json"
+ENCODER_WEIGHTS, WORDS = "model.safetensors", "embeddings.word_embeddings.weight"
+TOGETHER = 16_384  # tokens read at once
+
+
+class Gate(nn.Module):
+    """Tokens to logits of LABELS: each of `channels` is as strong as in the window where it is strongest."""
+
+    def __init__(self, encoder_folder: Path, channels: int) -> None:
+        super().__init__()
+        vectors = load_file(encoder_folder / ENCODER_WEIGHTS)[WORDS].float()
+        self.words = nn.Embedding.from_pretrained(vectors / vectors.std())
+        self.windows = nn.Conv1d(vectors.shape[1], channels, WIDTH, padding=WIDTH // 2)
+        self.head = nn.Linear(channels, len(LABELS))
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """tokens, mask (batch, length) -> logits (batch, 4)."""
+        words = self.words(tokens)
+        found = self.windows((words if mask is None else words * mask[:, :, None]).transpose(1, 2))
+        if mask is not None:
+            found = found.masked_fill(mask[:, None] == 0, -torch.inf)
+        return self.head(found.amax(2).relu())
+
+    def trained(self) -> dict[str, Tensor]:
+        """All but the embeddings: the tensors a folder holds."""
+        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
+
+
+class Cascade:
+    """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` has the
+    gate's probabilities, any other the classifier's."""
+
+    def __init__(self, gate: Gate, classifier: MiniLMClassifier, threshold: float) -> None:
+        self.gate = gate
+        self.classifier = classifier
+        self.threshold = threshold
+        self._tables = [part.contiguous() for part in _tables(gate)]  # of WIDTH tokens, each (vocabulary, channels)
+
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, 4) float32, columns as in LABELS."""
+        rows = self.classifier.encode(texts)
+        found = self.opinions(rows)
+        unsure = np.flatnonzero(~self.passes(found))
+        found[unsure] = self.classifier.read([rows[number] for number in unsure])
+        return found
+
+    def passes(self, opinions: np.ndarray) -> np.ndarray:
+        """(n,) bool: which texts the gate passes, by its own probabilities (n, 4)."""
+        return opinions[:, LABELS.index("neutral")] > self.threshold
+
+    @torch.inference_mode()
+    def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
+        """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
+        result = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
+        for indices in token_batches([len(row) for row in rows], TOGETHER):
+            tokens, mask = pad([rows[index] for index in indices], padding=0)
+            result[indices] = self._logits(tokens, mask).softmax(-1).numpy()
+        return result
+
+    def _logits(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
+        """What the gate's forward gives, from the tables."""
+        before, here, after = (nn.functional.embedding(tokens, table) for table in self._tables)
+        if mask is not None:
+            after = after * mask[:, :, None]  # what follows the last token is padding
+        found = here
+        found[:, 1:] += before[:, :-1]
+        found[:, :-1] += after[:, 1:]
+        if mask is not None:
+            found = found.masked_fill(mask[:, :, None] == 0, -torch.inf)
+        bias = self.gate.windows.bias
+        assert bias is not None
+        return self.gate.head((found.amax(1) + bias).relu())
+
+    def save(self, folder: Path) -> None:
+        """Writes the gate beside a saved classifier, in half precision."""
+        save_file({name: value.half() for name, value in self.gate.trained().items()}, folder / WEIGHTS)
+        channels = self.gate.windows.out_channels
+        (folder / CONFIG).write_text(json.dumps({"channels": channels, "threshold": self.threshold}, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier) -> "Cascade":
+        """The classifier of a folder behind the gate of the same folder."""
+        facts = json.loads((folder / CONFIG).read_text())
+        gate = Gate(encoder_folder, facts["channels"])
+        gate.load_state_dict(load_file(folder / WEIGHTS), strict=False)
+        return cls(gate.float().eval(), classifier, facts["threshold"])
+
+
+@torch.no_grad()
+def _tables(gate: Gate) -> list[Tensor]:
+    return [gate.words.weight @ gate.windows.weight[:, :, place].T for place in range(WIDTH)]
