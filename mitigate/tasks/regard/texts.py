@@ -66,7 +66,7 @@ def read_texts(root: Path) -> Texts:
     chance = random.Random(0)
     checking = {
         "ConceptNet train100k": _some(parts[2], chance),
-        "GenericsKB": _some(generics_masked(root), chance),
+        "GenericsKB": _some([text for text in generics_masked(root) if text not in known], chance),
         "COMeT": crowd.filter(resource="COMeT")["masked"].unique(maintain_order=True).to_list(),
         "BERT's texts, unseen targets": labelled.filter(part="test")["text"].to_list(),
     }
