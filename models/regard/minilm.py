@@ -105,9 +105,9 @@ class MiniLMClassifier(nn.Module):
             change = parametrized.weight[0]
             change.become(other.weight - parametrized.weight.original)
         self.head.load_state_dict(free.head.state_dict())
-        for layer, other in zip(self.encoder.encoder.layer, theirs, strict=True):
-            found = dict(other.named_parameters())
-            for name, value in layer.named_parameters():
+        for kept, free_layer in zip(self.encoder.encoder.layer, theirs, strict=True):
+            found = dict(free_layer.named_parameters())
+            for name, value in kept.named_parameters():
                 if name in found and value.requires_grad:
                     value.copy_(found[name])
 
