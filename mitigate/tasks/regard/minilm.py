@@ -22,7 +22,7 @@ from models.regard import LABELS
 from models.regard.gate import Cascade, Gate
 from models.regard.minilm import MiniLMClassifier
 
-KEPT = 0.996  # share of the classifier's polarised labels that the gate's threshold keeps on texts it has not met
+KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that what the gate passes is neutral by its own probabilities
 FOLDER = "minilm"
 
