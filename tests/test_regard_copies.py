@@ -69,17 +69,19 @@ def test_a_copy_names_a_group_in_one_of_three_forms() -> None:
 
 
 def test_copies_are_wanted_as_the_text_itself() -> None:
-    labelled = pl.DataFrame({"text": [f"{MASK} is a bully", f"{MASK} stole"], "label": [PREJUDICE, PREJUDICE]})
-    probabilities = [[0.5, 0.5, 0, 0], [0.9, 0.1, 0, 0], [0.0, 1.0, 0, 0], [0.0, 1.0, 0, 0]]
-    texts = [*labelled["text"], "no group is named", f"{MASK} has a table"]
+    labelled = pl.DataFrame({"text": [f"{MASK} stole"], "label": [PREJUDICE]})
+    probabilities = [[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0.0, 1.0, 0, 0], [0.0, 1.0, 0, 0]]
+    texts = [*labelled["text"], f"{MASK} is a bully", "no group is named", f"{MASK} has a table"]
     taught = pl.DataFrame({"text": texts, "probabilities": probabilities}).with_columns(
         pl.col("probabilities").cast(pl.Array(pl.Float32, 4))
     )
     found, wanted = with_copies(labelled, taught, {"written": 3, "polar": 2, "neutral": 1}, seed=1)
     assert found[:4] == texts
-    assert len(found) == 4 + 3 + 2 + 1
+    assert len(found) == 4 + 2 + 3 + 1
     assert [text for text in found[4:] if MASK in text] == []
     assert wanted[0] == pytest.approx([0.75, 0.25, 0, 0])  # half the label's, half the teacher's
-    assert np.array_equal(wanted[4:7], np.tile(wanted[0], (3, 1)))
-    assert np.array_equal(wanted[7:9], np.tile(wanted[1], (2, 1)))
+    assert wanted[1].tolist() == [1, 0, 0, 0]  # whatever the teacher says of what was written to train with
+    assert wanted[2] == pytest.approx([0, 1, 0, 0])
+    assert np.array_equal(wanted[4:6], np.tile(wanted[0], (2, 1)))
+    assert np.array_equal(wanted[6:9], np.tile(wanted[1], (3, 1)))
     assert found[9].endswith(("has a table", "have a table"))

@@ -63,7 +63,9 @@ def swapped(texts: Sequence[str], seed: int) -> list[str]:
 def with_copies(
     labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[str, float], seed: int
 ) -> tuple[list[str], np.ndarray]:
-    """The taught texts and their copies with identity terms, and the probabilities to train towards, (n, 4).
+    """The taught texts and their copies with identity terms, and the probabilities to train towards, (n, 4): of the
+    labelled, which come first, half the label and half the teacher's; of the statements that were written to train with
+    their labels, which the teacher has not learnt, since with them it agreed less with the labels of the others.
 
     copies: how many copies each has of the statements that were written to train with ("written"), of other texts that
     are not plainly neutral ("polar"), and of those that are ("neutral"); of a number below 1 as many texts by lot."""
@@ -71,7 +73,10 @@ def with_copies(
     wanted = taught["probabilities"].to_numpy().astype(np.float32)
     labels = training.certain(training.columns_of(labelled))
     wanted[: len(labels)] = TEACHERS_SHARE * wanted[: len(labels)] + (1 - TEACHERS_SHARE) * labels
-    written = np.isin(texts, written_statements()["text"].to_numpy())
+    known = written_statements()
+    columns = dict(zip(known["text"], training.columns_of(known), strict=True))
+    written = np.array([text in columns for text in texts]) & (np.arange(len(texts)) >= len(labels))
+    wanted[written] = training.certain(np.array([columns[text] for text in texts[written]], dtype=int))
     plain = wanted[:, training.NEUTRAL] >= training.PLAINLY
     often = np.where(written, copies["written"], np.where(plain, copies["neutral"], copies["polar"]))
     often = np.where([MASK in text for text in texts], often, 0)

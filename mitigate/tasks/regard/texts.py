@@ -31,7 +31,7 @@ class Texts:
 
     labelled: pl.DataFrame  # text, label, part
     crowd: pl.DataFrame  # resource, sentence, votes, masked
-    unlabelled: list[str]  # of train100k, to learn from
+    unlabelled: list[str]  # to learn from: statements that were written for it, and of train100k
     choosing: list[str]  # of train100k, not learnt from, by which the gate's threshold is chosen
     checking: pl.DataFrame  # source, text: of neither, with which the gate is checked
 
@@ -55,10 +55,10 @@ def read_texts(root: Path) -> Texts:
     for statement in crowd["statement"]:
         rated |= {statement.replace(target, MASK) for target in targets() if target in statement}
     labelled = regard_data.read_labelled(root / "regard", kept_out=rated)
-    written = pl.concat([copies.written_statements(), empty_statements()])
-    labelled = pl.concat([labelled, written]).unique("text", keep="first", maintain_order=True)
+    labelled = pl.concat([labelled, empty_statements()]).unique("text", keep="first", maintain_order=True)
+    written = [text for text in copies.written_statements()["text"] if text not in {*labelled["text"], *rated}]
     triples = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).triples
-    known = set(labelled["text"]) | rated
+    known = {*labelled["text"], *written} | rated
     parts = []
     for part in range(THIRDS):
         parts.append(sorted(masked_statements(triples.gather_every(THIRDS, part)) - known))
@@ -72,7 +72,7 @@ def read_texts(root: Path) -> Texts:
     }
     rows = [(source, text) for source, texts in checking.items() for text in texts]
     checked = pl.DataFrame(rows, schema={"source": pl.String, "text": pl.String}, orient="row")
-    return Texts(labelled, crowd, parts[0], _some(parts[1], chance), checked)
+    return Texts(labelled, crowd, [*written, *parts[0]], _some(parts[1], chance), checked)
 
 
 def empty_statements() -> pl.DataFrame:
