@@ -7,8 +7,11 @@ import numpy as np
 import polars as pl
 from command import apart
 
+from mitigate.targets import targets
 from mitigate.tasks.regard import teacher
+from mitigate.tasks.regard.copies import terms
 from mitigate.tasks.regard.figures import figures
+from mitigate.train.regard_data import part_of
 
 
 class AllNegative:
@@ -20,12 +23,29 @@ class AllNegative:
 
 def test_figures_tell_apart_the_votes_and_their_majority():
     labelled = pl.DataFrame({"text": ["a", "b", "c"], "label": [-1, 2, 1], "part": ["test", "test", "people"]})
-    crowd = pl.DataFrame({"resource": ["ConceptNet"], "masked": ["a"], "votes": [[-1, -1, 0]]})
+    crowd = pl.DataFrame(
+        {"resource": ["ConceptNet"], "statement": ["lawyer is a"], "masked": ["a"], "votes": [[-1, -1, 0]]}
+    )
     found = figures(AllNegative(), labelled, crowd)
     assert (found["test/accuracy"], found["people/accuracy"]) == (0.5, 0)
     assert (found["test/always_neutral"], found["people/always_neutral"]) == (0.5, 0)  # other counts as neutral
     assert found["ConceptNet/vote/accuracy"] == 0.6667
     assert found["ConceptNet/majority/accuracy"] == 1
+    assert "ConceptNet/unseen/accuracy" not in found  # "lawyer" is in part train
+
+
+def test_statements_about_targets_that_training_never_saw_have_figures_of_their_own():
+    """The targets of part test are those that BERT's labels are tested on, and no copy of a text names them."""
+    unseen = next(target for target in targets() if part_of(target) == "test")
+    statements = ["lawyer is a liar", f"{unseen} is a liar"]
+    crowd = pl.DataFrame(
+        {"resource": ["COMeT"] * 2, "statement": statements, "masked": ["a", "b"], "votes": [[-1, -1], [0, 0]]}
+    )
+    labelled = pl.DataFrame({"text": ["a", "b"], "label": [-1, 1], "part": ["test", "people"]})
+    found = figures(AllNegative(), labelled, crowd)
+    assert (found["COMeT/majority/accuracy"], found["COMeT/unseen/accuracy"]) == (0.5, 0)
+    assert found["COMeT/unseen/texts"] == 1
+    assert all(part_of(target) != "test" for target, _ in terms()[1])
 
 
 def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):

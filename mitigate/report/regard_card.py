@@ -23,10 +23,13 @@ PARTS = {
     "people": "Sheng et al., test",
     "ConceptNet/majority": "crowd on ConceptNet, majority",
     "ConceptNet/vote": "crowd on ConceptNet, each vote",
+    "ConceptNet/unseen": "crowd on ConceptNet, majority, unseen targets",
     "GenericsKB/majority": "crowd on GenericsKB, majority",
     "GenericsKB/vote": "crowd on GenericsKB, each vote",
+    "GenericsKB/unseen": "crowd on GenericsKB, majority, unseen targets",
     "COMeT/majority": "crowd on COMeT, majority",
     "COMeT/vote": "crowd on COMeT, each vote",
+    "COMeT/unseen": "crowd on COMeT, majority, unseen targets",
 }
 CELLS = {  # part and number of measure.identity: what it is
     ("unseen", "both"): "unseen terms, unseen frames",
@@ -58,7 +61,7 @@ def render(
             title=TITLES[name],
             what=WHAT[name],
             learnt=LEARNT[name],
-            parts=PARTS,
+            parts={part: said for part, said in PARTS.items() if f"{name}/{part}/kappa" in metrics},
             of=lambda part, key: metrics[f"{name}/{part}/{key}"],
             teacher=lambda key: metrics[f"teacher/test/{key}"],
             seed=seed,

@@ -10,6 +10,7 @@ import polars as pl
 from mitigate.load.identity import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.targets import targets
 from mitigate.train import regard as training
+from mitigate.train.regard_data import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
 from mitigate.word_forms import article, with_plurals
@@ -34,12 +35,12 @@ def written_statements() -> pl.DataFrame:
 
 
 def terms() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """(term, plural) of the identity terms that are trained with, and of those targets of the paper's that share no
-    word with one that is tested with."""
+    """(term, plural) of the identity terms that are trained with, and of those targets of the paper's that are not of
+    part test and share no word with an identity term that is tested with."""
     listed = read_terms()
     tested = {word for text in (*_column(listed.filter(split="test"), "term", "plural"),) for word in _words(text)}
     identity = pl.concat([listed.filter(split="train").select("term", "plural"), read_further_terms()[:, :2]]).rows()
-    paper = [(target, list(with_plurals(target))[-1]) for target in targets()]
+    paper = [(target, list(with_plurals(target))[-1]) for target in targets() if part_of(target) != "test"]
     return identity, [pair for pair in paper if not tested & {word for text in pair for word in _words(text)}]
 
 

@@ -13,8 +13,10 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.regard import labels
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
+from mitigate.tasks.rated import target_of
 from mitigate.tasks.regard.teacher import load_teacher
 from mitigate.tasks.scorers import make_scorer
+from mitigate.train.regard_data import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.minilm import locate
 from models.regard.gate import Cascade
@@ -35,8 +37,8 @@ class Classifier(Protocol):
 
 
 def figures(classifier: Classifier, labelled: pl.DataFrame, crowd: pl.DataFrame) -> dict[str, float | None]:
-    """{test|people}/... from labelled texts (text, label, part), {resource}/{majority|vote}/... from the crowd's
-    (resource, masked, votes)."""
+    """{test|people}/... from labelled texts (text, label, part), {resource}/{majority|vote|unseen}/... from the crowd's
+    (resource, statement, masked, votes); unseen: against the majority on statements about targets of part test."""
     found: dict[str, float | None] = {}
     for part in ("test", "people"):
         texts = labelled.filter(part=part)
@@ -46,7 +48,11 @@ def figures(classifier: Classifier, labelled: pl.DataFrame, crowd: pl.DataFrame)
         votes = sentences.explode("votes")
         most = majority(vote_counts(votes["item"].to_list(), votes["votes"].to_numpy()))
         found |= _under(f"{resource}/vote", votes["votes"].to_numpy(), votes["said"].to_numpy())
-        found |= _under(f"{resource}/majority", most, sentences["said"].to_numpy())
+        said = sentences["said"].to_numpy()
+        found |= _under(f"{resource}/majority", most, said)
+        about = [target_of(text) for text in sentences["statement"]]
+        unseen = np.array([target is not None and part_of(target) == "test" for target in about])
+        found |= _under(f"{resource}/unseen", most[unseen], said[unseen]) if unseen.any() else {}
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.tasks.regard.copies import with_copies
+from mitigate.tasks.regard.texts import LEARNT
 from mitigate.train.harness import Log
 from mitigate.train.regard_ngram import fit_ngram
 
@@ -26,7 +27,7 @@ def train_ngram(
     are not labelled and on copies with identity terms; write ngram/ to the folder; returns the number of parameters.
 
     copies: as of with_copies. settings: of mitigate.train.regard_ngram.fit_ngram."""
-    learnt = labelled.filter(pl.col("part").is_in(["train", "valid"]))
+    learnt = labelled.filter(pl.col("part").is_in(LEARNT))
     texts, wanted = with_copies(learnt, taught, copies, seed)
     known = set(labelled["text"])
     rest = [i for i, text in enumerate(texts) if text not in known]

@@ -1,6 +1,7 @@
 """The texts that the regard classifiers learn from and are measured on."""
 
 import random
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +15,16 @@ from mitigate.relations import comet_relations, relations
 from mitigate.targets import targets
 from mitigate.tasks.regard import copies
 from mitigate.train import regard_data
+from mitigate.train.regard_data import part_of
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK, mask_column
+from mitigate.word_forms import any_of
 
 EMPTY = (
     *("something", "anything", "object", "objects", "item", "it"),
     *("this", "stuff", "someone", "place", "word", "name"),
 )
+LEARNT = ("train", "valid")  # parts
 THIRDS = 3  # of train100k's triples: one is learnt from, one the gate's threshold is chosen by, one checks the gate
 MOST = 12_000  # texts to choose a threshold by, or to check the gate with
 
@@ -38,7 +42,7 @@ class Texts:
     @property
     def learnt(self) -> pl.DataFrame:
         """Those of labelled that both classifiers of sentences learn from."""
-        return self.labelled.filter(pl.col("part").is_in(["train", "valid"]))
+        return self.labelled.filter(pl.col("part").is_in(LEARNT))
 
     def digest(self) -> str:
         """The hash of their content."""
@@ -48,7 +52,7 @@ class Texts:
 def read_texts(root: Path) -> Texts:
     """Read everything below a folder that holds regard/, humans/ and conceptnet100k/, and, to check the gate with,
     GenericsKB's sentences in harms/ where they are there. What the crowd rated is in no text that is learnt from,
-    however it is masked."""
+    however it is masked, and no such text names a target of part test."""
     crowd = read_crowd(root / "humans").rename({"sentence": "statement"})
     crowd = crowd.with_columns(masked=mask_column("statement", "token"))
     rated = {*crowd["masked"], *crowd["statement"]}
@@ -56,6 +60,9 @@ def read_texts(root: Path) -> Texts:
         rated |= {statement.replace(target, MASK) for target in targets() if target in statement}
     labelled = regard_data.read_labelled(root / "regard", kept_out=rated)
     labelled = pl.concat([labelled, empty_statements()]).unique("text", keep="first", maintain_order=True)
+    names = re.compile(any_of([target for target in targets() if part_of(target) == "test"]))
+    kept = [part not in LEARNT or not names.search(text) for text, part in labelled.select("text", "part").rows()]
+    labelled = labelled.filter(pl.Series(kept))
     written = [text for text in copies.written_statements()["text"] if text not in {*labelled["text"], *rated}]
     triples = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).triples
     known = {*labelled["text"], *written} | rated
@@ -63,6 +70,7 @@ def read_texts(root: Path) -> Texts:
     for part in range(THIRDS):
         parts.append(sorted(masked_statements(triples.gather_every(THIRDS, part)) - known))
         known.update(parts[-1])
+    unlabelled = [text for text in [*written, *parts[0]] if not names.search(text)]
     chance = random.Random(0)
     checking = {
         "ConceptNet train100k": _some(parts[2], chance),
@@ -72,7 +80,7 @@ def read_texts(root: Path) -> Texts:
     }
     rows = [(source, text) for source, texts in checking.items() for text in texts]
     checked = pl.DataFrame(rows, schema={"source": pl.String, "text": pl.String}, orient="row")
-    return Texts(labelled, crowd, [*written, *parts[0]], _some(parts[1], chance), checked)
+    return Texts(labelled, crowd, unlabelled, _some(parts[1], chance), checked)
 
 
 def empty_statements() -> pl.DataFrame:
