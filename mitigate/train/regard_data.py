@@ -24,7 +24,7 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
     missing = [name for name in (DISTILLED, *HUMAN) if not (folder / name).is_file()]
     if missing:
         raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has regard/")
-    distilled = _read(folder / DISTILLED, ["target", "label", "text"])
+    distilled = read_distilled(folder)
     parts = {target: part_of(target) for target in distilled["target"].unique()}
     ranks = pl.Enum(["test", "valid", "train"])
     distilled = (
@@ -41,6 +41,11 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
     ]
     labelled = pl.concat([distilled, *human]).unique("text", keep="first", maintain_order=True)
     return labelled.filter(~pl.col("text").is_in(list(kept_out))).sort("part", "text")
+
+
+def read_distilled(folder: Path) -> pl.DataFrame:
+    """BERT's labels: target, label, text; a text stands once for each target that it was made from."""
+    return _read(folder / DISTILLED, ["target", "label", "text"])
 
 
 def part_of(target: str) -> str:
