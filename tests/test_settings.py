@@ -121,11 +121,15 @@ def nested(key: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def out_of_range(key: str) -> Iterator[float]:
-    """The numbers nearest outside the range of a setting."""
+def out_of_range(key: str) -> Iterator[Any]:
+    """The numbers nearest outside the range of a setting, or of the numbers of a list."""
     for sign, bound in settings()[key].bounds:
         step = {">": 0, "<": 0, ">=": -1, "<=": 1}[sign]
-        yield int(bound) + step if settings()[key].types[0] == "whole number" else bound + step
+        types = settings()[key].types
+        if "list of whole numbers" in types:
+            yield [int(bound) + step]
+        else:
+            yield int(bound) + step if types[0] == "whole number" else bound + step
 
 
 def values_of_wrong_type(key: str) -> list[Any]:
@@ -175,7 +179,7 @@ def test_what_a_setting_may_be_is_allowed(key: str) -> None:
         check(nested(key, word))
     for sign, bound in setting.bounds:
         if "=" in sign:
-            check(nested(key, int(bound)))
+            check(nested(key, [int(bound)] if "list of whole numbers" in setting.types else int(bound)))
     if setting.types[0] == "number":
         check(nested(key, 1 if "<1" not in [f"{sign}{bound:g}" for sign, bound in setting.bounds] else 0))
 
