@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import KNOWLEDGE
+from mitigate.load.crowd import RESOURCES
 from mitigate.load.frames import read_frames
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
@@ -184,7 +184,7 @@ def test_the_regard_classifiers_learn_nothing_from_the_crowd(tmp_path: Path) -> 
     (tmp_path / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\n")
     given = []
     for vote in ("1", "3"):
-        for resource in KNOWLEDGE:
+        for resource in RESOURCES:
             (tmp_path / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a hero\n" * 3)
             (tmp_path / "humans" / f"{resource}_bias_labels.txt").write_text(f"{vote}\n" * 3)
         texts = read_regard_texts(tmp_path)

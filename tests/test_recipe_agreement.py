@@ -148,6 +148,6 @@ def test_the_shipped_policies_against_people(run_folder: Path) -> None:
     shipped = ["none", "regard", "sentiment", "both", "both_neutral", "both_people", "both_targets"]
     assert table.filter(resource="COMeT")["policy"].to_list() == shipped
     both = {row["resource"]: (row["before"], row["after"]) for row in table.filter(policy="both").rows(named=True)}
-    assert both["ConceptNet"] == pytest.approx((14.8, 4.2), abs=0.3)
-    assert both["GenericsKB"] == pytest.approx((35.6, 11.6), abs=0.5)
-    assert both["COMeT"] == pytest.approx((42.1, 8.8), abs=0.5)
+    assert both["ConceptNet"] == pytest.approx((14.8, 4.3), abs=0.3)
+    assert both["GenericsKB"] == pytest.approx((35.6, 9.9), abs=0.5)
+    assert both["COMeT"] == pytest.approx((42.1, 8.0), abs=0.5)
