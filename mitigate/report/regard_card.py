@@ -10,8 +10,8 @@ from mitigate.report.markdown import environment
 
 TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
 WHAT = {
-    "minilm": "Layers of the encoder all-MiniLM-L6-v2 (config.json says which) with a low-rank change and a linear head, "
-    "and before them a gate that passes what is plainly neutral; the encoder (Apache-2.0) is apart.",
+    "minilm": "Layers of the encoder all-MiniLM-L6-v2 (config.json says which) with a low-rank change and a linear "
+    "head, and before them a gate that passes what is plainly neutral; the encoder (Apache-2.0) is apart.",
     "ngram": "A linear model of hashed word and character n-grams, for tens of millions of texts.",
 }
 LEARNT = {
