@@ -1,0 +1,78 @@
+"""How certain figures of knowledge-graph embeddings are: intervals over trainings, bands of permuted graphs, and
+whether trainings rank professions alike."""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata, t
+
+LEVEL = 0.95
+
+
+class Mean(NamedTuple):
+    """A mean with Student's interval of 95 %; NaN for bounds that are not known."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def over_seeds(values: np.ndarray) -> Mean:
+    """The mean over trainings, (seeds, ...), and what the mean of many would be; one training has no interval."""
+    values = np.asarray(values, dtype=float)
+    mean = values.mean(0)
+    if len(values) < 2:
+        return Mean(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
+    half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) / np.sqrt(len(values))
+    return Mean(mean, mean - half, mean + half)
+
+
+def null_band(values: np.ndarray) -> Mean:
+    """The mean over permuted graphs, (graphs, ...), and the band in which 95 % of the figures of further permuted
+    graphs lie (Student's prediction interval, one training each)."""
+    values = np.asarray(values, dtype=float)
+    mean = values.mean(0)
+    if len(values) < 3:
+        return Mean(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
+    scale = values.std(0, ddof=1) * np.sqrt(1 + 1 / len(values))
+    half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * scale
+    return Mean(mean, mean - half, mean + half)
+
+
+def within(found: Mean, least: float, most: float) -> Mean:
+    """The same with bounds no further out than a figure can be."""
+    return Mean(found.mean, np.maximum(found.low, least), np.minimum(found.high, most))
+
+
+def outside_of_others(values: np.ndarray) -> int | None:
+    """How many of the figures lie outside the band of all others, (graphs,): of 20 about one is expected. None for
+    fewer than four."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 4:
+        return None
+    bands = [null_band(np.delete(values, place)) for place in range(len(values))]
+    return sum(not band.low <= value <= band.high for value, band in zip(values, bands, strict=True))
+
+
+def agreement(rankings: np.ndarray) -> float | None:
+    """Spearman's rank correlation of every two rankings (n, professions), its mean: 1 where all rank alike. None for
+    fewer than two rankings or three professions, and for a ranking without any difference."""
+    rankings = np.asarray(rankings, dtype=float)
+    if len(rankings) < 2 or rankings.shape[1] < 3 or not np.ptp(rankings, axis=1).all():
+        return None
+    found = np.corrcoef(rankdata(rankings, axis=1))
+    return float(found[np.triu_indices(len(found), 1)].mean())
+
+
+def shared_ends(rankings: np.ndarray, size: int) -> float | None:
+    """Of the `size` largest and the `size` smallest of one ranking, the share that another has among its own; the mean
+    over every two, 0 to 1. None for fewer than two rankings (n, professions)."""
+    rankings = np.asarray(rankings)
+    size = min(size, rankings.shape[1] // 2)
+    if len(rankings) < 2 or not size:
+        return None
+    orders = np.argsort(rankings, axis=1, kind="stable")
+    ends = [(set(order[:size].tolist()), set(order[-size:].tolist())) for order in orders]
+    shares = [len(one[end] & other[end]) / size for one, other in combinations(ends, 2) for end in (0, 1)]
+    return float(np.mean(shares))
