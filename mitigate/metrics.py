@@ -36,14 +36,16 @@ Statistic = Literal[
 TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
 """What a key begins with: NSM under the paper's template is "NSM", under the neutral one "neutral_template/NSM"."""
 
-VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND = (
+VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, DOWNSAMPLED, PROJECTED = (
     "frequent_relations",
     "empty_zero",
     "empty_exclude",
     "by_kind",
+    "downsampled",
+    "projected",
 )
 """The same metrics once more: without relations rare in training; with the other convention for targets without
-statements (zero, exclude); for each kind of target instead of each category."""
+statements (zero, exclude); for each kind of target instead of each category; of embeddings after a mitigation."""
 
 ENDS = ("", "_low", "_high")
 """What ends the keys of a figure and of the bounds of its 95 % interval."""
@@ -75,6 +77,13 @@ SWAP_LIFT = "swap_lift"
 BASELINE_LIFTS = ("echo", "constants", "random", "oracle")
 """Generators that swap lift is held against; `lift_of` names their figures."""
 ABOUT_PERPLEXITY, ABOUT_TRIPLES = "about_perplexity", "about_triples"
+KGE_MRR, KGE_CORRELATION = "kge/mrr", "kge/rank_correlation"
+KGE_AGREEMENT, KGE_SHARED, KGE_MODELS = "kge/seeds/agreement", "kge/seeds/shared_ends", "kge/models/agreement"
+KGE_PAIR_CORRELATION, KGE_PAIR_AGREEMENT = "kge/pairs/rank_correlation", "kge/pairs/agreement"
+KGE_NULL, KGE_NULL_OWN = "kge/null/rank_correlation", "kge/null/own_correlation"
+KGE_NULL_OUTSIDE, KGE_NULL_GRAPHS, KGE_OUTSIDE = "kge/null/outside", "kge/null/graphs", "kge/outside_null"
+KGE_PROFESSIONS, KGE_TRAININGS = "kge/professions", "kge/trainings"
+KGE_PEOPLE_A, KGE_PEOPLE_B = "kge/people_a", "kge/people_b"
 COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE = "coverage/triples", "coverage/tails", "coverage/least"
 
 
@@ -247,6 +256,11 @@ def harm_key(
 def quality_key(measure: str, part: str = "all") -> str:
     """The key of a measure of quality, such as one of QUALITY, PLAUSIBLE or SWAP_LIFT: "quality/perplexity/neutral"."""
     return with_part(quality(measure).key, part)
+
+
+def kge_key(figure: str) -> str:
+    """The key of a figure of knowledge-graph embeddings: "kge/hits_10", "kge/parity"."""
+    return f"kge/{figure}"
 
 
 def lift_of(baseline: str) -> str:

@@ -60,7 +60,7 @@ def test_parity_by_hand():
 
 def test_predictive_parity_by_hand():
     is_a = np.arange(12) < 6
-    is_right = np.array([1, 1, 1, 0, 0, 0] + [1, 0, 0, 0, 0, 0], dtype=bool)
+    is_right = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0], dtype=bool)
     assert predictive_parity(is_right, is_a) == pytest.approx(100 * (1 / 2 - 1 / 6))
     assert predictive_parity(is_right[3:], is_a[3:]) is None
 

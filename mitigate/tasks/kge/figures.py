@@ -1,0 +1,142 @@
+"""The figures of a run: metrics, and the table of professions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate import metrics as keys
+from mitigate.measure.kge import rank_correlation
+from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
+from mitigate.tasks.kge.predictions import FIGURES, LEAKS
+from mitigate.tasks.kge.question import Question
+from mitigate.tasks.kge.training import HITS
+
+TOP = 20  # professions at each end, in the paper's tables
+LIMITS = {"correlation": (-1, 1), "ratio": (0, 1), "percent": (0, 100)}  # of figures, by unit
+DIFFERENCES = tuple(map(keys.kge_key, ("predictive_parity", "amplification")))  # in percentage points
+
+
+def by_model(changes: pl.DataFrame) -> np.ndarray:
+    """The changes of the table (model, profession, change), (models, professions) in the order of the professions."""
+    size = changes["profession"].n_unique()
+    return changes["change"].to_numpy().reshape(-1, size)
+
+
+def profession_table(question: Question, changes: pl.DataFrame, null: pl.DataFrame | None) -> pl.DataFrame:
+    """The professions, the one that value a raises most first: profession, people, of_a, of_b, log_ratio, change (mean
+    over seeds), its interval low and high, null_low and null_high, the band of permuted graphs, and outside: whether
+    the mean lies outside that band."""
+    found = over_seeds(by_model(changes))
+    columns = {"change": found.mean, "low": found.low, "high": found.high}
+    size = question.professions.height
+    band = None if null is None else null_band(by_model(null))
+    unknown = np.full(size, np.nan)
+    columns |= {"null_low": unknown if band is None else band.low, "null_high": unknown if band is None else band.high}
+    table = question.professions.with_columns(pl.Series(name, values) for name, values in columns.items())
+    table = table.with_columns(pl.col(pl.Float64).fill_nan(None))
+    is_outside = ~pl.col("change").is_between(pl.col("null_low"), pl.col("null_high"))
+    return table.with_columns(outside=is_outside).sort("change", "profession", descending=[True, False])
+
+
+def join_null(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The tables of permuted graphs as one, with the column model: permuted_1, permuted_2 ..."""
+    named = [frame.with_columns(model=pl.lit(f"permuted_{number}")) for number, frame in enumerate(tables, 1)]
+    return pl.concat(named).select("model", *tables[0].columns)
+
+
+def measure_bias(
+    question: Question,
+    ranks: pl.DataFrame,
+    changes: pl.DataFrame,
+    null: pl.DataFrame | None,
+    pairs: pl.DataFrame,
+    parity: pl.DataFrame,
+    leaks: pl.DataFrame,
+    others: Mapping[str, pl.DataFrame],
+    mitigated: Mapping[str, pl.DataFrame],
+    facts: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All metrics, by key. others: tables of professions of other models; mitigated: the same tables after a
+    mitigation, by names such as "projected/rank"; facts: what the run is."""
+    found = model_figures(question, ranks, changes, parity, leaks)
+    rankings = by_model(changes)
+    found[keys.KGE_AGREEMENT] = agreement(rankings)
+    shared = shared_ends(rankings, TOP)
+    found[keys.KGE_SHARED] = None if shared is None else 100 * shared
+    found[keys.KGE_MODELS] = _between_models(question, changes, others)
+    drawn = pairs.filter(pl.col("person_a").is_null())
+    found |= _interval(keys.KGE_PAIR_CORRELATION, drawn["with_counts"])
+    found |= _interval(keys.KGE_PAIR_AGREEMENT, drawn["with_pairs"])
+    if null is not None:
+        found |= _null_figures(question, changes, null)
+    for variant in dict.fromkeys(name.split("/")[0] for name in mitigated):
+        after = [mitigated[f"{variant}/{name}"] for name in ("rank", "changes", "parity", "leakage")]
+        figures = model_figures(question, *after)
+        if variant == keys.PROJECTED:  # equation 1 is 0 by construction: what is left is rounding
+            figures = {key: None if key.startswith(keys.KGE_CORRELATION) else value for key, value in figures.items()}
+        found |= keys.prefixed(figures, variant=variant)
+    counts = {keys.KGE_PROFESSIONS: question.professions.height, keys.KGE_TRAININGS: ranks.height}
+    groups = {keys.KGE_PEOPLE_A: len(question.group_a), keys.KGE_PEOPLE_B: len(question.group_b)}
+    return found | counts | groups | dict(facts)
+
+
+def model_figures(
+    question: Question, ranks: pl.DataFrame, changes: pl.DataFrame, parity: pl.DataFrame, leaks: pl.DataFrame
+) -> dict[str, Any]:
+    """What is measured before and after a mitigation: quality, equation 1, parity, amplification and leakage."""
+    found = _interval(keys.KGE_MRR, ranks["mrr"])
+    for k in HITS:
+        found |= _interval(keys.kge_key(f"hits_{k}"), 100 * ranks[f"hits_{k}"])
+    ratios = question.professions["log_ratio"].to_numpy()
+    correlations = [rank_correlation(row, ratios) for row in by_model(changes)]
+    found |= _interval(keys.KGE_CORRELATION, pl.Series(correlations, dtype=pl.Float64))
+    for table, names in ((parity, FIGURES), (leaks, LEAKS)):
+        for name in names:
+            found |= _interval(keys.kge_key(name), table[name])
+    return found
+
+
+def _null_figures(question: Question, changes: pl.DataFrame, null: pl.DataFrame) -> dict[str, Any]:
+    ratios = question.professions["log_ratio"].to_numpy()
+    rankings = by_model(null)
+    correlations = [rank_correlation(row, ratios) or 0.0 for row in rankings]
+    own = null["own_ratio"].to_numpy().reshape(rankings.shape)
+    own_correlations = [rank_correlation(row, ratio) for row, ratio in zip(rankings, own, strict=True)]
+    band = within(null_band(np.array(correlations)), *LIMITS["correlation"])
+    outside = profession_table(question, changes, null)["outside"].drop_nulls()
+    return {
+        keys.KGE_NULL: float(band.mean),
+        **dict(zip(keys.bounds(keys.KGE_NULL), map(_number, (band.low, band.high)), strict=True)),
+        **_interval(keys.KGE_NULL_OWN, pl.Series(own_correlations, dtype=pl.Float64)),
+        keys.KGE_NULL_OUTSIDE: outside_of_others(np.array(correlations)),
+        keys.KGE_NULL_GRAPHS: len(rankings),
+        keys.KGE_OUTSIDE: 100 * float(outside.mean()) if len(outside) else None,  # type: ignore[arg-type]
+    }
+
+
+def _between_models(question: Question, changes: pl.DataFrame, others: Mapping[str, pl.DataFrame]) -> float | None:
+    """The mean rank correlation between this model's ranking of professions and those of other models."""
+    mine = question.professions.select("profession", change=pl.Series(by_model(changes).mean(0)))
+    found = []
+    for table in others.values():
+        both = mine.join(table.select("profession", other="change"), on="profession")
+        one = rank_correlation(both["change"].to_numpy(), both["other"].to_numpy())
+        if one is not None:
+            found.append(one)
+    return float(np.mean(found)) if found else None
+
+
+def _interval(key: str, values: pl.Series) -> dict[str, float | None]:
+    """The mean over models and its bounds; None where some model has none."""
+    if values.null_count() or not len(values):
+        return {key: None}
+    limits = (-100, 100) if key in DIFFERENCES else LIMITS[keys.metric(key).unit]
+    found = within(over_seeds(values.to_numpy()), *limits)
+    low, high = map(_number, (found.low, found.high))
+    return {key: _number(found.mean)} | ({} if low is None else dict(zip(keys.bounds(key), (low, high), strict=True)))
+
+
+def _number(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)

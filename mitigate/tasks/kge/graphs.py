@@ -1,0 +1,76 @@
+"""The triples that embeddings learn and are tested on, and changed ones: with permuted attributes, and downsampled."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mitigate.load.graph.table import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Numbers of head, relation and tail, (n, 3) int64 each."""
+
+    train: np.ndarray
+    valid: np.ndarray
+    test: np.ndarray
+    num_entities: int
+    num_relations: int
+
+    @property
+    def known(self) -> np.ndarray:
+        """All of them."""
+        return np.concatenate([self.train, self.valid, self.test])
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """Those that are not trained on."""
+        return np.concatenate([self.valid, self.test])
+
+
+def triples_of(graph: Graph) -> Triples:
+    """The triples of a graph."""
+    return Triples(graph.train, graph.valid, graph.test, len(graph.entities), len(graph.relations))
+
+
+def permute_attribute(triples: Triples, relation: int, seed: int) -> Triples:
+    """The same graph with its people having each other's values of an attribute, drawn by the seed: all values of one
+    person go to one other person, in all splits alike, so that nothing else of the attribute changes."""
+    known = triples.known
+    people = np.unique(known[known[:, 1] == relation, 0])
+    other = dict(zip(people.tolist(), np.random.default_rng(seed).permutation(people).tolist(), strict=True))
+
+    def permuted(split: np.ndarray) -> np.ndarray:
+        changed, chosen = split.copy(), split[:, 1] == relation
+        changed[chosen, 0] = [other[head] for head in split[chosen, 0].tolist()]
+        return changed
+
+    return _each(triples, permuted)
+
+
+def downsample(
+    triples: Triples, occupation: int, professions: np.ndarray, group_a: np.ndarray, group_b: np.ndarray, seed: int
+) -> Triples:
+    """Training triples without so many of people with a profession that it has the same share of both groups; which
+    ones, is drawn by the seed.
+
+    professions: entities; group_a, group_b: people of one group only. A profession that one group lacks is lost to the
+    other. Validation and test triples, and people of neither group, stay."""
+    rng = np.random.default_rng(seed)
+    train = triples.train
+    kept = np.ones(len(train), dtype=bool)
+    is_held = train[:, 1] == occupation
+    for profession in professions.tolist():
+        holders = is_held & (train[:, 2] == profession)
+        places = [np.flatnonzero(holders & np.isin(train[:, 0], group)) for group in (group_a, group_b)]
+        sizes = (len(group_a), len(group_b))
+        share = min(len(place) / size for place, size in zip(places, sizes, strict=True))
+        for place, size in zip(places, sizes, strict=True):
+            too_many = len(place) - round(share * size)
+            kept[rng.choice(place, too_many, replace=False)] = False
+    return replace(triples, train=train[kept])
+
+
+def _each(triples: Triples, changed: Callable[[np.ndarray], np.ndarray]) -> Triples:
+    return replace(triples, train=changed(triples.train), valid=changed(triples.valid), test=changed(triples.test))

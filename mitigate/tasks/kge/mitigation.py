@@ -1,0 +1,72 @@
+"""Two mitigations: embeddings of a graph whose professions are downsampled to parity, and embeddings from which the
+attribute is projected out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mitigate.measure.kge import attribute_direction
+from mitigate.tasks.kge.graphs import Triples, downsample
+from mitigate.tasks.kge.question import Question
+from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings
+from models.kge.embeddings import Embeddings
+from models.kge.interaction import DotProduct
+
+MITIGATIONS = ("downsample", "project")
+
+
+def downsampled(triples: Triples, question: Question, seed: int) -> Triples:
+    """The graph with each profession held by the same share of both groups in the training triples."""
+    return downsample(triples, question.occupation, question.entities, question.group_a, question.group_b, seed)
+
+
+def project_out(question: Question, names: Sequence[str], into: Sequence[str], *, folder: Path) -> dict[str, Any]:
+    """Write each model without the attribute's direction in the vectors of people and professions, under another name;
+    returns the mean share of a person's squared length that was taken away, in percent."""
+    shares = []
+    for name, other in zip(names, into, strict=True):
+        network = open_embeddings(folder, name)
+        of_people, of_professions = directions(network, question)
+        with torch.no_grad():
+            people, professions = torch.from_numpy(question.people), torch.from_numpy(question.entities)
+            before = network.entities[people]
+            after = without(before, of_people)
+            network.entities[people] = after
+            network.entities[professions] = without(network.entities[professions], of_professions)
+        shares.append(float(1 - after.square().sum() / before.square().sum()))
+        network.save(folder / EMBEDDINGS / other)
+    return {"taken_from_people": 100 * float(np.mean(shares))}
+
+
+def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]:
+    """Of people and of professions the direction, (dimension,) of length 1, without which equation 1 is 0.
+
+    With a dot product a person moves along the gradient of m; a profession's score changes by the part of its vector
+    along the transformed gradient. With a distance both are the difference between the values' vectors."""
+    entities = network.entities.detach()
+    ends = torch.from_numpy(np.concatenate([question.values, question.others]))
+    is_a = np.arange(len(ends)) < len(question.values)
+    if not isinstance(network.interaction, DotProduct):
+        difference = torch.from_numpy(attribute_direction(entities[ends].numpy(), is_a, ~is_a))
+        return _unit(difference), _unit(difference)
+    weight = network.interaction.weight
+    relations = network.relations.detach()
+    of_values = weight(relations[question.attribute].expand(len(ends), -1), entities[ends])
+    direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
+    vector = torch.zeros_like(direction).requires_grad_()
+    moved = (weight(relations[question.occupation][None], vector[None])[0] * direction).sum()
+    (transformed,) = torch.autograd.grad(moved, vector)  # of what is linear in the vector
+    return _unit(direction), _unit(transformed)
+
+
+def without(vectors: Tensor, direction: Tensor) -> Tensor:
+    """The vectors (n, dimension) without their part along a direction of length 1."""
+    return vectors - (vectors @ direction)[:, None] * direction
+
+
+def _unit(vector: Tensor) -> Tensor:
+    return vector / vector.norm().clamp_min(1e-12)

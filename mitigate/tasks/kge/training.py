@@ -1,0 +1,142 @@
+"""Training of one model of a graph, its ranks on test triples, and how equation 1 changes the scores of professions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from mitigate.measure.kge import attribute_direction, change_of_scores, hits, mean_reciprocal_rank
+from mitigate.probe.kge import nudge, weights
+from mitigate.tasks.kge.graphs import Triples, permute_attribute
+from mitigate.tasks.kge.question import Question, count_holders, with_values
+from mitigate.train import harness
+from mitigate.train.harness import Log
+from mitigate.train.kge import Settings, fit
+from models.kge.embeddings import Embeddings
+from models.kge.interaction import DotProduct
+from models.kge.ranking import filtered_ranks
+
+HITS = (1, 3, 10)
+EMBEDDINGS, CHECKPOINTS = "embeddings", "checkpoints"
+
+
+def train_embeddings(
+    triples: Triples,
+    shape: Mapping[str, Any],
+    settings: Settings,
+    name: str,
+    *,
+    folder: Path,
+    fingerprint: str,
+    accelerator: str = "auto",
+    log: Log | None = None,
+) -> dict[str, Any]:
+    """Train one model, and write it to embeddings/{name}/ of the folder; returns what `fit` says of it.
+
+    shape: kind, dimension and deviation. Checkpoints with that fingerprint are left in checkpoints/{name}/, for a
+    killed training to continue from."""
+    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
+    network.save(folder / EMBEDDINGS / name)
+    return facts
+
+
+def train_on_permuted(
+    triples: Triples,
+    question: Question,
+    shape: Mapping[str, Any],
+    settings: Settings,
+    step: float,
+    number: int,
+    name: str,
+    *,
+    folder: Path,
+    fingerprint: str,
+    accelerator: str = "auto",
+    log: Log | None = None,
+) -> pl.DataFrame:
+    """Train on the graph with permuted attributes of that number, and return how scores change: profession, change,
+    own_ratio, the log count ratio in the permuted graph, and valid_mrr. The model itself is not kept."""
+    permuted = permute_attribute(triples, question.attribute, number)
+    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
+    of_a, of_b = count_holders(permuted.known, question, *with_values(permuted.known, question))
+    return question.professions.select(
+        "profession",
+        pl.Series("change", changes(network, question, step)[0]),
+        pl.Series("own_ratio", np.log((of_a + 0.5) / (of_b + 0.5))),
+        pl.lit(facts["valid_mrr"]).alias("valid_mrr"),
+    )
+
+
+def rank_test_triples(triples: Triples, names: Sequence[str], *, folder: Path) -> pl.DataFrame:
+    """The filtered ranks of the test triples by each model, in short: model, mrr, mrr_heads, mrr_tails, and hits at 1,
+    3 and 10 (0 to 1)."""
+    known, test = torch.from_numpy(triples.known), torch.from_numpy(triples.test)
+    rows = []
+    for name in names:
+        ranks = filtered_ranks(open_embeddings(folder, name), test, known, triples.num_entities)
+        heads, tails = (rank.numpy() for rank in ranks)
+        both = np.concatenate([heads, tails])
+        row: dict[str, Any] = {"model": name, "mrr": mean_reciprocal_rank(both)}
+        row |= {"mrr_heads": mean_reciprocal_rank(heads), "mrr_tails": mean_reciprocal_rank(tails)}
+        rows.append(row | {f"hits_{k}": hits(both, k) for k in HITS})
+    return pl.DataFrame(rows)
+
+
+def change_scores(question: Question, names: Sequence[str], step: float, *, folder: Path) -> pl.DataFrame:
+    """Equation 1 of each model: model, profession, change and deviation, over people, of its score."""
+    frames = []
+    for name in names:
+        mean, deviation = changes(open_embeddings(folder, name), question, step)
+        columns = {"change": mean, "deviation": deviation}
+        named = question.professions.select(pl.lit(name).alias("model"), "profession")
+        frames.append(named.with_columns(pl.Series(column, values) for column, values in columns.items()))
+    return pl.concat(frames)
+
+
+def changes(network: Embeddings, question: Question, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and the standard deviation over people of the change of each profession's score, (professions,) each:
+    in closed form for a dot product, where everyone's change is the same."""
+    asked = question.asked
+    if not isinstance(network.interaction, DotProduct):
+        found = nudge(network, asked, step)
+        return question.merged(found.mean), question.merged(found.deviation)
+    ends = np.concatenate([asked.values, asked.others])
+    is_a = np.arange(len(ends)) < len(asked.values)
+    direction = attribute_direction(weights(network, asked.attribute, ends), is_a, ~is_a)
+    mean = question.merged(change_of_scores(weights(network, asked.occupation, asked.professions), direction, step))
+    return mean, np.zeros_like(mean)
+
+
+def open_embeddings(folder: Path, name: str) -> Embeddings:
+    """A model of a run folder."""
+    return Embeddings.load(folder / EMBEDDINGS / name)
+
+
+def _fitted(
+    triples: Triples,
+    shape: Mapping[str, Any],
+    settings: Settings,
+    checkpoints: Path,
+    fingerprint: str,
+    accelerator: str,
+    log: Log | None,
+) -> tuple[Embeddings, dict[str, Any]]:
+    harness.seed(settings.seed)
+    network = Embeddings(
+        shape["kind"], triples.num_entities, triples.num_relations, shape["dimension"], shape["deviation"]
+    )
+    fitted = fit(
+        network,
+        triples.train,
+        triples.valid,
+        triples.known,
+        settings,
+        checkpoints,
+        fingerprint=fingerprint,
+        log=log,
+        accelerator=accelerator,
+    )
+    return network.cpu().eval(), {"seed": settings.seed, **fitted._asdict()}

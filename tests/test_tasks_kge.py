@@ -1,0 +1,230 @@
+"""Questions to embeddings of a graph: who and what is asked, changed graphs, and a planted bias that is found."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from kge_graphs import SHARES, planted
+
+from mitigate.errors import MitigateError
+from mitigate.load.graph.own import split_at_random
+from mitigate.load.graph.table import Graph, build
+from mitigate.measure.kge import rank_correlation
+from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
+from mitigate.tasks.kge.graphs import Triples, permute_attribute, triples_of
+from mitigate.tasks.kge.mitigation import downsampled, project_out
+from mitigate.tasks.kge.pairs import choose_pairs, compare_pairs
+from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
+from mitigate.tasks.kge.question import Question, find_question
+from mitigate.tasks.kge.training import (
+    change_scores,
+    changes,
+    open_embeddings,
+    rank_test_triples,
+    train_embeddings,
+    train_on_permuted,
+)
+from mitigate.train.kge import Settings
+from models.kge.embeddings import KINDS, Embeddings
+
+SETTINGS = Settings(max_epochs=30, evaluate_every=10, batch_size=200, chunk_size=200, negatives=64)
+SHAPE = {"kind": "transe", "dimension": 16, "deviation": 1e-3}
+VALUES = ["q_male", "q_female"]
+
+
+def graph_of(triples: list[tuple[str, str, str]], names: dict[str, str] | None = None) -> Graph:
+    return build(split_at_random(triples, 1), names or {}, {})
+
+
+def question_of(graph: Graph, values: list[str] = VALUES, fewest: int = 20) -> Question:
+    return find_question(graph, "r_gender", values, "r_job", fewest)
+
+
+def small() -> Graph:
+    """Eight people; p6 and p7 have another gender, and the smiths have two ids of one name."""
+    genders = ["q_male"] * 3 + ["q_female"] * 3 + ["q_other"] * 2
+    jobs = ["q_smith", "q_smith2", "q_nurse", "q_nurse", "q_nurse", "q_smith2", "q_cook", "q_smith"]
+    train = [(f"p{n}", "r_gender", gender) for n, gender in enumerate(genders)]
+    train += [(f"p{n}", "r_job", job) for n, job in enumerate(jobs)]
+    splits = {"train": train, "valid": [("p0", "r_job", "q_cook")], "test": [("p5", "r_job", "q_nurse")]}
+    return build(splits, {"q_smith": "smith", "q_smith2": "smith", "q_male": "Male"}, {"r_job": "job"})
+
+
+def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_profession():
+    question = find_question(small(), "r_gender", ["male", "q_female"], "job", 1)
+    assert question.professions.select("profession", "people", "of_a", "of_b").rows() == [
+        ("q_cook", 2, 1, 0),
+        ("q_nurse", 4, 1, 3),
+        ("smith", 4, 2, 1),
+    ]
+    assert question.places.tolist() == [0, 1, 2, 2]
+    assert question.merged(np.array([1.0, 2.0, 3.0, 5.0])).tolist() == [1, 2, 4]
+    assert (len(question.group_a), len(question.group_b), len(question.people)) == (3, 3, 8)
+    against_all = find_question(small(), "r_gender", ["male"], "job", 1)
+    assert against_all.names == ("male", "all others")
+    assert len(against_all.group_b) == 5
+    with pytest.raises(MitigateError, match="2 professions have at least 3 people"):
+        find_question(small(), "r_gender", ["male", "q_female"], "job", 3)
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "values", "occupation", "message"),
+    [
+        (
+            "r_gander",
+            VALUES,
+            "job",
+            "kge.sensitive=r_gander: the graph has no relation 'r_gander'.*did you mean r_gender",
+        ),
+        (
+            "r_gender",
+            ["man", "q_female"],
+            "job",
+            "nobody in the graph has 'man' as r_gender; the commonest values are: ",
+        ),
+        ("r_gender", ["male", "q_male"], "job", r"kge.values=\[male,q_male\] must name two different values"),
+        ("r_gender", ["a", "b", "c"], "job", r"kge.values=\[a,b,c\] must name one value or two"),
+        ("r_gender", VALUES, None, "kge.occupation is not given"),
+        ("r_gender", VALUES, "r_gender", "are one relation, r_gender"),
+    ],
+)
+def test_wrong_questions_are_named(sensitive, values, occupation, message):
+    with pytest.raises(MitigateError, match=message):
+        find_question(small(), sensitive, values, occupation, 1)
+
+
+def test_a_relation_from_values_to_people_is_refused():
+    backwards = [("q_male", "r_has", f"p{n}") for n in range(9)] + [(f"p{n}", "r_job", "q_cook") for n in range(9)]
+    with pytest.raises(MitigateError, match="it must be a relation from people to values"):
+        find_question(graph_of(backwards), "r_has", ["p1", "p2"], "r_job", 1)
+
+
+def test_permuted_graphs_differ_in_the_attribute_alone():
+    graph = graph_of(planted())
+    triples, question = triples_of(graph), question_of(graph)
+    permuted = permute_attribute(triples, question.attribute, 1)
+    for before, after in ((triples.train, permuted.train), (triples.valid, permuted.valid)):
+        others = before[:, 1] != question.attribute
+        assert np.array_equal(before[others], after[others])
+        assert np.array_equal(before[:, 1:], after[:, 1:])
+    same = (triples.known == permuted.known).all(1)[triples.known[:, 1] == question.attribute]
+    assert same.mean() < 0.1
+    assert len(np.unique(permuted.known, axis=0)) == len(triples.known)
+    assert not np.array_equal(permute_attribute(triples, question.attribute, 2).known, permuted.known)
+
+
+def test_downsampling_leaves_the_same_share_of_both_groups():
+    graph = graph_of(planted())
+    triples, question = triples_of(graph), question_of(graph)
+    changed = downsampled(triples, question, 1)
+    jobs = changed.train[changed.train[:, 1] == question.occupation]
+    shares = [len(group) for group in (question.group_a, question.group_b)]
+    for profession in question.entities:
+        holders = jobs[jobs[:, 2] == profession, 0]
+        of_a, of_b = (
+            np.isin(holders, group).sum() / size
+            for group, size in zip((question.group_a, question.group_b), shares, strict=True)
+        )
+        assert of_a == pytest.approx(of_b, abs=1 / min(shares))
+    others = triples.train[:, 1] != question.occupation
+    assert np.array_equal(triples.train[others], changed.train[changed.train[:, 1] != question.occupation])
+    assert len(jobs) < (triples.train[:, 1] == question.occupation).sum() / 2
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> tuple[Triples, Question, Path]:
+    """Two trainings on a planted graph."""
+    graph, folder = graph_of(planted()), tmp_path_factory.mktemp("run")
+    triples, question = triples_of(graph), question_of(graph)
+    for seed in (1, 2):
+        settings = replace(SETTINGS, seed=seed)
+        train_embeddings(
+            triples, SHAPE, settings, f"seed_{seed}", folder=folder, fingerprint=str(seed), accelerator="cpu"
+        )
+    return triples, question, folder
+
+
+NAMES = ["seed_1", "seed_2"]
+
+
+def test_a_planted_bias_is_found_and_permuted_attributes_show_none(trained, tmp_path):
+    triples, question, folder = trained
+    found = change_scores(question, NAMES, 0.01, folder=folder)
+    ratios = question.professions["log_ratio"].to_numpy()
+    assert min(rank_correlation(row, ratios) for row in by_model(found)) > 0.7
+    table = profession_table(question, found, None)
+    assert set(table["profession"].head(3)) == {f"q_{name}" for name in list(SHARES)[:3]}
+    assert (table["change"].head(3) > 0).all()
+    assert (table["change"].tail(3) < 0).all()
+    assert (table["of_a"].head(3) > table["of_b"].head(3)).all()
+    nulls = [
+        train_on_permuted(
+            triples, question, SHAPE, SETTINGS, 0.01, number, f"permuted_{number}",
+            folder=tmp_path, fingerprint=str(number), accelerator="cpu",
+        )
+        for number in range(1, 5)
+    ]  # fmt: skip
+    null = [rank_correlation(frame["change"].to_numpy(), ratios) for frame in nulls]
+    assert abs(np.mean(null)) < 0.5
+    largest = np.mean([frame["change"].abs().mean() for frame in nulls])
+    assert largest < found["change"].abs().mean() / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_projecting_out_makes_equation_1_zero_with_a_dot_product(kind, trained, tmp_path):
+    _, question, _ = trained
+    torch.manual_seed(0)
+    Embeddings(kind, 400, 3, 8, init=1.0).save(tmp_path / "embeddings" / "a")
+    found = project_out(question, ["a"], ["b"], folder=tmp_path)
+    before, after = (changes(open_embeddings(tmp_path, name), question, 0.01)[0] for name in "ab")
+    assert np.abs(before).min() > 1e-5
+    assert 0 < found["taken_from_people"] < 50
+    if kind != "transe_l2":
+        assert np.abs(after).max() < 1e-6
+
+
+def test_figures_of_trained_models(trained):
+    triples, question, folder = trained
+    ranks = rank_test_triples(triples, NAMES, folder=folder)
+    assert ((ranks["mrr_heads"] + ranks["mrr_tails"]) / 2 - ranks["mrr"]).abs().max() == pytest.approx(0)
+    assert (ranks["hits_1"] <= ranks["hits_10"]).all()
+    predictions = predict_professions(triples, question, NAMES, folder=folder)
+    assert predictions.height == 2 * 300
+    assert 0 < predictions["right"].null_count() < predictions.height
+    parity = parity_figures(predictions, question, 1)
+    assert (parity["parity"] > parity["parity_by_chance"] + 10).all()  # what is predicted depends on gender
+    leaks = measure_leakage(triples, question, NAMES, 1, folder=folder)
+    assert (leaks["leakage_linear"] > 0.9).all()
+    assert leaks["leakage_linear_by_chance"].mean() == pytest.approx(0.5, abs=0.15)
+    found = change_scores(question, NAMES, 0.01, folder=folder)
+    pairs = compare_pairs(question, choose_pairs(graph_of(planted()), triples, question, []), NAMES, 1, folder=folder)
+    metrics = measure_bias(question, ranks, found, None, pairs, parity, leaks, {}, {}, {"seed": 1})
+    assert metrics["kge/mrr"] == pytest.approx(ranks["mrr"].mean())
+    assert metrics["kge/people_a"] == metrics["kge/people_b"] == 150
+    assert metrics["kge/seeds/agreement"] <= 1
+    assert -1 <= metrics["kge/rank_correlation_low"] <= metrics["kge/rank_correlation"]
+    assert pairs["with_pairs"].drop_nulls().len() == 2
+
+
+def test_predictions_leave_out_what_training_triples_have(trained):
+    triples, question, folder = trained
+    predictions = predict_professions(triples, question, NAMES[:1], folder=folder)
+    entity = {place: entity for entity, place in zip(question.entities.tolist(), question.places.tolist(), strict=True)}
+    known = {(head, tail) for head, relation, tail in triples.train.tolist() if relation == question.occupation}
+    predicted = predictions.select("person", "predicted").rows()
+    assert not {(person, entity[place]) for person, place in predicted} & known
+
+
+def test_people_are_named_in_pairs():
+    graph = small()
+    question = find_question(graph, "r_gender", ["male", "q_female"], "job", 1)
+    triples = triples_of(graph)
+    assert [(pair.name_a, pair.name_b) for pair in choose_pairs(graph, triples, question, ["p1", "p4"])] == [
+        ("p1", "p4")
+    ]
+    with pytest.raises(MitigateError, match="kge.people names 1 people; name pairs, of male and q_female in turn"):
+        choose_pairs(graph, triples, question, ["p1"])
+    with pytest.raises(MitigateError, match="p4 stands in place 1 and does not have that value alone"):
+        choose_pairs(graph, triples, question, ["p4", "p1"])
