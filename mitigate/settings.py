@@ -24,6 +24,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
     "compare": ("runs", "baseline"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
+    "kge": ("device", "checkpoint_every"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),

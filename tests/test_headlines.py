@@ -32,7 +32,7 @@ def test_each_headline_is_a_metric_with_a_name_that_wandb_sorts_and_filters_by()
     for row in table():
         assert find(row.key.replace(SCORER, "ngram")), row.key
         assert re.fullmatch(r"(harm|disparity|quality|cost|size)/[A-Za-z_][A-Za-z0-9_]*", row.name.replace(SCORER, "x"))
-        assert set(row.recipes) <= {"mitigate", "audit", "stories"}
+        assert set(row.recipes) <= {"mitigate", "audit", "stories", "kge"}
 
 
 def test_a_run_has_the_headlines_that_it_has_numbers_of_in_the_tables_order() -> None:

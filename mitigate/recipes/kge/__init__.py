@@ -1,0 +1,1 @@
+"""Bias in knowledge-graph embeddings."""

@@ -1,0 +1,63 @@
+"""What a run on knowledge-graph embeddings leaves for people: the page, plots and tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.measure.kge import rank_correlation
+from mitigate.report.kge import Results, both_ways
+from mitigate.report.kge import write as write_page
+from mitigate.report.saving import save
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    professions: pl.DataFrame,
+    changes: pl.DataFrame,
+    null: pl.DataFrame | None,
+    pairs: pl.DataFrame,
+    ranks: pl.DataFrame,
+    others: Mapping[str, pl.DataFrame],
+    *,
+    folder: Path,
+    about: Mapping[str, Any],
+    **what: Any,
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures. Returns how many professions each side's table has."""
+    ratios = professions.select("profession", "log_ratio")
+    results = Results(
+        name=folder.name,
+        metrics=metrics,
+        professions=professions,
+        changes=changes,
+        null=null,
+        correlations=_correlations(changes, ratios),
+        null_correlations=[] if null is None else _correlations(null, ratios),
+        pairs=pairs,
+        ranks=ranks,
+        others=others,
+        notices=_notices(metrics, changes),
+        **{**what, "names": tuple(what["names"])},
+        **about,
+    )
+    write_page(folder / "kge.html", results)
+    frames = {"professions": professions, "ranks": ranks, "pairs": pairs}
+    if null is not None:
+        frames["permuted"] = null
+    save(folder, frames, results.pictures)
+    return {name: len(rows) for name, rows in both_ways(professions, results.names, results.top)}
+
+
+def _correlations(changes: pl.DataFrame, ratios: pl.DataFrame) -> list[float | None]:
+    """The rank correlation of each model's changes with log count ratios."""
+    joined = changes.join(ratios, on="profession", maintain_order="left")
+    parts = joined.partition_by("model", maintain_order=True)
+    return [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
+
+
+def _notices(metrics: Mapping[str, Any], changes: pl.DataFrame) -> list[str]:
+    """What a reader must know before the figures."""
+    models = changes["model"].n_unique()
+    return ["There is one training only: how much seeds differ is not known (kge.seeds)."] if models < 2 else []

@@ -1,0 +1,116 @@
+"""What a run on knowledge-graph embeddings knows, has read and has checked before its first stage."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import torch
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.fingerprints import digest_of_values
+from mitigate.load.graph.table import Graph
+from mitigate.recipes.job import build, plain
+from mitigate.tasks.kge.graphs import Triples, triples_of
+from mitigate.tasks.kge.mitigation import MITIGATIONS
+from mitigate.tasks.kge.pairs import Pair, choose_pairs
+from mitigate.tasks.kge.question import Question, find_question
+from mitigate.tasks.runs import read_runs
+from mitigate.train.kge import Settings
+from models.kge.embeddings import Embeddings
+
+SHAPE = ("kind", "dimension", "deviation")
+SAME = ("data.name", "kge.sensitive", "kge.values", "kge.fewest")  # in runs whose rankings are compared
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is known and checked before the first stage."""
+
+    config: DictConfig
+    triples: Triples
+    question: Question
+    pairs: Sequence[Pair]
+    shape: dict[str, Any]
+    settings: Settings  # of the first seed
+    mitigations: Sequence[str]
+    others: Mapping[str, pl.DataFrame]  # tables of professions of other models' runs
+    source: str  # the hash of the graph and its names
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of the trainings."""
+        return [self.settings.seed + place for place in range(self.config.kge.seeds)]
+
+    def trained_by(self, seed: int) -> Settings:
+        """The settings of a training."""
+        return replace(self.settings, seed=seed)
+
+
+def make_plan(config: DictConfig) -> Plan:
+    """Everything the stages need, with all faults of settings and input raised here."""
+    if "graph" not in config.data:
+        raise MitigateError(
+            f"recipe=kge reads knowledge graphs, and data={config.data.name} is none; say data=fb15k237, codex_m or "
+            "wd50k, or data=graph data.path=FILE.tsv"
+        )
+    if "kind" not in config.model:
+        raise MitigateError(
+            f"recipe=kge trains embeddings, and model={config.model.name} is a generator; say model=transe, complex, "
+            "transe_l2, distmult or complex_n3"
+        )
+    shape, settings = _model(config)
+    asked = config.kge
+    mitigations = [str(name) for name in asked.mitigations]
+    if unknown := [name for name in mitigations if name not in MITIGATIONS]:
+        raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
+    if asked.device == "cuda" and not torch.cuda.is_available():
+        raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; say kge.device=cpu or auto")
+    others = _others(config)
+    graph: Graph = build(config.data.graph)
+    sensitive = plain(config.data.attributes).get(asked.sensitive, asked.sensitive)
+    question = find_question(graph, sensitive, list(asked["values"]), asked.occupation, asked.fewest)
+    triples = triples_of(graph)
+    return Plan(
+        config=config,
+        triples=triples,
+        question=question,
+        pairs=choose_pairs(graph, triples, question, list(asked.people)),
+        shape=shape,
+        settings=settings,
+        mitigations=mitigations,
+        others=others,
+        source=digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names),
+        notices=list(graph.notices),
+    )
+
+
+def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
+    """What the model is, and how it is trained. Raises MitigateError for what cannot be."""
+    shape = {name: config.model[name] for name in SHAPE}
+    settings = Settings(**plain(config.model.training), seed=config.seed, checkpoint_every=config.kge.checkpoint_every)
+    try:
+        Embeddings(shape["kind"], 1, 1, shape["dimension"], shape["deviation"])
+    except ValueError as error:
+        raise MitigateError(f"model={config.model.name}: {error}") from error
+    return shape, settings
+
+
+def _others(config: DictConfig) -> dict[str, pl.DataFrame]:
+    """By model and folder the professions of the runs that kge.runs names. Raises MitigateError for runs that ask
+    something else."""
+    needs = ["professions.parquet"]
+    found = {}
+    for run in read_runs(map(Path, config.kge.runs), "kge", "kge.runs", needs):
+        for name in SAME:
+            group, key = name.split(".")
+            mine, theirs = plain(config[group])[key], run.setting(name)
+            if mine != theirs:
+                raise MitigateError(
+                    f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; name runs that ask the same"
+                )
+        found[f"{run.setting('model.name')} ({run.folder.name[-8:]})"] = run.table(needs[0], ["profession", "change"])
+    return found

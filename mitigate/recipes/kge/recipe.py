@@ -1,0 +1,222 @@
+"""recipe=kge: bias in knowledge-graph embeddings. load > train > rank > measure > report."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from omegaconf import DictConfig
+
+from mitigate.recipes import reporting
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.kge.page import write_report
+from mitigate.recipes.kge.plan import Plan, make_plan
+from mitigate.report import kge as page
+from mitigate.store import Result
+from mitigate.tasks.kge.figures import join_null, measure_bias, profession_table
+from mitigate.tasks.kge.graphs import Triples
+from mitigate.tasks.kge.mitigation import downsampled, project_out
+from mitigate.tasks.kge.pairs import compare_pairs
+from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
+from mitigate.tasks.kge.training import change_scores, rank_test_triples, train_embeddings, train_on_permuted
+
+VARIANTS = {"downsample": "downsampled", "project": "projected"}
+MEASURES = ("rank", "changes", "predictions", "parity", "leakage")
+
+
+def run(config: DictConfig) -> float | None:
+    """Train, measure and report; returns the metric that `optimized_metric` names."""
+    plan = make_plan(config)
+    for notice in plan.notices:
+        say(f"  note: {notice}")
+    question = plan.question
+    (a, b), sizes = question.names, (len(question.group_a), len(question.group_b))
+    say(f"  {a} ({sizes[0]:,} people) and {b} ({sizes[1]:,}); {question.professions.height:,} professions")
+    metrics = perform(
+        config,
+        f"kge-{config.data.name}-{config.model.name}-{config.kge.sensitive.rsplit('/', 1)[-1]}",
+        plan.source,
+        stages_of(plan),
+        lambda job: pipeline(job, plan),
+        uploads=["plots", "professions" if reporting.with_texts(config) else "no texts"],
+    )
+    return metrics.get(config.optimized_metric) if metrics else None
+
+
+def stages_of(plan: Plan) -> list[str]:
+    """The names of all stages in their order."""
+    found = [*(f"train_{seed}" for seed in plan.seeds), *MEASURES, "pairs"]
+    for mitigation in plan.mitigations:
+        trained = [f"downsampled_{seed}" for seed in plan.seeds] if mitigation == "downsample" else ["projected"]
+        found += [*trained, *(f"{measure}_{VARIANTS[mitigation]}" for measure in MEASURES)]
+    nulls = [f"permuted_{number}" for number in range(1, plan.config.kge.permuted + 1)]
+    return [*found, *nulls, *(["null"] if nulls else []), "professions", "metrics", "report"]
+
+
+def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
+    """The stages in their order; returns the metrics."""
+    config, question = plan.config, plan.question
+    names = [f"seed_{seed}" for seed in plan.seeds]
+    trained = [
+        train(job, plan, plan.triples, seed, f"train_{seed}", name)
+        for seed, name in zip(plan.seeds, names, strict=True)
+    ]
+    base = measure(job, plan, names, trained)
+    pairs = job.stage(
+        "pairs", compare_pairs, question, plan.pairs, names, config.seed, after=trained, using={"folder": job.folder}
+    )
+    mitigated = {VARIANTS[name]: mitigate(job, plan, name, names, trained) for name in plan.mitigations}
+    null = train_nulls(job, plan)
+    professions = job.stage("professions", profession_table, question, base["changes"], null)
+    facts = {
+        "data": config.data.name,
+        "model": config.model.name,
+        "seed": config.seed,
+        "fingerprint": plan.source,
+    }
+    metrics = job.stage(
+        "metrics",
+        measure_bias,
+        question,
+        base["rank"],
+        base["changes"],
+        null,
+        pairs,
+        base["parity"],
+        base["leakage"],
+        plan.others,
+        {f"{variant}/{name}": found[name] for variant, found in mitigated.items() for name in found},
+        facts,
+    )
+    report(job, plan, base, professions, null, pairs, metrics)
+    return metrics.facts()
+
+
+def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str) -> Result:
+    """One training, which is left in embeddings/{name}/."""
+    return job.stage(
+        stage,
+        train_embeddings,
+        triples,
+        plan.shape,
+        plan.trained_by(seed),
+        name,
+        using=lambda work: _where(job, plan, stage, work.fingerprint),
+        leaves=[f"embeddings/{name}"],
+        scratch=[f"checkpoints/{name}"],
+        may_be_kept=True,
+    )
+
+
+def train_nulls(job: Job, plan: Plan) -> Result | None:
+    """The trainings on graphs with permuted attributes, in one table; None where none are wanted."""
+    found = []
+    for number in range(1, plan.config.kge.permuted + 1):
+        name = f"permuted_{number}"
+        found.append(
+            job.stage(
+                name,
+                train_on_permuted,
+                plan.triples,
+                plan.question,
+                plan.shape,
+                plan.trained_by(plan.settings.seed + number - 1),
+                plan.config.kge.step,
+                number,
+                name,
+                using=lambda work, name=name: _where(job, plan, name, work.fingerprint),
+                scratch=[f"checkpoints/{name}"],
+                may_be_kept=True,
+            )
+        )
+    return job.stage("null", join_null, found) if found else None
+
+
+def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result], end: str = "") -> dict[str, Result]:
+    """What is measured before and after a mitigation: MEASURES, of models in embeddings/."""
+    question, seed = plan.question, plan.config.seed
+    places: dict[str, Any] = {"after": trained, "using": {"folder": job.folder}}
+    found = {
+        "rank": job.stage(f"rank{end}", rank_test_triples, plan.triples, names, **places),
+        "changes": job.stage(f"changes{end}", change_scores, question, names, plan.config.kge.step, **places),
+    }
+    predictions = job.stage(f"predictions{end}", predict_professions, plan.triples, question, names, **places)
+    found["parity"] = job.stage(f"parity{end}", parity_figures, predictions, question, seed)
+    found["leakage"] = job.stage(f"leakage{end}", measure_leakage, plan.triples, question, names, seed, **places)
+    return found
+
+
+def mitigate(
+    job: Job, plan: Plan, mitigation: str, names: Sequence[str], trained: Sequence[Result]
+) -> dict[str, Result]:
+    """The same measures after a mitigation."""
+    variant = VARIANTS[mitigation]
+    if mitigation == "downsample":
+        changed = downsampled(plan.triples, plan.question, plan.config.seed)
+        others = [f"{variant}_{seed}" for seed in plan.seeds]
+        after = [train(job, plan, changed, seed, name, name) for seed, name in zip(plan.seeds, others, strict=True)]
+    else:
+        others = [f"{variant}_{name}" for name in names]
+        places: dict[str, Any] = {"using": {"folder": job.folder}, "leaves": [f"embeddings/{name}" for name in others]}
+        after = [job.stage(variant, project_out, plan.question, names, others, after=trained, **places)]
+    return measure(job, plan, others, after, f"_{variant}")
+
+
+def _where(job: Job, plan: Plan, stage: str, fingerprint: str) -> dict[str, Any]:
+    """Where and how a model is trained."""
+    return {
+        "folder": job.folder,
+        "fingerprint": fingerprint,
+        "accelerator": plan.config.kge.device,
+        "log": partial(job.tracking.log, stage=stage),
+    }
+
+
+def report(
+    job: Job,
+    plan: Plan,
+    base: dict[str, Result],
+    professions: Result,
+    null: Result | None,
+    pairs: Result,
+    metrics: Result,
+) -> None:
+    """kge.html, its tables and plots; and the figures in W&B and on the terminal."""
+    config = plan.config
+    job.stage(
+        "report",
+        write_report,
+        metrics,
+        professions,
+        base["changes"],
+        null,
+        pairs,
+        base["rank"],
+        plan.others,
+        title=reporting.title_of(config.data),
+        model=config.model.name,
+        data=config.data.name,
+        names=plan.question.names,
+        sensitive=config.kge.sensitive,
+        fewest=config.kge.fewest,
+        top=config.kge.top,
+        variants=[VARIANTS[name] for name in plan.mitigations],
+        using=lambda work: {
+            "folder": work.folder,
+            "about": {
+                "command": command(config),
+                "demonstration": config.data.demonstration,
+                "stages": reporting.stages(job),
+                "facts": reporting.facts(
+                    job, {"data": reporting.source_of(config.data), "data fingerprint": plan.source}
+                ),
+            },
+        },
+        leaves=["kge.html", "plots", "tables"],
+    )
+    if not job.run.dry:
+        reporting.record_metrics(job, metrics.facts())
+        if reporting.with_texts(config):
+            job.tracking.table("professions", professions.table())
+        reporting.record_plots(job)
+        say("\n" + page.console(metrics.facts(), professions.table(), plan.question.names, config.kge.top))
+        say(f"  report      {job.folder / 'kge.html'}")

@@ -1,0 +1,80 @@
+"""Figures of a run on knowledge-graph embeddings: scores against counts, and rank correlations of permuted graphs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+
+from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, legend, note, panel, styled
+
+NAMED = 14  # professions
+
+
+@styled
+def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]) -> Figure:
+    """The change of each profession's score against its log count ratio: the mean over seeds, each seed, and the band
+    of permuted graphs. professions: in any order, with the columns row, log_ratio, change, null_low, null_high;
+    changes: (seeds, professions), by row."""
+    figure, axes = panel(4.2)
+    across = professions["log_ratio"].to_numpy()
+    each = changes[:, professions["row"].to_numpy()]
+    if not professions["null_low"].null_count():
+        low, high = (professions[name].to_numpy() for name in ("null_low", "null_high"))
+        axes.vlines(across, low, high, color=INK, lw=2.2, alpha=0.22, label="band of permuted graphs")
+    if len(each) > 1:
+        for number, row in enumerate(each):
+            label = "single seed" if not number else None
+            axes.plot(across, row, ".", color=INK, ms=2.5, alpha=0.45, label=label)
+    above = professions["change"].to_numpy() > 0
+    for chosen, colour, marker, name in ((above, FAVOURITISM, "o", names[0]), (~above, PREJUDICE, "^", names[1])):
+        values = professions["change"].to_numpy()[chosen]
+        axes.scatter(across[chosen], values, s=18, c=colour, marker=marker, alpha=0.8, lw=0, label=f"towards {name}")
+    axes.axhline(0, color=INK, lw=0.6)
+    axes.set_xlabel(f"log ratio of counts, {names[0]} to {names[1]}")
+    axes.set_ylabel("change of score, equation 1")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0, handletextpad=0.3)
+    _name_outliers(figure, axes, professions)
+    return figure
+
+
+@styled
+def null_strip(found: Sequence[float], null: Sequence[float], band: tuple[float, float] | None) -> Figure:
+    """Rank correlations with log count ratios: of each seed, and of permuted graphs, with the band of these."""
+    figure, axes = panel(1.5)
+    if band:
+        axes.axvspan(*band, color=INK, alpha=0.15, lw=0)
+    axes.plot(null, np.zeros(len(null)), "|", color=INK, ms=12, label="permuted graphs")
+    axes.plot(found, np.ones(len(found)), "o", color=FAVOURITISM, ms=5, alpha=0.8, label="this graph, each seed")
+    axes.set_ylim(-0.6, 1.6)
+    axes.set_xlim(-1.03, 1.03)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("rank correlation with log count ratio")
+    legend(axes)
+    return figure
+
+
+def _name_outliers(figure: Figure, axes: Axes, professions: pl.DataFrame) -> None:
+    """The names of professions with the largest changes, and furthest from what their counts suggest, where there is
+    space for them."""
+    change, ratio = professions["change"].to_numpy(), professions["log_ratio"].to_numpy()
+    slope, start = np.polyfit(ratio, change, 1) if np.ptp(ratio) else (0.0, float(change.mean()))
+    furthest = np.argsort(-np.abs(change - start - slope * ratio), kind="stable")[: NAMED // 2]
+    order = np.argsort(-np.abs(change), kind="stable")
+    chosen = list(dict.fromkeys([*furthest.tolist(), *order.tolist()]))[:NAMED]
+    figure.draw_without_rendering()
+    frame = axes.get_window_extent()
+    points = axes.transData.transform(np.stack([ratio, change], axis=1))
+    written: list[Annotation] = []
+    for place in chosen:
+        for shift, side in ((5, "left"), (-5, "right")):
+            name = note(axes, professions["profession"][place], (ratio[place], change[place]), shift, side)
+            box = name.get_window_extent()
+            free = not any(box.overlaps(other.get_window_extent()) for other in written)
+            if free and box.count_contains(points) < 2 and frame.x0 <= box.x0 and box.x1 <= frame.x1:
+                written.append(name)
+                break
+            name.remove()
