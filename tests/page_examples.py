@@ -10,7 +10,7 @@ from mitigate.measure import stories as measured
 from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import kind_of
-from mitigate.report import audit, comparison, page, ratings, resources, stories, survey
+from mitigate.report import audit, comparison, kge, page, ratings, resources, stories, survey
 from mitigate.tasks import rating_figures
 
 ASKED = pl.DataFrame(
@@ -194,7 +194,57 @@ def example_resources() -> resources.Resources:
     )
 
 
+def example_kge() -> kge.Results:
+    """Twelve professions, three seeds and five permuted graphs, measured before and after a mitigation."""
+    words = [f"profession {number}" for number in range(11)] + ["<b>nurse</b>"]
+    ratio = [3.0 - number / 2 for number in range(12)]
+    table = pl.DataFrame({"profession": words, "people": 40, "of_a": range(12, 24), "of_b": 30, "log_ratio": ratio})
+    change = (pl.col("log_ratio") + 0.1) / 100
+    professions = table.with_columns(change=change, low=change - 0.01, high=change + 0.01).with_columns(
+        null_low=pl.lit(-0.01), null_high=pl.lit(0.01), outside=pl.col("change").abs() > 0.01
+    )
+    each = [table.select("profession", change=change * number, deviation=0.0) for number in (1, 2, 3)]
+    changes = pl.concat(frame.with_columns(model=pl.lit(f"seed_{place}")) for place, frame in enumerate(each))
+    figures = dict.fromkeys(kge.BEFORE_AND_AFTER, 0.25)
+    figures |= {kge.key_of(key, "downsampled"): 0.125 for key in kge.BEFORE_AND_AFTER}
+    figures |= {"kge/null/rank_correlation": 0.01, "kge/null/rank_correlation_low": -0.3}
+    figures |= {"kge/null/rank_correlation_high": 0.3, "kge/null/graphs": 5, "kge/pairs/agreement": 0.2}
+    figures |= {
+        "kge/professions": 12,
+        "kge/trainings": 3,
+        "kge/rank_correlation_low": 0.1,
+        "kge/rank_correlation_high": 0.4,
+    }
+    pair = ("seed_0", "A <b>man</b>", "A woman", 0.5, None, "profession 1", "<b>nurse</b>")
+    columns = ["model", "person_a", "person_b", "with_counts", "with_pairs", "most_a", "most_b"]
+    ranks = pl.DataFrame({"model": ["seed_0"], "mrr": [0.25], "hits_1": [0.1], "hits_3": [0.2], "hits_10": [0.4]})
+    return kge.Results(
+        name="kge-fb15k237-transe_l2-gender-1a2b3c4d",
+        command="python -m mitigate recipe=kge",
+        demonstration=False,
+        title="FB15k-237",
+        model="transe_l2",
+        data="fb15k237",
+        sensitive="gender",
+        names=("male", "<i>female</i>"),
+        fewest=20,
+        top=5,
+        metrics=figures,
+        professions=professions,
+        changes=changes,
+        null=changes,
+        correlations=[0.2, 0.3],
+        null_correlations=[-0.1, 0.0, 0.2],
+        pairs=pl.DataFrame([pair], schema=columns, orient="row"),
+        ranks=ranks,
+        others={"complex (1a2b3c4d)": professions},
+        variants=["downsampled"],
+        notices=["There is a <thing>."],
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "kge": lambda: kge.render(example_kge()),
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
     "comparison": lambda: comparison.render(example_comparison()),

@@ -161,7 +161,7 @@ def test_scorers_are_found_among_keys() -> None:
 def test_the_constants_are_rows_of_the_table() -> None:
     named = {value for name, value in vars(metrics).items() if name.isupper() and isinstance(value, str)}
     of_quality = {metrics.PLAUSIBLE, metrics.SWAP_LIFT, metrics.ABOUT_PERPLEXITY, metrics.ABOUT_TRIPLES}
-    others = {metrics.SCORER, *of_quality, *metrics.VARIANTS}
+    others = {metrics.SCORER, metrics.EMBEDDINGS, *of_quality, *metrics.VARIANTS}
     assert named - others <= set(table())
     assert named & set(table())
     assert {f"quality/{name}" for name in of_quality} <= set(table())

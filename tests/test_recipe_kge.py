@@ -9,8 +9,10 @@ from command import here, killed
 from kge_graphs import SMALL, planted, write_graph
 
 from mitigate.metrics import find
+from mitigate.report.tables import console
 from mitigate.tracking import NoTracking
 
+MRR = {"transe": 0.16, "complex": 0.2}
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]
 
 
@@ -98,6 +100,25 @@ def test_rankings_of_other_models_are_compared(probe, graph) -> None:
     status, _, complaint, _ = probe(*graph, *one, "kge.fewest=30", f"kge.runs=[{first}]")
     assert status == 2
     assert "has kge.fewest=20, this run 30; name runs that ask the same" in complaint
+
+
+def test_runs_stand_side_by_side() -> None:
+    runs = {name: {"kge/mrr": mrr, "kge/mrr_low": mrr - 0.01, "kge/mrr_high": mrr} for name, mrr in MRR.items()}
+    lines = console(runs).splitlines()
+    assert lines[0].split() == ["transe", "complex"]
+    assert lines[1] == "knowledge-graph embeddings"
+    assert lines[2].split() == [
+        "mean",
+        "reciprocal",
+        "rank",
+        "↑",
+        "0.160",
+        "[0.150,",
+        "0.160]",
+        "0.200",
+        "[0.190,",
+        "0.200]",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,10 @@ def findings(results: Results) -> Iterator[str]:
     low, high = (m.get(key) for key in keys.bounds(keys.KGE_NULL))
     if low is not None and high is not None and m[keys.KGE_CORRELATION] is not None:
         outside = not low <= m[keys.KGE_CORRELATION] <= high
+        place = "outside this band" if outside else "within this band, so that chance explains it"
         yield (
-            f"In {m[keys.KGE_NULL_GRAPHS]} graphs with permuted attributes it lies between {number(low)} and "
-            f"{number(high)}: {'more than chance explains' if outside else 'chance explains as much'}."
+            f"The 95 % band of graphs with permuted attributes is {number(low)} to {number(high)} (from "
+            f"{m[keys.KGE_NULL_GRAPHS]} graphs). The correlation is {place}."
         )
     else:
         yield "No band of permuted graphs was made (kge.permuted), so that chance cannot be ruled out."

@@ -89,6 +89,9 @@ def _all_rows(harmful: Sequence[Measure], parts: Sequence[str]) -> Iterator[Row]
     for key in (COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE):
         for part in ("", *parts):
             yield Row("filter, triples about targets", table.metric(key).named, part, with_part(key, part), 1)
+    for metric in table.table().values():
+        if metric.family == table.EMBEDDINGS:
+            yield Row("knowledge-graph embeddings", metric.named, "", metric.key, metric.decimals)
 
 
 def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
