@@ -65,6 +65,20 @@ def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_professi
     against_all = find_question(small(), "r_gender", ["male"], "job", 1)
     assert against_all.names == ("male", "all others")
     assert len(against_all.group_b) == 5
+    assert against_all.notices == []
+
+
+def test_people_with_both_values_are_in_neither_group_and_counted():
+    graph = small()
+    both = np.array([[graph.entities.index("p0"), 0, graph.entities.index("q_female")]])
+    both[0, 1] = graph.relations.index("r_gender")
+    question = find_question(replace(graph, test=np.concatenate([graph.test, both])), "r_gender", VALUES, "job", 1)
+    assert (len(question.group_a), len(question.group_b), question.sizes) == (2, 3, (3, 4))
+    assert question.notices[0].startswith("1 of the people have q_male and q_female: they count in both columns")
+    assert question.professions.row(0) == ("q_cook", 2, 1, 1, 0.0)
+
+
+def test_too_few_professions():
     with pytest.raises(MitigateError, match="2 professions have at least 3 people"):
         find_question(small(), "r_gender", ["male", "q_female"], "job", 3)
 

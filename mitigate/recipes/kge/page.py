@@ -1,6 +1,6 @@
 """What a run on knowledge-graph embeddings leaves for people: the page, plots and tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ def write_report(
     ranks: pl.DataFrame,
     others: Mapping[str, pl.DataFrame],
     *,
+    left_out: Sequence[str],
     folder: Path,
     about: Mapping[str, Any],
     **what: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures. Returns how many professions each side's table has."""
+    """Write the page, its tables and pictures. left_out: notices on people who are in neither group. Returns how many
+    professions each side's table has."""
     ratios = professions.select("profession", "log_ratio")
     results = Results(
         name=folder.name,
@@ -38,7 +40,7 @@ def write_report(
         pairs=pairs,
         ranks=ranks,
         others=others,
-        notices=_notices(metrics, changes),
+        notices=[*_notices(changes), *left_out],
         **{**what, "names": tuple(what["names"])},
         **about,
     )
@@ -57,7 +59,7 @@ def _correlations(changes: pl.DataFrame, ratios: pl.DataFrame) -> list[float | N
     return [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
 
 
-def _notices(metrics: Mapping[str, Any], changes: pl.DataFrame) -> list[str]:
+def _notices(changes: pl.DataFrame) -> list[str]:
     """What a reader must know before the figures."""
     models = changes["model"].n_unique()
     return ["There is one training only: how much seeds differ is not known (kge.seeds)."] if models < 2 else []

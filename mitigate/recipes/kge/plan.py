@@ -84,7 +84,7 @@ def make_plan(config: DictConfig) -> Plan:
         mitigations=mitigations,
         others=others,
         source=digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names),
-        notices=list(graph.notices),
+        notices=[*graph.notices, *question.notices],
     )
 
 

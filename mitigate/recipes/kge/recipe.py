@@ -29,7 +29,7 @@ def run(config: DictConfig) -> float | None:
     for notice in plan.notices:
         say(f"  note: {notice}")
     question = plan.question
-    (a, b), sizes = question.names, (len(question.group_a), len(question.group_b))
+    (a, b), sizes = question.names, question.sizes
     say(f"  {a} ({sizes[0]:,} people) and {b} ({sizes[1]:,}); {question.professions.height:,} professions")
     metrics = perform(
         config,
@@ -198,6 +198,7 @@ def report(
         names=plan.question.names,
         sensitive=config.kge.sensitive,
         fewest=config.kge.fewest,
+        left_out=plan.question.notices,
         top=config.kge.top,
         variants=[VARIANTS[name] for name in plan.mitigations],
         using=lambda work: {

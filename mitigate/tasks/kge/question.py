@@ -31,6 +31,22 @@ class Question:
     people: np.ndarray  # all who have the attribute or a profession
     group_a: np.ndarray  # people with value a and without value b
     group_b: np.ndarray
+    num_both: int  # people with both values, who are in neither group
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many people have value a, and value b."""
+        return len(self.group_a) + self.num_both, len(self.group_b) + self.num_both
+
+    @property
+    def notices(self) -> list[str]:
+        """What a reader must know of the people."""
+        if not self.num_both:
+            return []
+        return [
+            f"{self.num_both:,} of the people have {self.names[0]} and {self.names[1]}: they count in both columns of "
+            "counts, and are left out of predictions and probes"
+        ]
 
     @property
     def asked(self) -> Asked:
@@ -87,6 +103,7 @@ def find_question(graph: Graph, sensitive: str, values: Sequence[str], occupatio
         people=np.union1d(held[:, 0], of_job[:, 0]),
         group_a=np.setdiff1d(with_a, with_b),
         group_b=np.setdiff1d(with_b, with_a),
+        num_both=len(np.intersect1d(with_a, with_b)),
     )
 
 
