@@ -8,8 +8,8 @@ SHARES = {"smith": 0.95, "miner": 0.9, "pilot": 0.8, "nurse": 0.2, "nanny": 0.1,
 """Of each profession's holders, how many are male."""
 SMALL = [  # overrides for a training in less than a second
     "model.dimension=8",
-    "model.training.max_epochs=8",
-    "model.training.evaluate_every=4",
+    "model.training.max_epochs=4",
+    "model.training.evaluate_every=2",
     "model.training.batch_size=200",
     "model.training.chunk_size=200",
     "model.training.negatives=32",

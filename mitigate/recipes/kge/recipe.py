@@ -7,6 +7,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
+from mitigate.recipes.comparing import folder_name
 from mitigate.recipes.job import Job, command, perform, say
 from mitigate.recipes.kge.page import write_report
 from mitigate.recipes.kge.plan import Plan, make_plan
@@ -33,7 +34,7 @@ def run(config: DictConfig) -> float | None:
     say(f"  {a} ({sizes[0]:,} people) and {b} ({sizes[1]:,}); {question.professions.height:,} professions")
     metrics = perform(
         config,
-        f"kge-{config.data.name}-{config.model.name}-{config.kge.sensitive.rsplit('/', 1)[-1]}",
+        folder_name("kge", config.data.name, config.model.name, config.kge.sensitive.rsplit("/", 1)[-1]),
         plan.source,
         stages_of(plan),
         lambda job: pipeline(job, plan),
