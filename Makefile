@@ -25,7 +25,7 @@ types: install
 	$(BIN)/mypy
 
 test: install
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 40
 
 format: install
 	$(BIN)/ruff format .
