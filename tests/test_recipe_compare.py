@@ -237,7 +237,7 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert "Quality, plausible share (all probed statements), against “none”: “both” makes it worse" in found.words
     assert "Harm, neutral regard, mean (NRM), phrase neutralised: “both” helps" in found.words
     assert "Quality within its margins: lost by “both”." in found.words
-    assert "F1 with people: favouritism 0.41 to 0.50" in found.words
+    assert "F1 with people: favouritism 0.43 to 0.56" in found.words
     (contrast,) = found.facts["contrasts"]
     quality = contrast["quality"]
     assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(2.718, rel=0.02)
