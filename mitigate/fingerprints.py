@@ -313,9 +313,15 @@ def _with_included(file: Path) -> list[Path]:
 
 @cache
 def _digest_of_reached(found: Reached) -> str:
-    code = [ast.dump(_tree(path)) for path in found.sources]
+    code = [_code(path) for path in found.sources]
     data = [f"{path.name} {_digest_of_file(path)}" for path in found.data]
     return digest_of("\0".join([*code, *data]))
+
+
+@cache
+def _code(path: Path) -> str:
+    """A source without comments and docstrings."""
+    return ast.dump(_tree(path))
 
 
 @cache
@@ -326,5 +332,6 @@ def _digest_of_file(path: Path) -> str:
 
 def forget() -> None:
     """Read every source again the next time, as after an edit in a running process."""
-    for cached in (_reached, _file_of, _tree, _imports, _offered, _named_files, _digest_of_reached, _digest_of_file):
+    of_sources = (_file_of, _tree, _code, _imports, _offered, _named_files, _digest_of_file)
+    for cached in (_reached, _digest_of_reached, *of_sources):
         cached.cache_clear()

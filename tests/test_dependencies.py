@@ -4,6 +4,7 @@ What a stage runs and reads is observed while it is computed: the sources whose 
 below the package that are opened. All of that must be in its fingerprint, which is derived from the sources without
 running them. Then each source and data file that is reached counts as edited in turn."""
 
+import ast
 import functools
 import json
 import os
@@ -92,19 +93,19 @@ class Watch:
             self.read.add(arguments[0])
 
     def _called(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            self.ran.add(frame.f_code.co_filename)
+        """Is told of calls of Python functions alone: tracing ends where it gives None, and asks of no call in C."""
+        self.ran.add(frame.f_code.co_filename)
 
     def during(self, work: Callable[[], Any]) -> tuple[Any, set[Path], set[Path]]:
         self.ran, self.read, self.on = set(), set(), True
-        before = sys.getprofile()
-        threading.setprofile(self._called)
-        sys.setprofile(self._called)
+        before = sys.gettrace()
+        threading.settrace(self._called)
+        sys.settrace(self._called)
         try:
             found = work()
         finally:
-            sys.setprofile(before)
-            threading.setprofile(None)
+            sys.settrace(before)
+            threading.settrace(None)  # type: ignore[arg-type]
             self.on = False
         return found, own(self.ran), own(self.read)
 
@@ -180,14 +181,12 @@ def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pyt
 
 
 def edit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file counts as edited, and every source is read again."""
-    fingerprints.forget()
-    tree, digest = fingerprints._tree, fingerprints._digest_of_file
+    """The file counts as edited. The edit changes no import, so what else was read of the sources stays."""
+    fingerprints._digest_of_reached.cache_clear()
+    code, digest = fingerprints._code, fingerprints._digest_of_file
     if file.suffix == ".py":
-        import ast
-
-        other = ast.parse(file.read_text(encoding="utf-8") + "\nEDITED = True\n")
-        monkeypatch.setattr(fingerprints, "_tree", lambda path: other if path == file else tree(path))
+        other = ast.dump(ast.parse(file.read_text(encoding="utf-8") + "\nEDITED = True\n"))
+        monkeypatch.setattr(fingerprints, "_code", lambda path: other if path == file else code(path))
     else:
         monkeypatch.setattr(fingerprints, "_digest_of_file", lambda path: "edited" if path == file else digest(path))
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers.initialization import no_init_weights
 
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
@@ -84,8 +83,7 @@ class Bilinear(nn.Module):
         Raises ValueError when the folder was trained on another encoder."""
         facts = json.loads((folder / CONFIG).read_text())
         trained_on = facts.pop("encoder_sha256")
-        with no_init_weights():  # what it would draw is read
-            network = cls(encoder_folder, **facts)
+        network = cls(encoder_folder, **facts)
         if trained_on != network.facts["encoder_sha256"]:
             raise ValueError(
                 f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"

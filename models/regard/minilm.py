@@ -16,7 +16,6 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from transformers import BertConfig, BertModel
-from transformers.initialization import no_init_weights
 
 from models.digests import sha256_of
 from models.regard import LABELS
@@ -129,8 +128,7 @@ class MiniLMClassifier(nn.Module):
         Raises ValueError when the folder was trained on another encoder or for other labels."""
         facts = json.loads((folder / CONFIG).read_text())
         layers = facts.get("layers")  # all, before layers could be left out
-        with no_init_weights():  # all that it would draw is read
-            classifier = cls(encoder_folder, facts["rank"], layers)
+        classifier = cls(encoder_folder, facts["rank"], layers)
         for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
             if facts[fact] != here:
                 raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
