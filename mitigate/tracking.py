@@ -216,11 +216,15 @@ def default_entity() -> str:
 
 def _unanswered(url: str) -> str | None:
     """Why W&B cannot be asked; None when it answers within ANSWER seconds. wandb itself would try again and again."""
-    faults: list[str | None] = [f"{url} did not answer within {ANSWER:g} seconds"]
+    faults: list[str | None] = [_silent(url)]
     thread = threading.Thread(target=lambda: faults.append(_fault(url)), daemon=True)
     thread.start()  # a thread, because looking up an address has no time limit
     thread.join(ANSWER)
     return faults[-1]
+
+
+def _silent(url: str) -> str:
+    return f"{url} did not answer within {ANSWER:g} seconds"
 
 
 def _fault(url: str) -> str | None:
@@ -234,6 +238,8 @@ def _fault(url: str) -> str | None:
         return f"{url} answers HTTP {error.code}" if error.code >= 500 else None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):  # the request's own limit, which may end it just before the thread's
+            return _silent(url)
         known_to_wandb = isinstance(reason, ssl.SSLError)  # which may have certificates of its own
         return None if known_to_wandb else f"{url} cannot be reached ({reason})"
     return None

@@ -133,6 +133,16 @@ def test_a_run_goes_on_offline_where_nothing_answers(
     assert place == f"W&B offline, since {url} did not answer within 3 seconds: {tmp_path}"
 
 
+def test_a_request_that_times_out_is_told_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of the two limits ends the wait."""
+
+    def late(*_: object, **__: object) -> None:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(tracking.urllib.request, "urlopen", late)
+    assert tracking._fault("http://nowhere") == "http://nowhere did not answer within 3 seconds"
+
+
 @pytest.mark.parametrize(("code", "fault"), [(500, "{url} answers HTTP 500"), (404, "W&B opened no run (CommError)")])
 def test_a_run_goes_on_offline_where_the_server_refuses(
     code: int, fault: str, server: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
