@@ -74,7 +74,7 @@ def main() -> None:
             "points, with its 95 % interval over sentences; beyond: terms more than 5 points from the mean.",
             identity(scorers),
             "Agreement with the majority of raters and with BERT's labels; intervals of 95 % over targets. Unseen "
-            "targets are named in no text that was learnt from.",
+            "targets are named in no text that the present classifier has learnt from.",
             agreement(scorers, read, arguments.data),
             f"Texts a second, {arguments.rounds} rounds of {TIMED:,} texts of the sources below in turn.",
             speeds(scorers, texts, arguments.rounds),
