@@ -4,7 +4,6 @@ left out on the way is counted.
 Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
 
 import gzip
-import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import SHOWN, OnBadLine, not_opened, report_faults
 from mitigate.relations import Relation, with_own
+from models.digests import sha256_of
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
@@ -75,8 +75,7 @@ class Streamed:
     @cached_property
     def digest(self) -> str:
         """The hash of the file."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(self.path)
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
         """Each chunk's number, the share of the file read with it, and the chunk; None in place of one that is
