@@ -10,17 +10,18 @@ from mitigate.train.batches import Batches
 from mitigate.train.kge_settings import Settings
 from mitigate.train.module import TrainingModule
 from models.kge.embeddings import Embeddings
+from models.kge.normaliser import Cells, matches, normalise
 
 
 class KgeTraining(TrainingModule):
-    """Adagrad with a constant learning rate, since early stopping ends the training."""
+    """Adagrad with a learning rate that falls in a line to 0 at the end of the last epoch."""
 
     batches: Batches
 
     def __init__(self, network: Embeddings, examples: int, settings: Settings) -> None:
         batches = Batches(np.zeros(examples), min(settings.batch_size, examples), settings.seed)
         steps = -(-settings.max_epochs * examples // batches.size)
-        super().__init__(batches, steps, lambda _: settings.learning_rate, seed=settings.seed)
+        super().__init__(batches, steps, lambda step: settings.learning_rate * (1 - step / steps), seed=settings.seed)
         self.network = network
         self.settings = settings
 
@@ -67,8 +68,8 @@ class SharedNegatives(KgeTraining):
     def _chunk(self, triples: Tensor, negatives: Tensor) -> Tensor:
         """The sum over triples of the mean over both places."""
         by_tail, by_head = self.network.beside(triples, negatives)
-        heads, _, tails = triples.T
-        return (_choice(*by_tail, negatives == tails[:, None]) + _choice(*by_head, negatives == heads[:, None])) / 2
+        heads, _, tails = triples.T.contiguous()
+        return (_choice(*by_tail, matches(tails, negatives)) + _choice(*by_head, matches(heads, negatives))) / 2
 
 
 class OneVsAll(KgeTraining):
@@ -104,15 +105,15 @@ class OneVsAll(KgeTraining):
         _, relations, entities = self.queries[torch.from_numpy(batch)].to(self.device).T
         network = self.network
         scores = network.heads(relations, entities) if for_head else network.tails(entities, relations)
-        scores = scores.float()  # (queries, entities)
-        loss = scores.logsumexp(1)[row].sum() - scores[row, answers].sum()
+        normalisers, true = normalise(scores.float(), picked=(row, answers))  # scores: (queries, entities)
+        loss = normalisers[row].sum() - true.sum()
         if self.settings.n3:
             own = network.reversed(relations) if for_head else relations
             loss = loss + self.settings.n3 * self.cubes(torch.cat([entities[row], answers]), own[row])
         return loss
 
 
-def _choice(true: Tensor, others: Tensor, same: Tensor) -> Tensor:
+def _choice(true: Tensor, others: Tensor, same: Cells) -> Tensor:
     """The sum of - log softmax of the true score (n,) among it and the others (n, negatives), without the same ones."""
-    true, others = true.float(), others.float().masked_fill(same, -torch.inf)
-    return (torch.logaddexp(true, others.logsumexp(1)) - true).sum()
+    true = true.float()
+    return (torch.logaddexp(true, normalise(others.float(), left_out=same)[0]) - true).sum()

@@ -20,7 +20,7 @@ class Settings:
     chunk_size: int = 1_000  # triples that share negatives
     negatives: int = 1_000
     by_frequency: float = 0.5  # share of negatives drawn as often as entities occur, as half of PyTorch-BigGraph's are
-    learning_rate: float = 0.1  # of Adagrad
+    learning_rate: float = 0.1  # of Adagrad at the first step; it falls in a line to 0 at the end of max_epochs
     n3: float = 0.0  # weight of the N3 regulariser (Lacroix et al. 2018)
     evaluate_every: int = 5  # epochs
     patience: int = 3  # evaluations without a better validation MRR, after which training ends

@@ -68,15 +68,14 @@ def _ranks(scores_of: Callable[[Tensor], Tensor], keys: Tensor, targets: Tensor,
         one = torch.empty_like(distinct).scatter_(0, place, chosen)  # a triple of each query
         scores = scores_of(one).float()
         target = scores[place, targets[chosen]]
-        if not scores.isfinite().all():
+        if not scores.sum(1).isfinite().all():  # a pass of its own over all cells would take a quarter of the time
             raise FloatingPointError("a score is not a finite number")
         rows, entities = _known_of(distinct, answers)
         scores[rows, entities] = -torch.inf
         scores[place, targets[chosen]] = -torch.inf  # counted as the first of its equals below
-        compared = scores[place]
-        above = (compared > target[:, None]).sum(1).double()
-        equal = (compared == target[:, None]).sum(1).double()
-        ranks[chosen] = 1 + above + equal / 2
+        # 1 for a score above, 0 for an equal one, -1 for one below: the sum is exact for up to 2**24 entities.
+        signs = scores[place].sub_(target[:, None]).sign_().sum(1)
+        ranks[chosen] = 1 + (scores.shape[1] + signs.double()) / 2
     return ranks
 
 
