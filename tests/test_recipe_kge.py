@@ -102,6 +102,15 @@ def test_rankings_of_other_models_are_compared(probe, graph) -> None:
     assert "has kge.fewest=20, this run 30; name runs that ask the same" in complaint
 
 
+def test_a_sweep_over_models_takes_settings_of_models(graph, monkeypatch, capsys, tmp_path: Path) -> None:
+    """Hydra composes the configuration once before it chooses a model of the sweep: it must know such settings then."""
+    asked = [one for one in ASKED if not one.startswith("model=")]
+    places = (f"paths.outputs={tmp_path}", "tracking=none", "dry_run=true")
+    assert here(monkeypatch, "-m", *asked, *graph, "model=transe,complex", "kge.seeds=1", *places) == 0
+    said = capsys.readouterr().out
+    assert [model for model in ("transe", "complex") if f"-{model}-gender-" in said] == ["transe", "complex"]
+
+
 def test_runs_stand_side_by_side() -> None:
     runs = {name: {"kge/mrr": mrr, "kge/mrr_low": mrr - 0.01, "kge/mrr_high": mrr} for name, mrr in MRR.items()}
     lines = console(runs).splitlines()
@@ -125,6 +134,8 @@ def test_runs_stand_side_by_side() -> None:
     ("overrides", "message"),
     [
         (["kge.sensitive=sex"], "kge.sensitive=sex: the graph has no relation 'sex'"),
+        (["kge.sensitive=gendr"], "its own name or id; did you mean gender?"),
+        (["kge.values=[mael,female]"], "; did you mean male?"),
         (["kge.values=[man,female]"], "nobody in the graph has 'man' as gender; the commonest values are: "),
         (["kge.values=[male,male]"], "must name two different values"),
         (["data.occupation=null"], "kge.occupation is not given: name the relation of people to professions"),
@@ -150,7 +161,10 @@ def test_wrong_settings_are_named_before_anything_is_trained(probe, graph, overr
     ("overrides", "message"),
     [
         (["model=transe"], "recipe=kge reads knowledge graphs, and data=sample is none; say data=fb15k237"),
-        (["data=fb15k237"], "recipe=kge trains embeddings, and model=comet_minilm is a generator; say model=transe"),
+        (
+            ["data=fb15k237", "model=comet_minilm"],
+            "recipe=kge trains embeddings, and model=comet_minilm is a generator; say model=transe",
+        ),
         (["data=wd50k", "model=transe", "data.root=/nowhere"], "there is no file /nowhere/kg/wd50k/train.txt"),
     ],
 )

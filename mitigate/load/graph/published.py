@@ -2,6 +2,7 @@
 2020). They are looked for in the folder kg/ of data.root or of MITIGATE_DATA; nothing downloads them."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 
+REGION = re.compile(r"-(GB|US)$")
 WIKIDATA_LABELS = "kg/wikidata_labels.tsv"
 UPSTREAM = {
     "kg/fb15k-237": "https://www.microsoft.com/en-us/download/details.aspx?id=52312",
@@ -20,12 +22,14 @@ UPSTREAM = {
 def fb15k237(root: str | None = None) -> Graph:
     """FB15k-237: 272,115 training, 17,535 validation and 20,466 test triples of 14,541 entities and 237 relations.
 
-    It is read from FB15k-237.tar.gz in place. Names are those of mid2name.tsv."""
+    It is read from FB15k-237.tar.gz in place. Names are those of mid2name.tsv, some of which end with the region of a
+    spelling ("Animator-GB"): this ending is left out."""
     folder = find(root, "kg/fb15k-237", ("FB15k-237.tar.gz", "mid2name.tsv"))
     archive = folder / "FB15k-237.tar.gz"
     contents = members_of(archive, [f"{split}.txt" for split in SPLITS])
     read = {split: triples_of(contents[f"{split}.txt"], f"{archive}:{split}.txt") for split in SPLITS}
-    return build(*_parts(read, names_of(folder / "mid2name.tsv", underscores=True), {}))
+    names = names_of(folder / "mid2name.tsv", underscores=True)
+    return build(*_parts(read, {id_: REGION.sub("", name) for id_, name in names.items()}, {}))
 
 
 def codex_m(root: str | None = None) -> Graph:

@@ -9,7 +9,7 @@ import polars as pl
 import torch
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.fingerprints import digest_of_values
 from mitigate.load.graph.table import Graph
 from mitigate.recipes.job import build, plain
@@ -71,8 +71,7 @@ def make_plan(config: DictConfig) -> Plan:
         raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; say kge.device=cpu or auto")
     others = _others(config)
     graph: Graph = build(config.data.graph)
-    sensitive = plain(config.data.attributes).get(asked.sensitive, asked.sensitive)
-    question = find_question(graph, sensitive, list(asked["values"]), asked.occupation, asked.fewest)
+    question = find_question(graph, _sensitive(config, graph), list(asked["values"]), asked.occupation, asked.fewest)
     triples = triples_of(graph)
     return Plan(
         config=config,
@@ -86,6 +85,22 @@ def make_plan(config: DictConfig) -> Plan:
         source=digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names),
         notices=[*graph.notices, *question.notices],
     )
+
+
+def _sensitive(config: DictConfig, graph: Graph) -> str:
+    """The relation that kge.sensitive names. Raises MitigateError for one that the graph does not have."""
+    name, attributes = config.kge.sensitive, plain(config.data.attributes)
+    if name in attributes:
+        return attributes[name]
+    try:
+        graph.relations_called(name)
+    except MitigateError as error:
+        named = f"data={config.data.name} has a name for {', '.join(attributes)}; " if attributes else ""
+        raise MitigateError(
+            f"kge.sensitive={name}: the graph has no relation {name!r}; {named}any relation can be given by its own "
+            f"name or id{did_you_mean(name, [*attributes, *graph.relation_names])}"
+        ) from error
+    return name
 
 
 def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:

@@ -69,7 +69,7 @@ def compare_pairs(
     rows: list[tuple[object, ...]] = []
     for name in names:
         network = open_embeddings(folder, name)
-        chosen = np.array([(pair.a, pair.b) for pair in pairs])
+        chosen = np.array([(pair.a, pair.b) for pair in pairs], dtype=np.int64).reshape(-1, 2)
         for pair, found in zip(pairs, _differences(network, question, chosen), strict=True):
             order = [words[place] for place in np.argsort(-found, kind="stable")]
             ends = ", ".join(order[:SHOWN]), ", ".join(order[::-1][:SHOWN])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.graph.table import Graph
 from mitigate.measure.kge import log_count_ratio
 from mitigate.probe.kge import Asked
@@ -149,6 +149,7 @@ def _value(graph: Graph, held: np.ndarray, name: str, sensitive: str) -> np.ndar
     if not len(found):
         raise MitigateError(
             f"kge.values: nobody in the graph has {name!r} as {sensitive}; the commonest values are: {common}"
+            f"{did_you_mean(name, [graph.entity_names[tail] for tail in tails])}"
         )
     return found
 
