@@ -10,7 +10,7 @@ from mitigate.measure import stories as measured
 from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import kind_of
-from mitigate.report import audit, comparison, kge, page, ratings, resources, stories, survey
+from mitigate.report import audit, comparison, kge, kge_comparison, page, ratings, resources, stories, survey
 from mitigate.tasks import rating_figures
 
 ASKED = pl.DataFrame(
@@ -243,8 +243,42 @@ def example_kge() -> kge.Results:
     )
 
 
+def example_kge_comparison() -> kge_comparison.KgeComparison:
+    """Two models on twelve professions, one of which moves from the last place to the first."""
+    words = [f"profession {number}" for number in range(11)] + ["<b>nurse</b>"]
+    first = [0.06 - number / 100 for number in range(12)]
+    places = list(range(1, 13))
+    moved = [*range(2, 13), 1]
+    professions = pl.DataFrame(
+        {
+            **{"profession": words, "of_a": places, "of_b": moved, "log_ratio": first},
+            **{"first": first, "second": [-value for value in first], "first_place": places, "second_place": moved},
+            "moved": [two - one for one, two in zip(places, moved, strict=True)],
+        }
+    )
+    rows = [
+        ("kge/mrr", 0.18, 0.27, 0.09, 0.08, 0.1, "5 and 5"),
+        ("kge/parity", 20.0, 25.0, 5.0, -1.0, 11.0, "5 and 5"),
+        ("kge/rank_correlation", 0.7, 0.6, -0.1, None, None, "5 and 1"),
+    ]
+    columns = ["key", "first", "second", "change", "low", "high", "trainings"]
+    return kge_comparison.KgeComparison(
+        name="compare-kge-fb15k237-transe-complex-1a2b3c4d",
+        command="python -m mitigate recipe=compare",
+        demonstration=False,
+        titles=("transe", "<b>complex</b>"),
+        names=("male", "<i>female</i>"),
+        sensitive="gender",
+        figures=pl.DataFrame(rows, schema=columns, orient="row"),
+        professions=professions,
+        agreement={"rank_correlation": -0.1, "shared_ends": 33.3},
+        notices=["There is a <thing>."],
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "kge": lambda: kge.render(example_kge()),
+    "kge_comparison": lambda: kge_comparison.render(example_kge_comparison()),
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
     "comparison": lambda: comparison.render(example_comparison()),

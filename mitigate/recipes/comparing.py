@@ -1,5 +1,5 @@
-"""`recipe=compare`: hands over to the recipe that compares what the folders hold, runs or audits. And what these
-recipes share."""
+"""`recipe=compare`: hands over to the recipe that compares what the folders hold: runs of the main job, audits, or
+embeddings. And what these recipes share."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,15 @@ from mitigate.recipes.job import plain, say
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.runs import FinishedRun, folders, recipe_of
 
-RECIPES = {"audit": "mitigate.recipes.compare_audits"}  # by what is compared
+RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by what is compared
 OF_RUNS = "mitigate.recipes.compare"
 MOST_OF_A_TAG = 50  # letters; W&B allows 64 with what stands before
 LONGEST_NAME = 100  # letters of a run folder's name, before its hash
 
 
 def run(config: DictConfig) -> None:
-    """Compare what `compare.runs` and `compare.baseline` name: a folder of an audit among them means audits."""
+    """Compare what `compare.runs` and `compare.baseline` name: a folder of an audit among them means audits,
+    and one of recipe=kge embeddings."""
     kinds = {recipe_of(folder) for folder in named(config)}
     name = next((recipe for kind, recipe in RECIPES.items() if kind in kinds), OF_RUNS)
     import_module(name).run(config)

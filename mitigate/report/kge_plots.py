@@ -36,7 +36,8 @@ def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]
     axes.set_xlabel(f"log ratio of counts, {names[0]} to {names[1]}")
     axes.set_ylabel("change of score, equation 1")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0, handletextpad=0.3)
-    _name_outliers(figure, axes, professions)
+    ratios, mean = (professions[column].to_numpy() for column in ("log_ratio", "change"))
+    _name_outliers(figure, axes, professions["profession"], ratios, mean)
     return figure
 
 
@@ -57,10 +58,23 @@ def null_strip(found: Sequence[float], null: Sequence[float], band: tuple[float,
     return figure
 
 
-def _name_outliers(figure: Figure, axes: Axes, professions: pl.DataFrame) -> None:
-    """The names of professions with the largest changes, and furthest from what their counts suggest, where there is
+@styled
+def rankings(professions: pl.DataFrame, titles: Sequence[str]) -> Figure:
+    """The change of each profession's score in one run against that in another: columns profession, first, second."""
+    figure, axes = panel(4.2)
+    first, second = (professions[side].to_numpy() for side in ("first", "second"))
+    axes.scatter(first, second, s=18, color=FAVOURITISM, alpha=0.8, lw=0)
+    axes.axhline(0, color=INK, lw=0.6)
+    axes.axvline(0, color=INK, lw=0.6)
+    axes.set_xlabel(f"change of score, {titles[0]}")
+    axes.set_ylabel(f"change of score, {titles[1]}")
+    _name_outliers(figure, axes, professions["profession"], first, second)
+    return figure
+
+
+def _name_outliers(figure: Figure, axes: Axes, professions: pl.Series, ratio: np.ndarray, change: np.ndarray) -> None:
+    """The names of professions with the largest changes, and furthest from a straight line through all, where there is
     space for them."""
-    change, ratio = professions["change"].to_numpy(), professions["log_ratio"].to_numpy()
     slope, start = np.polyfit(ratio, change, 1) if np.ptp(ratio) else (0.0, float(change.mean()))
     furthest = np.argsort(-np.abs(change - start - slope * ratio), kind="stable")[: NAMED // 2]
     order = np.argsort(-np.abs(change), kind="stable")
@@ -71,10 +85,10 @@ def _name_outliers(figure: Figure, axes: Axes, professions: pl.DataFrame) -> Non
     written: list[Annotation] = []
     for place in chosen:
         for shift, side in ((5, "left"), (-5, "right")):
-            name = note(axes, professions["profession"][place], (ratio[place], change[place]), shift, side)
+            name = note(axes, professions[place], (ratio[place], change[place]), shift, side)
             box = name.get_window_extent()
             free = not any(box.overlaps(other.get_window_extent()) for other in written)
-            if free and box.count_contains(points) < 2 and frame.x0 <= box.x0 and box.x1 <= frame.x1:
+            if free and box.count_contains(points) < 1 and frame.x0 <= box.x0 and box.x1 <= frame.x1:
                 written.append(name)
                 break
             name.remove()

@@ -25,6 +25,7 @@ ANEW = "the command that made it writes it anew"
 NEEDED = {  # of each recipe whose folders are read further: settings, and figures
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
     "audit": (("data.name",), ("fingerprint", "statements")),
+    "kge": (("seed", "data.name", "model.name"), ("fingerprint",)),
 }
 
 

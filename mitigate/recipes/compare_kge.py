@@ -1,0 +1,125 @@
+"""Two runs on knowledge-graph embeddings side by side, from their run folders. read > measure > report."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.recipes import reporting
+from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.report import kge_comparison as page
+from mitigate.report.saving import save
+from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
+
+STAGES = ("figures", "professions", "agreement", "comparison", "report")
+
+
+def run(config: DictConfig) -> None:
+    """Set the two runs that `compare.runs` names side by side; a line for each figure."""
+    plan = plan_kge(named(config))
+    config = with_facts(config, about(plan))
+    name = folder_name(config.recipe.name, "kge", config.data.name, *plan.titles)
+    of = {"data": [str(run.text("data.name")) for run in plan.runs], "model": list(plan.titles)}
+    uploads = ["tables", "plots"]
+    say_found(perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=uploads, of=of))
+
+
+def about(plan: KgePlan) -> dict[str, Any]:
+    """What of the configuration is the compared runs': what the record in W&B is found by, and whose data they are."""
+    first = plan.runs[0]
+    data = {key: first.text(f"data.{key}") or reporting.NOT_GIVEN for key in ("name", "licence", "attribution")}
+    return {
+        "policy": {"name": shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")},
+        "data": data | data_of(plan.runs),
+        "model": {"name": ", ".join(plan.titles)},
+    }
+
+
+def pipeline(job: Job, plan: KgePlan) -> dict[str, Any]:
+    """The stages in their order; returns the comparison."""
+    figures = job.stage("figures", side_by_side, plan.runs)
+    professions = job.stage("professions", both_rankings, plan.runs)
+    agreement = job.stage("agreement", agreement_of, professions)
+    surroundings = {
+        "name": job.folder.name,
+        "command": command(job.config),
+        "stages": reporting.stages(job),
+        "facts": reporting.facts(job, _facts(plan)),
+    }
+    compared = job.stage("comparison", findings, plan, figures, professions, agreement)
+    job.stage(
+        "report",
+        report,
+        *(plan, figures, professions, agreement),
+        using={"folder": job.folder, **surroundings},
+        after=[compared],
+        leaves=["comparison.html", "plots", "tables"],
+    )
+    if not job.run.dry:
+        job.tracking.table("figures", figures.table())
+        if reporting.with_texts(job.config):
+            job.tracking.table("professions", professions.table())
+        reporting.record_plots(job)
+        say(f"  comparison  {job.folder / 'comparison.html'}")
+    return compared.facts()
+
+
+def findings(
+    plan: KgePlan, figures: pl.DataFrame, professions: pl.DataFrame, agreement: Mapping[str, float | None]
+) -> dict[str, Any]:
+    """What comparison.json holds: every figure, and the findings in words."""
+    found = _page(plan, figures, professions, agreement, name="", command="")
+    return comparison(plan, figures, dict(agreement), page.lines(found))
+
+
+def report(
+    plan: KgePlan,
+    figures: pl.DataFrame,
+    professions: pl.DataFrame,
+    agreement: Mapping[str, float | None],
+    *,
+    folder: Path,
+    **about: Any,
+) -> dict[str, Any]:
+    """Write the page, its picture and the tables."""
+    found = _page(plan, figures, professions, agreement, **about)
+    page.write(folder / "comparison.html", found)
+    save(folder, {"figures": figures, "professions": professions}, found.pictures)
+    return {"notices": plan.notices}
+
+
+def _page(
+    plan: KgePlan,
+    figures: pl.DataFrame,
+    professions: pl.DataFrame,
+    agreement: Mapping[str, float | None],
+    **about: Any,
+) -> page.KgeComparison:
+    return page.KgeComparison(
+        demonstration=plan.demonstration,
+        titles=plan.titles,
+        names=plan.names,
+        sensitive=plan.sensitive,
+        figures=figures,
+        professions=professions,
+        agreement=agreement,
+        notices=plan.notices,
+        **about,
+    )
+
+
+def _facts(plan: KgePlan) -> dict[str, Any]:
+    """The provenance of the page."""
+    first = plan.runs[0]
+    data = {name: first.text(f"data.{name}") for name in ("name", "attribution", "licence")}
+    return {
+        "data": reporting.source_of(data),
+        **{
+            title: {"run": run.folder.name, "command": run.manifest.get("command")}
+            for title, run in zip(plan.titles, plan.runs, strict=True)
+        },
+    }

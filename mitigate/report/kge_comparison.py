@@ -1,0 +1,123 @@
+"""Two runs on knowledge-graph embeddings side by side, as one HTML page that loads nothing, and in short on the
+terminal."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate import metrics as keys
+from mitigate.metrics import Metric, metric
+from mitigate.report import legend
+from mitigate.report.gallery import Picture
+from mitigate.report.html import Page, render_page
+from mitigate.report.kge_plots import rankings
+from mitigate.report.legend import number
+
+MOVED = 15  # professions of a table
+BETTER, WORSE, UNSHOWN, ONE_TRAINING = "better", "worse", "no difference shown", "unknown: too few trainings"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KgeComparison(Page):
+    """What the page shows."""
+
+    titles: tuple[str, str]
+    names: tuple[str, str]  # value a, value b
+    sensitive: str
+    figures: pl.DataFrame  # key, first, second, change, low, high, trainings
+    professions: pl.DataFrame  # as tasks.compare.kge.both_rankings has them
+    agreement: Mapping[str, float | None]
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The figures, drawn once."""
+        moved = ", ".join(self.professions["profession"].head(3))
+        return [
+            Picture(
+                "rankings",
+                "shown",
+                "The change of each profession's score in both runs",
+                f"Scatter plot of {self.professions.height} professions, {self.titles[0]} across and {self.titles[1]} "
+                f"upwards. The places of {moved} differ most.",
+                rankings(self.professions, self.titles),
+            )
+        ]
+
+
+def write(path: Path, found: KgeComparison) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(found))
+
+
+def render(found: KgeComparison) -> str:
+    """The page's HTML, always the same for the same results."""
+    return render_page(
+        "kge_comparison.html.jinja",
+        found,
+        sentences=list(sentences(found)),
+        rows=[(metric(row["key"]), row, verdict(row)) for row in found.figures.iter_rows(named=True)],
+        moved=found.professions.head(MOVED).rows(named=True),
+        span=legend.span,
+        decimals=decimals,
+    )
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """Whether the second run is better, as far as the interval of the difference shows it."""
+    if row["low"] is None:
+        return ONE_TRAINING
+    if row["low"] <= 0 <= row["high"]:
+        return UNSHOWN
+    direction = metric(row["key"]).better
+    if direction not in ("up", "down"):
+        return "higher" if row["change"] > 0 else "lower"
+    return BETTER if (row["change"] > 0) == (direction == "up") else WORSE
+
+
+def decimals(row: Metric) -> int:
+    """Of a figure on this page."""
+    return 3 if row.key == keys.KGE_MRR else row.decimals
+
+
+def sentences(found: KgeComparison) -> Iterator[str]:
+    """The findings in words, the headline first."""
+    first, second = found.titles
+    together, shared = found.agreement["rank_correlation"], found.agreement["shared_ends"]
+    yield (
+        f"{first} and {second} rank {found.professions.height:,} professions by their change towards {found.names[0]} "
+        f"with a rank correlation of {number(together)}."
+    )
+    if shared is not None:
+        yield f"Of the extreme professions of one, {number(shared, 0)}\u00a0% are among those of the other."
+    for key in (keys.KGE_MRR, keys.KGE_CORRELATION):
+        row = found.figures.filter(key=key).rows(named=True)
+        if row:
+            yield f"{_capital(metric(key).name)}: {in_words(row[0], second)}."
+
+
+def in_words(row: Mapping[str, Any], second: str) -> str:
+    """ "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
+    places = decimals(metric(row["key"]))
+    known = "" if row["low"] is None else f" [{legend.span(row['low'], row['high'], places)}]"
+    said = verdict(row)
+    whose = said if said in (UNSHOWN, ONE_TRAINING) else f"{second} is {said}"
+    return (
+        f"{number(row['first'], places)} and {number(row['second'], places)}, a difference of "
+        f"{number(row['change'], places)}{known} ({whose})"
+    )
+
+
+def lines(found: KgeComparison) -> list[str]:
+    """The comparison on the terminal."""
+    rows = found.figures.iter_rows(named=True)
+    figures = [f"{metric(row['key']).name}: {in_words(row, found.titles[1])}" for row in rows]
+    return [f"{found.titles[1]} compared with {found.titles[0]}", *list(sentences(found))[:2], *figures]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

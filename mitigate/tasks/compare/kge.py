@@ -1,0 +1,167 @@
+"""Two finished runs of recipe=kge on the same question: what has been checked, and their figures side by side."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate import metrics as keys
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import digest_of
+from mitigate.measure.kge import rank_correlation
+from mitigate.measure.kge_difference import between_trainings
+from mitigate.measure.kge_null import shared_ends
+from mitigate.metrics import kge_key
+from mitigate.tasks.kge.figures import TOP
+from mitigate.tasks.kge.predictions import FIGURES, LEAKS
+from mitigate.tasks.kge.training import HITS
+from mitigate.tasks.runs import FinishedRun, read_runs
+
+RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS = (
+    f"{name}.parquet" for name in ("rank", "changes", "parity", "leakage", "professions")
+)
+MUST_AGREE = ("data.name", "kge.sensitive", "kge.values", "kge.occupation", "kge.fewest", "kge.step")
+COMPARED = {  # key -> the table with a figure of each training, its column, and what it is multiplied by
+    keys.KGE_MRR: (RANK, "mrr", 1),
+    **{kge_key(f"hits_{k}"): (RANK, f"hits_{k}", 100) for k in HITS},
+    **{kge_key(name): (PARITY, name, 1) for name in FIGURES},
+    **{kge_key(name): (LEAKAGE, name, 1) for name in LEAKS},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class KgePlan:
+    """Two runs that have been read and found fit to be compared."""
+
+    titles: tuple[str, str]
+    runs: tuple[FinishedRun, FinishedRun]
+    names: tuple[str, str]  # value a, value b
+    sensitive: str
+    notices: list[str]
+    source: str  # the hash of what is compared
+
+    @property
+    def demonstration(self) -> bool:
+        return any(run.setting("data.demonstration") for run in self.runs)
+
+
+def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
+    """Two run folders of recipe=kge, read and checked. Raises MitigateError where they cannot be compared."""
+    needs = (RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS)
+    runs = read_runs(dict.fromkeys(folders), "kge", "compare.runs", needs)
+    if len(runs) != 2:
+        raise MitigateError(
+            f"compare.runs names {len(runs)} runs of recipe=kge, and two are set side by side; name them by "
+            "compare.runs=[DIR,DIR], in the order they are to stand in"
+        )
+    first, second = runs
+    differing = [
+        f"{name}={first.setting(name)} and {second.setting(name)}"
+        for name in MUST_AGREE
+        if first.setting(name) != second.setting(name)
+    ]
+    if first.metrics.get("fingerprint") != second.metrics.get("fingerprint"):
+        differing.append("the triples of the graph")
+    if differing:
+        raise MitigateError(
+            f"the runs {first.folder} and {second.folder} ask something else ({'; '.join(differing)}); make one of "
+            "them again with the other's settings"
+        )
+    values = [*first.setting("kge.values"), "all others"]
+    return KgePlan(
+        titles=_titles(first, second),
+        runs=(first, second),
+        names=(str(values[0]), str(values[1])),
+        sensitive=str(first.setting("kge.sensitive")),
+        notices=list(_notices(first, second)),
+        source=digest_of(json.dumps([run.digest for run in runs])),
+    )
+
+
+def side_by_side(runs: Sequence[FinishedRun]) -> pl.DataFrame:
+    """A row for each figure that both runs have: key, first, second (means over trainings), change, low and high, the
+    interval of the difference, and the number of trainings of both."""
+    rows = []
+    for key in (*COMPARED, keys.KGE_CORRELATION):
+        first, second = (_of_trainings(run, key) for run in runs)
+        if not len(first) or not len(second):
+            continue
+        found = between_trainings(first, second)
+        means = {"first": float(first.mean()), "second": float(second.mean())}
+        rows.append({"key": key, **means, **found._asdict(), "trainings": f"{len(first)} and {len(second)}"})
+    return pl.DataFrame(rows, schema_overrides={"low": pl.Float64, "high": pl.Float64})
+
+
+def both_rankings(runs: Sequence[FinishedRun]) -> pl.DataFrame:
+    """The professions: profession, of_a, of_b, log_ratio, first and second, the mean change of each run, their places
+    (1: raised most towards value a), and moved, the place in the second less that in the first; the one that moved
+    most first."""
+    tables = [run.table(PROFESSIONS, ["profession", "change"]) for run in runs]
+    joined = tables[0].select("profession", "of_a", "of_b", "log_ratio", first="change")
+    joined = joined.join(tables[1].select("profession", second="change"), on="profession", maintain_order="left")
+    places = [pl.col(side).rank("ordinal", descending=True).alias(f"{side}_place") for side in ("first", "second")]
+    moved = (pl.col("second_place").cast(pl.Int64) - pl.col("first_place").cast(pl.Int64)).alias("moved")
+    joined = joined.with_columns(places).with_columns(moved)
+    return joined.sort(pl.col("moved").abs(), "profession", descending=[True, False])
+
+
+def agreement_of(professions: pl.DataFrame) -> dict[str, float | None]:
+    """How far two runs rank professions alike: rank_correlation, and shared_ends, the percentage of extreme professions
+    that both have."""
+    rankings = professions.select("first", "second").to_numpy().T
+    shared = shared_ends(rankings, TOP)
+    return {
+        "rank_correlation": rank_correlation(*rankings),
+        "shared_ends": None if shared is None else 100 * shared,
+    }
+
+
+def _of_trainings(run: FinishedRun, key: str) -> np.ndarray:
+    """A figure of each training; empty where some training has none."""
+    if key == keys.KGE_CORRELATION:
+        ratios = run.table(PROFESSIONS, ["log_ratio"]).select("profession", "log_ratio")
+        joined = run.table(CHANGES, ["model"]).join(ratios, on="profession", maintain_order="left")
+        parts = joined.partition_by("model", maintain_order=True)
+        found = [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
+    else:
+        name, column, factor = COMPARED[key]
+        found = [None if value is None else factor * value for value in run.table(name, [column])[column]]
+    return np.array([] if None in found else found, dtype=float)
+
+
+def _titles(first: FinishedRun, second: FinishedRun) -> tuple[str, str]:
+    """The models; where they are the same, also the end of the folder's name."""
+    one, two = (str(run.text("model.name")) for run in (first, second))
+    if one != two:
+        return one, two
+    return f"{one} {first.folder.name[-8:]}", f"{two} {second.folder.name[-8:]}"
+
+
+def _notices(first: FinishedRun, second: FinishedRun) -> Iterator[str]:
+    """What a reader must know before the figures."""
+    for run in (first, second):
+        trainings = run.metrics.get(keys.KGE_TRAININGS)
+        if trainings is not None and trainings < 5:
+            yield (
+                f"{run.folder.name} has {trainings} training{'s' if trainings > 1 else ''} (kge.seeds): what differs "
+                "between models needs at least five of each."
+            )
+    differing = [name for name in first.settings if first.settings[name] != second.settings.get(name, Ellipsis)]
+    if told := [name for name in differing if name.split(".")[0] in ("model", "kge") and name not in MUST_AGREE]:
+        yield f"Settings that differ: {', '.join(told)}."
+
+
+def comparison(plan: KgePlan, figures: pl.DataFrame, agreement: dict[str, Any], lines: list[str]) -> dict[str, Any]:
+    """What comparison.json holds."""
+    return {
+        "demonstration": plan.demonstration,
+        "runs": [{"title": title, "run": str(run.folder)} for title, run in zip(plan.titles, plan.runs, strict=True)],
+        "figures": {row.pop("key"): row for row in figures.to_dicts()},
+        "agreement": agreement,
+        "lines": lines,
+        "notices": plan.notices,
+    }
