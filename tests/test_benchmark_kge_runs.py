@@ -1,0 +1,81 @@
+"""The trainings behind figures on knowledge-graph embeddings: counted by settings and seed, added whole, and drawn as
+tables without training."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from kge_graphs import planted
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import kge_runs
+from benchmarks.kge_runs import Run
+from benchmarks.kge_tables import again, sections
+from mitigate.load.graph.own import split_at_random
+from mitigate.load.graph.table import build
+from mitigate.tasks.kge.question import find_question
+from mitigate.train.kge_settings import Settings
+
+NAMES = {f"q_{name}": name for name in ("male", "female", "smith", "miner", "pilot", "nurse", "nanny", "midwife")}
+
+
+@pytest.fixture
+def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A made-up graph, trainings of a second, and files elsewhere."""
+    graph = build(split_at_random(planted(), 1), NAMES, {})
+    settings = Settings(max_epochs=4, evaluate_every=2, batch_size=200, chunk_size=200, negatives=32)
+    shape = {"kind": "transe", "dimension": 8, "deviation": 0.01}
+    question = find_question(graph, "r_gender", ["male", "female"], "r_job", 20)
+    monkeypatch.setattr(kge_runs, "RUNS", tmp_path / "runs.csv")
+    monkeypatch.setattr(kge_runs, "PROFESSIONS", tmp_path / "professions.csv")
+    monkeypatch.setattr(kge_runs, "graph_of", lambda data, root: graph)
+    monkeypatch.setattr(kge_runs, "questions_of", lambda data, graph: {"gender": question})
+    monkeypatch.setattr(kge_runs, "model_of", lambda run: (shape, replace(settings, seed=run.seed)))
+
+
+def test_every_training_is_planned_once_and_the_permuted_graphs_have_numbers() -> None:
+    runs = kge_runs.planned()
+    assert len(set(runs)) == len(runs)
+    for model in ("transe", "complex"):
+        numbers = [run.seed for run in runs if run[:3] == ("fb15k237", model, "permuted")]
+        assert numbers == list(range(1, 21))
+        assert [run.seed for run in runs if run[:3] == ("codex_m", model, "as_published")] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.usefixtures("_small")
+def test_finished_trainings_are_not_repeated_and_tables_are_drawn_from_them(tmp_path, monkeypatch) -> None:
+    wanted = [Run("fb15k237", "transe", "as_published", seed) for seed in (1, 2)]
+    wanted += [Run("fb15k237", "transe", "downsampled", 1)]
+    wanted += [Run("fb15k237", "transe", "permuted", number) for number in (1, 2, 3, 4)]
+    for run in wanted:
+        assert not kge_runs.is_done(run)
+        kge_runs.do(run, None, tmp_path / "work")
+        assert kge_runs.is_done(run)
+    assert not kge_runs.is_done(Run("fb15k237", "transe", "as_published", 3))
+    assert list((tmp_path / "work").iterdir()) == []
+    runs, professions = pl.read_csv(kge_runs.RUNS), pl.read_csv(kge_runs.PROFESSIONS)
+    assert runs["graph"].to_list() == ["as_published", "projected"] * 2 + ["downsampled"] + ["permuted"] * 4
+    assert {len(line.split()) for line in runs["changes"].drop_nulls()} == {6} == {professions.height}
+    text = dict(sections(runs, professions))
+    assert "| fb15k237 | `transe` | 2 | 0." in text["kge quality"]
+    assert " of 4 | " in text["kge gender"]
+    assert "| `transe` | as trained (2) | downsampled (1) | projected (2) |" in text["kge mitigation"]
+    # Other settings make it another training, which is to be done; of both the last counts.
+    shape, settings = kge_runs.model_of(wanted[0])
+    monkeypatch.setattr(kge_runs, "model_of", lambda run: (shape, replace(settings, max_epochs=2, seed=run.seed)))
+    assert not kge_runs.is_done(wanted[0])
+    kge_runs.do(wanted[0], None, tmp_path / "work")
+    assert pl.read_csv(kge_runs.RUNS).height == runs.height + 2
+    assert "| fb15k237 | `transe` | 2 | 0." in dict(sections(pl.read_csv(kge_runs.RUNS), professions))["kge quality"]
+
+
+def test_professions_of_the_paper_that_change_in_the_same_direction() -> None:
+    professions = pl.DataFrame({"profession": ["rabbi", "Editor", "smith"]})
+    paper = pl.DataFrame(
+        {"question": ["ethnicity"] * 3, "towards": ["Jewish people"] * 3, "profession": ["rabbi", "editor", "poet"]}
+    )
+    found = pl.DataFrame({"changes": ["0.2 -0.1 0.3", "0.4 -0.3 0.1"]})
+    assert again(professions, found, paper, "ethnicity", 0) == "1 of 2: rabbi"
