@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=HERE / "kge" / "work", help="for checkpoints and embeddings")
     arguments = parser.parse_args()
     if arguments.action == "tables":
-        for name, text in sections(pl.read_csv(RUNS), pl.read_csv(PROFESSIONS)):
+        for name, text in sections(pl.read_csv(RUNS, infer_schema_length=None), pl.read_csv(PROFESSIONS)):
             write_section(name, text)
             print(text)
         return

@@ -34,13 +34,17 @@ MITIGATED = {
 
 
 def sections(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """The name and the text of each section. Of trainings that were repeated with other code or settings the last
-    counts."""
+    """The name and the text of each section that there are trainings for. Of trainings that were repeated with other
+    code or settings the last counts."""
     last = runs.unique(TRAINING, keep="last", maintain_order=True)
-    yield "kge quality", "\n\n".join(["## Knowledge-graph embeddings: quality", *quality(last)])
-    yield "kge gender", "\n\n".join(["## Knowledge-graph embeddings: gender in FB15k-237", *gender(last, professions)])
-    yield "kge codex", "\n\n".join(["## Knowledge-graph embeddings: CoDEx-M", *codex(last, professions)])
-    yield "kge mitigation", "\n\n".join(["## Knowledge-graph embeddings: mitigations on FB15k-237", *mitigation(last)])
+    for name, title, parts in (
+        ("kge quality", "quality", quality(last)),
+        ("kge gender", "gender in FB15k-237", gender(last, professions)),
+        ("kge codex", "CoDEx-M", codex(last, professions)),
+        ("kge mitigation", "mitigations on FB15k-237", mitigation(last)),
+    ):
+        if found := list(parts):
+            yield name, "\n\n".join([f"## Knowledge-graph embeddings: {title}", *found])
 
 
 def quality(runs: pl.DataFrame) -> Iterator[str]:
@@ -113,6 +117,8 @@ def gender(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
             ]
         )
         tables += both_ways(chosen, found, null, f"`{model}`", "gender")
+    if not rows:
+        return
     yield markdown(
         [
             *("model", "seeds", "rank correlation with counts", "of permuted graphs: mean, 95 % band"),
@@ -150,6 +156,8 @@ def codex(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
                 ]
             )
             tables += both_ways(chosen, found, None, f"`{model}`", question)
+    if not rows:
+        return
     yield markdown(
         [
             *("values a / b", "model", "seeds", "professions", "rank correlation with counts", "between seeds"),
@@ -167,6 +175,7 @@ def codex(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
 def mitigation(runs: pl.DataFrame) -> Iterator[str]:
     """Quality, parity, amplification and leakage before and after."""
     graphs = {"as_published": "as trained", "downsampled": "downsampled", "projected": "projected"}
+    tables = []
     for model in ("transe", "complex"):
         mine = runs.filter(data="fb15k237", model=model, question="gender")
         parts = {title: mine.filter(graph=graph) for graph, title in graphs.items()}
@@ -175,8 +184,12 @@ def mitigation(runs: pl.DataFrame) -> Iterator[str]:
             rows = [
                 [name, *(interval(part[key], d) for part in parts.values())] for key, (name, d) in MITIGATED.items()
             ]
-            yield markdown([f"`{model}`", *(f"{title} ({part.height})" for title, part in parts.items())], rows)
-    yield "Mean over trainings, their number in brackets, and its 95 % interval."
+            tables.append(
+                markdown([f"`{model}`", *(f"{title} ({part.height})" for title, part in parts.items())], rows)
+            )
+    if tables:
+        yield from tables
+        yield "Mean over trainings, their number in brackets, and its 95 % interval."
 
 
 def both_ways(
