@@ -1,0 +1,87 @@
+"""Generators that are trained already and whose probabilities of next tokens are changed: what all kinds share."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.beam import Beam, NextTokens, beam_search
+from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet
+from models.decoder import Decoder
+from models.packing import PackedCausal, pack
+
+
+class Steered(nn.Module):
+    """A COMeT that is asked and decoded as it was, with another decoder or head. (A `Generator` of the probe.)
+
+    A kind of it has `decoder`, what beam search runs; `head`, what proposes next tokens; and `logits`."""
+
+    def __init__(self, comet: Comet) -> None:
+        super().__init__()
+        self.comet = comet
+
+    @property
+    def decoder(self) -> Decoder:
+        """What gives the hidden states of tokens."""
+        return self.comet.decoder
+
+    def head(self, decoder: Decoder, rows: int) -> NextTokens:
+        """What proposes next tokens, for as many rows at most."""
+        raise NotImplementedError
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """From hidden states (rows, width) of the decoder those of the next token, (rows, vocab_size)."""
+        raise NotImplementedError
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The tokens that it is asked with."""
+        return self.comet.prompts(heads, phrases)
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens of tails, with their end."""
+        return self.comet.tails(tails)
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+        return self.comet.decode(tail)
+
+    @torch.inference_mode()
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        logits = self.logits(hidden_before(self.decoder, prompts, tails, self.comet.unseen))
+        words = pack(tails, logits.device)[0]
+        return F.cross_entropy(logits.float(), words, reduction="none")
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first (see beam_search)."""
+        return beam_search(
+            self.decoder,
+            prompts,
+            end=self.comet.encoding.end,
+            unseen=self.comet.unseen,
+            beams=beams,
+            max_length=max_length,
+            rows=rows,
+            head=self.head,
+        )
+
+
+def hidden_before(
+    decoder: Decoder, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], unseen: int | None = None
+) -> Tensor:
+    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order. unseen: the
+    token that nothing looks at where it stands in a prompt."""
+    device = decoder.words.weight.device
+    texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
+    order = sorted(range(len(texts)), key=lambda text: len(texts[text]))
+    lengths = [len(texts[text]) for text in order]
+    tokens, positions = pack([texts[text] for text in order], device)
+    skipped = None if unseen is None else (tokens == unseen) & (positions < HEAD_TOKENS + RELATION_TOKENS)
+    hidden = decoder(tokens, positions, PackedCausal(lengths, device=device, unseen=skipped))
+    ends = dict(zip(order, accumulate(lengths), strict=True))
+    rows = [row for text, tail in enumerate(tails) for row in range(ends[text] - len(tail), ends[text])]
+    return hidden[torch.tensor(rows, device=device)]
