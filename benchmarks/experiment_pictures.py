@@ -80,7 +80,7 @@ def _side_by_side(panels: Mapping[str, Mapping[str, Sequence[object]]], names: S
             colour, marker = mark(place)
             beside = 0.7 * (place / max(1, len(columns) - 1) - 0.5)
             points = [(x + beside, y) for x, y in enumerate(values) if y is not None]
-            axes.scatter(*zip(*points, strict=True), s=36, c=colour, marker=marker, lw=0, label=arm)
+            axes.scatter([x for x, _ in points], [y for _, y in points], s=36, c=colour, marker=marker, lw=0, label=arm)
         for border in range(1, len(names)):
             axes.axvline(border - 0.5, color=INK, lw=0.4, alpha=0.4)
         axes.set_xticks(range(len(names)), names)

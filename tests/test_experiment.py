@@ -313,7 +313,10 @@ def test_a_finished_run_fills_its_row(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found["kept"] == metrics["filter/kept"]
     assert [name for name in RUN if found[name] is None] == []
     unknown = {name for name in keys() if name not in metrics and "gender" not in name and "religion" not in name}
-    assert {name for name in unknown if "about_perplexity" not in name} == set()  # the sample has no published ones
+    absent = ("about_perplexity", "swap_lift/")  # no published triples; three professions are too few to swap
+    assert {name for name in unknown if not any(part in name for part in absent)} == set()
+    assert found["quality/swap_lift/held_out"] == metrics["quality/swap_lift/held_out"]
+    assert sum(unpack(found["lift"])) * 2.5 / sum(unpack(found["prompts"])) == pytest.approx(found[tables.HELD_OUT])
     assert sum(unpack(found["statements"])) == metrics["statements"]
     neutral = metrics["neutral_template/crowd/neutral_mean"]  # three targets with as many statements each
     assert sum(unpack(found["polarised"])) / sum(unpack(found["statements"])) == pytest.approx(1 - neutral / 100)
