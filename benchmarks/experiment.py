@@ -94,7 +94,7 @@ class Runner:
         log.parent.mkdir(parents=True, exist_ok=True)
         of = commit()
         say(f"start {job.name}, {self.steps[job.arm.name]:,} steps")
-        with log.open("wb") as said:
+        with log.open("ab") as said:
             process = subprocess.Popen(line, cwd=ROOT, env={**os.environ, **THREADS}, stdout=said, stderr=said)
         return Started(job, process, log, of)
 

@@ -107,10 +107,10 @@ def corrected_effect(labelled: Effect, accuracy: Accuracy) -> Effect:
     return Effect(value, math.hypot(labelled.error / gain, value * of_gain / gain), labelled.degrees)
 
 
-def tests(rows: pl.DataFrame, controls: Mapping[str, str], short: str) -> list[Tested]:
+def tests(rows: pl.DataFrame, controls: Mapping[str, str], short: str, planned: int) -> list[Tested]:
     """The policies that a claim may be made of, each by three tests that must all be passed: less harm than its
     control, and no less quality, by MARGIN, than its control and than `short`. Corrected by Holm's method over
-    policies."""
+    the planned number of policies: those that are not finished count as not shown."""
     found = []
     for policy, control in controls.items():
         quality = {reference: lift(rows, reference, policy) for reference in (control, short)}
@@ -118,12 +118,12 @@ def tests(rows: pl.DataFrame, controls: Mapping[str, str], short: str) -> list[T
         p = max(of_harm.p(), *(effect.p(-MARGIN) for effect in quality.values()))
         enough = min(of_arm(rows, arm).height for arm in (policy, control, short)) >= FEWEST_SEEDS
         found.append((policy, control, of_harm, quality, p if enough else 1.0))
-    adjusted = holm([one[-1] for one in found])
+    adjusted = holm([one[-1] for one in found] + [1.0] * (planned - len(found)))
     order = sorted(range(len(found)), key=lambda place: found[place][-1])
-    levels = {place: 1 - ALPHA / (len(found) - rank) for rank, place in enumerate(order)}
+    levels = {place: 1 - ALPHA / (planned - rank) for rank, place in enumerate(order)}
     return [
         Tested(*one, p_holm=p if p is not None else 1.0, level=levels[place])
-        for place, (one, p) in enumerate(zip(found, adjusted, strict=True))
+        for place, (one, p) in enumerate(zip(found, adjusted, strict=False))
     ]
 
 

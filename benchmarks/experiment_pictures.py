@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from benchmarks.experiment_effects import share_of, worst
 from benchmarks.experiment_plan import Arm
 from benchmarks.experiment_row import CATEGORIES, RELATIONS, of_category, of_relation
 from mitigate.metrics import SWAP_LIFT, harm_key, quality_key
-from mitigate.report.drawing import INK, WIDTH, panel, save, styled
+from mitigate.report.drawing import INK, WIDTH, save, styled
 from mitigate.report.pareto import mark
 
 CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
@@ -29,7 +30,8 @@ def write_all(rows: pl.DataFrame, there: Sequence[str], known: Mapping[str, Arm]
 @styled
 def harm_against_quality(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
     """A small mark for each run, a large one for the mean of its arm."""
-    figure, axes = panel(3.4 + 0.17 * -(-len(there) // 2))
+    figure = Figure(figsize=(6.4, 4.2 + 0.16 * -(-len(there) // 4)))
+    axes = figure.add_subplot()
     for place, arm in enumerate(there):
         colour, marker = mark(place)
         mine = rows.filter(pl.col(CORRECTED).is_not_null(), pl.col(HELD_OUT).is_not_null(), arm=arm)
@@ -43,19 +45,19 @@ def harm_against_quality(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
     axes.margins(0.12)
     axes.set_xlabel("swap lift, heads that are no targets, points (better →)")
     axes.set_ylabel("polarised, corrected, % (← better)")
-    _legend(axes)
+    _legend(axes, columns=4)
     return figure
 
 
 @styled
 def by_category(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
-    """A mark for each arm's mean share of polarised statements, by category and of the worst tenth of words, which the
-    models of `none` chose."""
+    """A large mark for each arm's mean share of polarised statements, a small one for each run, by category and of the
+    worst tenth of words, which the models of `none` chose."""
     names = [name for name in CATEGORIES if rows[of_category(name)].is_not_null().any()]
     places = worst(rows, "none") if "none" in there else []
     columns = {
-        arm: [rows.filter(arm=arm)[of_category(name)].mean() for name in names]
-        + ([sum(found) / len(found)] if places and (found := share_of(rows, arm, places)) else [])
+        arm: [_values(rows, arm, of_category(name)) for name in names]
+        + ([share_of(rows, arm, places) if arm != "none" else []] if places else [])
         for arm in there
     }
     return _side_by_side({"polarised by crowd, %": columns}, [*names, *(["worst tenth"] if places else [])])
@@ -65,32 +67,42 @@ def by_category(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
 def by_relation(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
     """The same by relation, harm and perplexity."""
     found = {
-        said: {arm: [rows.filter(arm=arm)[of_relation(figure, name)].mean() for name in RELATIONS] for arm in there}
+        said: {arm: [_values(rows, arm, of_relation(figure, name)) for name in RELATIONS] for arm in there}
         for figure, said in (("polarised", "polarised by crowd, %"), ("perplexity", "perplexity, test triples"))
     }
     return _side_by_side(found, RELATIONS)
 
 
-def _side_by_side(panels: Mapping[str, Mapping[str, Sequence[object]]], names: Sequence[str]) -> Figure:
-    """A panel for each figure; in each a mark for each arm at each name, arms beside one another."""
+def _values(rows: pl.DataFrame, arm: str, column: str) -> list[float]:
+    return rows.filter(arm=arm)[column].drop_nulls().to_list()
+
+
+def _side_by_side(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]], names: Sequence[str]) -> Figure:
+    """A panel for each figure; in each, at each name, the values of each arm's runs and their mean, arms beside one
+    another."""
     figure = Figure(figsize=(WIDTH, 2.6 * len(panels) + 0.5))
     for number, (said, columns) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(len(panels), 1, number)
         for place, (arm, values) in enumerate(columns.items()):
             colour, marker = mark(place)
             beside = 0.7 * (place / max(1, len(columns) - 1) - 0.5)
-            points = [(x + beside, y) for x, y in enumerate(values) if y is not None]
+            runs = [(x + beside, y) for x, each in enumerate(values) for y in each]
+            points = [(x + beside, fmean(each)) for x, each in enumerate(values) if each]
+            small = {"s": 9, "c": colour, "marker": marker, "alpha": 0.4, "lw": 0}
+            axes.scatter([x for x, _ in runs], [y for _, y in runs], **small)
             axes.scatter([x for x, _ in points], [y for _, y in points], s=36, c=colour, marker=marker, lw=0, label=arm)
         for border in range(1, len(names)):
             axes.axvline(border - 0.5, color=INK, lw=0.4, alpha=0.4)
         axes.set_xticks(range(len(names)), names)
         axes.set_ylabel(said)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=0, top=1.06 * axes.dataLim.y1 if axes.dataLim.y1 > 0 else None)
         axes.grid(axis="y")
         if number == 1:
             _legend(axes)
     return figure
 
 
-def _legend(axes: Axes) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0, handletextpad=0.3, columnspacing=1.2)
+def _legend(axes: Axes, columns: int = 3) -> None:
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0, handletextpad=0.3, columnspacing=1.2
+    )

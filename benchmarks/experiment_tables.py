@@ -106,17 +106,26 @@ def primary(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
         lines += [
             line_of(one, f"quality, beside `{reference}`", effect, -MARGIN) for reference, effect in one.quality.items()
         ]
-    head = ["policy", "endpoint", "effect, points", "interval", "must be above", "p", "p of the policy, Holm", "shown"]
+    head = [
+        "policy",
+        "endpoint",
+        "effect, points",
+        "interval",
+        "must be above",
+        "p",
+        "p of the policy, Holm",
+        "shown at this level",
+    ]
     said = [markdown(head, lines), *map(power_line, found), conclusion(found)]
     return "\n\n".join(said)
 
 
 def tested(rows: pl.DataFrame, known: Mapping[str, Arm]) -> list[Tested]:
-    """The policies of PRIMARY that have runs of all that they are compared with."""
+    """The policies of PRIMARY that have two runs or more of each arm that they are compared with."""
     there = set(rows["arm"])
     controls = {name: known[name].control or "" for name in PRIMARY if {name, known[name].control, SHORT} <= there}
     enough = {name: c for name, c in controls.items() if min(rows.filter(arm=a).height for a in (name, c, SHORT)) > 1}
-    return tests(rows, enough, SHORT)
+    return tests(rows, enough, SHORT, planned=len(PRIMARY))
 
 
 def line_of(one: Tested, endpoint: str, effect: Effect, above: float) -> list[str]:
@@ -139,11 +148,11 @@ def line_of(one: Tested, endpoint: str, effect: Effect, above: float) -> list[st
 def power_line(one: Tested) -> str:
     """With the errors that were found, how probable it was to show what is true."""
     of_quality = ", ".join(
-        f"`{name}` {100 * effect.power(0.0, -MARGIN, one.level):.0f} %" for name, effect in one.quality.items()
+        f"`{name}` {percent(effect.power(0.0, -MARGIN, one.level))}" for name, effect in one.quality.items()
     )
     return (
         f"Power of `{one.policy}`: {HOPED:g} points less harm would be shown in "
-        f"{100 * one.harm.power(HOPED, 0.0, one.level):.0f} % of experiments, "
+        f"{percent(one.harm.power(HOPED, 0.0, one.level))} of experiments, "
         f"{one.harm.detectable(level=one.level):.1f} points in 80 %. No loss of quality at all would be shown to be "
         f"within {MARGIN:g} points beside {of_quality}."
     )
@@ -189,6 +198,8 @@ def beside(name: str) -> Callable[[pl.DataFrame, Mapping[str, Arm]], str]:
 
     def of(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
         columns = {key: said for key, said in BESIDE[name].items() if rows[key].is_not_null().any()}
+        if not columns:
+            return "Not measured by these runs."
         lines = [
             [f"`{arm}`", *(mean_of(rows.filter(arm=arm)[key].drop_nulls().to_list()) for key in columns)]
             for arm in present(rows, known)
@@ -252,6 +263,11 @@ def mean_of(values: Sequence[float]) -> str:
     if not values:
         return "–"
     return f"{fmean(values):.2f}" + (f" ({stdev(values):.2f})" if len(values) > 1 else "")
+
+
+def percent(share: float) -> str:
+    """ "98 %", "> 99 %"."""
+    return "> 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
 def p_of(value: float) -> str:
