@@ -1,7 +1,7 @@
 """Generators that are trained already and whose probabilities of next tokens are changed: what all kinds share."""
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from models.beam import Beam, NextTokens, beam_search
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet
 from models.decoder import Decoder
-from models.packing import PackedCausal, pack
+from models.packing import PackedTrees, pack
 
 
 class Steered(nn.Module):
@@ -51,7 +51,7 @@ class Steered(nn.Module):
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
         logits = self.logits(hidden_before(self.decoder, prompts, tails, self.comet.unseen))
-        words = pack(tails, logits.device)[0]
+        words = torch.tensor(list(chain.from_iterable(tails)), device=logits.device)
         return F.cross_entropy(logits.float(), words, reduction="none")
 
     def search(
@@ -75,13 +75,9 @@ def hidden_before(
 ) -> Tensor:
     """The last hidden states (tokens, width) from which each token of the tails is predicted, in order. unseen: the
     token that nothing looks at where it stands in a prompt."""
-    device = decoder.words.weight.device
-    texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
-    order = sorted(range(len(texts)), key=lambda text: len(texts[text]))
-    lengths = [len(texts[text]) for text in order]
-    tokens, positions = pack([texts[text] for text in order], device)
-    skipped = None if unseen is None else (tokens == unseen) & (positions < HEAD_TOKENS + RELATION_TOKENS)
-    hidden = decoder(tokens, positions, PackedCausal(lengths, device=device, unseen=skipped))
-    ends = dict(zip(order, accumulate(lengths), strict=True))
-    rows = [row for text, tail in enumerate(tails) for row in range(ends[text] - len(tail), ends[text])]
-    return hidden[torch.tensor(rows, device=device)]
+    packed = pack(prompts, tails).to(decoder.words.weight.device)
+    seen = packed.seen
+    if unseen is not None:
+        read = (packed.tokens != unseen) | (packed.positions >= HEAD_TOKENS + RELATION_TOKENS)
+        seen = seen & read.view(len(seen), 1, -1)
+    return decoder(packed.tokens, packed.positions, PackedTrees(seen))[packed.before]

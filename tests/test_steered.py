@@ -8,6 +8,7 @@ import pytest
 import torch
 from test_beam import END, Formula, obvious, random_decoder, random_prompts
 from test_comet import comet as comet
+from texts_apart import TextsApart, rows_of
 from torch import Tensor, nn
 
 from models.beam import beam_search
@@ -15,7 +16,6 @@ from models.comet import Comet
 from models.decoder import Decoder
 from models.erasure import Erased, Eraser, Moments
 from models.experts import Experts, Pair, _Weighed
-from models.packing import PackedCausal, pack
 
 
 class Obvious(nn.Module):
@@ -92,7 +92,7 @@ def test_the_likelihood_of_experts_is_that_of_both_by_hand(comet: Comet) -> None
     prompts, tails = comet.prompts(["lawyer"], ["is a"]), comet.tails(["person"])
     text = [*prompts[0], *tails[0][:-1]]
     both = [
-        model.decoder.logits(model.decoder(*pack([text]), PackedCausal([len(text)])))[-2:] for model in (comet, anti)
+        model.decoder.logits(model.decoder(*rows_of([text]), TextsApart([len(text)])))[-2:] for model in (comet, anti)
     ]
     expected = (3 * both[0] - 2 * both[1]).log_softmax(-1)[[0, 1], tails[0]]
     torch.testing.assert_close(
@@ -160,10 +160,14 @@ def test_an_erased_generator_searches_and_scores_by_what_is_left(comet: Comet) -
         with torch.no_grad():
             texts = [[*prompt, *beam.tokens, *([comet.encoding.end] if beam.ended else [])] for beam in beams]
             for text, beam in zip(texts, beams, strict=True):
-                hidden = decoder(*pack([text[:-1]]), PackedCausal([len(text) - 1]))[len(prompt) - 1 :]
+                hidden = decoder(*rows_of([text[:-1]]), TextsApart([len(text) - 1]))[len(prompt) - 1 :]
                 said = logits(hidden).log_softmax(-1).gather(1, torch.tensor(text[len(prompt) :])[:, None])
                 assert math.isclose(said.sum().item(), beam.log_prob, abs_tol=1e-3)
-    plain = Erased(comet, Eraser(torch.zeros(16), torch.zeros(16, 1), torch.zeros(1, 16)))
+    nothing = Eraser(torch.zeros(16), torch.zeros(16, 1), torch.zeros(1, 16))
+    slots = Comet(comet.decoder, comet.encoding, layout="comet")  # whose padding nothing looks at
+    asked, tails = slots.prompts(["lawyer", "church"], ["is a", "is used for"]), slots.tails(["person", "worship"])
+    torch.testing.assert_close(Erased(slots, nothing).nll(asked, tails), slots.nll(asked, tails).detach())
+    plain = Erased(comet, nothing)
     assert plain.search(prompts, beams=3, max_length=3) == comet.search(prompts, beams=3, max_length=3)
 
 
