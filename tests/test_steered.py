@@ -166,7 +166,8 @@ def test_an_erased_generator_searches_and_scores_by_what_is_left(comet: Comet) -
     nothing = Eraser(torch.zeros(16), torch.zeros(16, 1), torch.zeros(1, 16))
     slots = Comet(comet.decoder, comet.encoding, layout="comet")  # whose padding nothing looks at
     asked, tails = slots.prompts(["lawyer", "church"], ["is a", "is used for"]), slots.tails(["person", "worship"])
-    torch.testing.assert_close(Erased(slots, nothing).nll(asked, tails), slots.nll(asked, tails).detach())
+    found, expected = Erased(slots, nothing).nll(asked, tails), slots.nll(asked, tails).detach()
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)
     plain = Erased(comet, nothing)
     assert plain.search(prompts, beams=3, max_length=3) == comet.search(prompts, beams=3, max_length=3)
 
