@@ -102,22 +102,15 @@ class Comet(nn.Module):
 
         Neighbours that have the same prompt share its rows (packing.py). The vocabulary's logits, the most costly part
         of a small model, are computed only where a tail's token comes next."""
-        device = self.decoder.words.weight.device
-        packed = pack(prompts, tails).to(device)
-        seen = packed.seen
-        if self.unseen is not None:
-            read = (packed.tokens != self.unseen) | (packed.positions >= HEAD_TOKENS + RELATION_TOKENS)
-            seen = seen & read.view(len(seen), 1, -1)
-        dropout = self.decoder.config.dropout if self.training else 0.0
-        hidden = self.decoder(packed.tokens, packed.positions, PackedTrees(seen, dropout))
-        hidden = hidden[fill(packed.before)]
-        said = fill(torch.tensor(list(chain.from_iterable(tails)))).to(device)
+        hidden = hidden_before(self.decoder, prompts, tails, self.unseen)
+        said = list(chain.from_iterable(tails))
+        words = fill(torch.tensor(said)).to(hidden.device)
         if candidates is None:
             logits = self.decoder.logits(hidden)  # (tokens, vocab_size)
         else:
             logits = self.decoder.logits(hidden, candidates.tokens)  # (tokens, candidates)
-            said = candidates.places[said].clamp_min(0)  # the filling need not be one of them
-        return F.cross_entropy(logits.float(), said, reduction="none")[: len(packed.before)]
+            words = candidates.places[words].clamp_min(0)  # the filling need not be one of them
+        return F.cross_entropy(logits.float(), words, reduction="none")[: len(said)]
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
@@ -176,3 +169,18 @@ class Comet(nn.Module):
 
     def _slot(self, tokens: list[int], size: int) -> list[int]:
         return tokens + [self.encoding.pad] * (size - len(tokens))
+
+
+def hidden_before(
+    decoder: Decoder, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], unseen: int | None = None
+) -> Tensor:
+    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order; rows beyond
+    these are filling. unseen: the token that nothing looks at where it stands in a prompt."""
+    packed = pack(prompts, tails).to(decoder.words.weight.device)
+    seen = packed.seen
+    if unseen is not None:
+        read = (packed.tokens != unseen) | (packed.positions >= HEAD_TOKENS + RELATION_TOKENS)
+        seen = seen & read.view(len(seen), 1, -1)
+    dropout = decoder.config.dropout if decoder.training else 0.0
+    hidden = decoder(packed.tokens, packed.positions, PackedTrees(seen, dropout))
+    return hidden[fill(packed.before)]
