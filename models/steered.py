@@ -8,9 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.beam import Beam, NextTokens, beam_search
-from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet
+from models.comet import Comet, hidden_before
 from models.decoder import Decoder
-from models.packing import PackedTrees, pack
 
 
 class Steered(nn.Module):
@@ -50,8 +49,9 @@ class Steered(nn.Module):
     @torch.inference_mode()
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
-        logits = self.logits(hidden_before(self.decoder, prompts, tails, self.comet.unseen))
-        words = torch.tensor(list(chain.from_iterable(tails)), device=logits.device)
+        words = torch.tensor(list(chain.from_iterable(tails)), device=self.decoder.words.weight.device)
+        hidden = hidden_before(self.decoder, prompts, tails, self.comet.unseen)[: len(words)]
+        logits = self.logits(hidden)
         return F.cross_entropy(logits.float(), words, reduction="none")
 
     def search(
@@ -68,16 +68,3 @@ class Steered(nn.Module):
             rows=rows,
             head=self.head,
         )
-
-
-def hidden_before(
-    decoder: Decoder, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], unseen: int | None = None
-) -> Tensor:
-    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order. unseen: the
-    token that nothing looks at where it stands in a prompt."""
-    packed = pack(prompts, tails).to(decoder.words.weight.device)
-    seen = packed.seen
-    if unseen is not None:
-        read = (packed.tokens != unseen) | (packed.positions >= HEAD_TOKENS + RELATION_TOKENS)
-        seen = seen & read.view(len(seen), 1, -1)
-    return decoder(packed.tokens, packed.positions, PackedTrees(seen))[packed.before]

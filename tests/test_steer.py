@@ -28,11 +28,10 @@ from mitigate.tasks.steer import (
     with_eraser,
 )
 from mitigate.tasks.train import TrainingSettings
-from models.comet import Comet
+from models.comet import Comet, hidden_before
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
 from models.minilm import locate
-from models.steered import hidden_before
 
 EXPERTS = Policy("experts", ["sentiment", "regard"], "neutral", action="experts", expert_strength=1.0, candidates=15)
 ERASE = Policy("erase", ["sentiment", "regard"], "neutral", action="erase")
@@ -89,7 +88,7 @@ def test_no_label_can_be_read_off_the_states_after_erasure(ledger: pl.DataFrame,
     signs = torch.tensor(ledger["sentiment_neutral"].to_list())
     of_token = signs.repeat_interleave(torch.tensor([len(tail) for tail in tails]))
     with torch.inference_mode():
-        states = hidden_before(generator.decoder, prompts, tails)
+        states = hidden_before(generator.decoder, prompts, tails)[: len(of_token)]
     for before, after in ((-1, 0), (0, 1)):
         apart = [
             rows[of_token == before].mean(0) - rows[of_token == after].mean(0)

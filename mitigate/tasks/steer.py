@@ -18,10 +18,9 @@ from mitigate.progress import progress
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.start import Start
 from mitigate.tasks.train import TrainingSettings, train_generator
-from models.comet import Comet
+from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments
 from models.experts import Experts
-from models.steered import hidden_before
 
 ANTI_EXPERT, ERASER = "anti_expert", "eraser"
 """Of a run folder: the folder of the anti-expert, and the table that says what is erased (ERASER.parquet)."""
@@ -97,7 +96,7 @@ def fit_eraser(
             batch = slice(begin, begin + BATCH)
             states = hidden_before(generator.decoder, prompts[batch], tails[batch], generator.unseen)
             lengths = torch.tensor([len(tail) for tail in tails[batch]])
-            moments.add(states, torch.tensor(classes[batch]).repeat_interleave(lengths))
+            moments.add(states[: int(lengths.sum())], torch.tensor(classes[batch]).repeat_interleave(lengths))
             advance(len(lengths))
     try:
         eraser = moments.eraser()
