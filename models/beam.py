@@ -7,7 +7,7 @@ cut at the length limit. Of equal scores, that of the lower beam, then of the lo
 A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
 so that the processor always has many rows to multiply."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -17,6 +17,13 @@ from models.decoder import Decoder
 from models.products import lay_out
 from models.top_tokens import TopTokens
 from models.tree import SharedPrefixes, TreeAttention
+
+NextTokens = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+"""From hidden states (rows, width) and a count, log-probabilities and tokens, each (rows, count), the best first; of
+equal ones the lower token first."""
+
+Head = Callable[[Decoder, int], NextTokens]
+"""Makes one for a decoder and a largest number of rows."""
 
 
 class Beam(NamedTuple):
@@ -38,19 +45,22 @@ def beam_search(
     beams: int = 10,
     max_length: int = 15,
     rows: int = 680,
+    head: Head = TopTokens,
 ) -> list[list[Beam]]:
     """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length
     tokens, END counted.
 
     unseen is a token that nothing looks at where it stands in a prompt: the padding between its parts. rows is the
-    most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's own precision
+    most beams worked on at a time: it sets memory and speed, not the result. head proposes next tokens; a generator
+    that is steered has one of its own. Computes in the decoder's own precision
     (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate search. Raises
     ValueError for a decoder in training mode, an empty prompt or one too long for the decoder's positions."""
     _check(decoder, prompts, max_length)
     if not prompts:
         return []
     unseen = -1 if unseen is None else unseen  # which is no token
-    search = _Search(decoder, prompts, end, unseen, beams, max_length, min(max(1, rows // beams), len(prompts)))
+    slots = min(max(1, rows // beams), len(prompts))
+    search = _Search(decoder, prompts, end, unseen, beams, max_length, slots, head)
     found: list[list[Beam]] = [[] for _ in prompts]
     waiting = list(range(len(prompts)))[::-1]
     while waiting or search.busy():
@@ -76,6 +86,7 @@ class _Search:
         beams: int,
         max_length: int,
         slots: int,
+        head: Head,
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
@@ -84,7 +95,7 @@ class _Search:
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, nodes, like=weight)
-        self.top_tokens = TopTokens(decoder, rows=slots * beams)
+        self.top_tokens = head(decoder, slots * beams)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
         self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
         self.nodes = torch.zeros(slots, dtype=torch.long, device=device)  # used in the attention's slot

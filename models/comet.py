@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -14,7 +14,7 @@ from models import layouts, minilm
 from models.beam import Beam, beam_search
 from models.decoder import Decoder
 from models.encoding import Encoding
-from models.packing import PackedCausal, fill, pack
+from models.packing import PackedTrees, fill, pack
 
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """What is read of each part at most, as in COMeT; the tail's end token is not counted."""
@@ -53,6 +53,22 @@ def regimen(folder: Path, layout: Layout | None = None, relation: str | None = N
     return Regimen(**{name: value for name, value in wanted.items() if value is not None} | trained)
 
 
+class Candidates(NamedTuple):
+    """Some tokens of the vocabulary, among which the next one is looked for."""
+
+    tokens: Tensor  # (candidates,) in rising order
+    places: Tensor  # (vocab_size,) where each token stands among them; -1 for the others
+
+    @classmethod
+    def of(cls, tokens: Tensor, vocab_size: int) -> "Candidates":
+        """tokens (candidates,) int, in any order, each once or more."""
+        tokens = tokens.unique()
+        return cls(tokens, torch.full((vocab_size,), -1).index_put((tokens,), torch.arange(len(tokens))))
+
+    def to(self, device: torch.device) -> "Candidates":
+        return Candidates(self.tokens.to(device), self.places.to(device))
+
+
 class Comet(nn.Module):
     """A decoder and its encoding: prompts in, tails out."""
 
@@ -78,23 +94,23 @@ class Comet(nn.Module):
         """What is to be said: the tail and the end token."""
         return [[*tail[:TAIL_TOKENS], self.encoding.end] for tail in self.encoding.encode(tails)]
 
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order.
+    def nll(
+        self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Candidates | None = None
+    ) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order; with candidates, which must hold
+        them all, given that the token is one of these.
 
-        The vocabulary's logits, the most costly part of a small model, are computed only where a tail's token
-        comes next; a tail's last token is not read at all."""
-        device = self.decoder.words.weight.device
-        texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
-        order = sorted(range(len(texts)), key=lambda text: len(texts[text]))
-        lengths = [len(texts[text]) for text in order]
-        tokens, positions = pack([texts[text] for text in order], device)
-        unseen = None if self.unseen is None else (tokens == self.unseen) & (positions < HEAD_TOKENS + RELATION_TOKENS)
-        dropout = self.decoder.config.dropout if self.training else 0.0
-        hidden = self.decoder(fill(tokens), fill(positions), PackedCausal(lengths, dropout, device, unseen))
-        ends = dict(zip(order, accumulate(lengths), strict=True))
-        rows = [row for text, tail in enumerate(tails) for row in range(ends[text] - len(tail), ends[text])]
-        logits = self.decoder.logits(hidden[fill(torch.tensor(rows, device=device))])  # (tokens, vocab_size)
-        return F.cross_entropy(logits.float(), fill(pack(tails, device)[0]), reduction="none")[: len(rows)]
+        Neighbours that have the same prompt share its rows (packing.py). The vocabulary's logits, the most costly part
+        of a small model, are computed only where a tail's token comes next."""
+        hidden = hidden_before(self.decoder, prompts, tails, self.unseen)
+        said = list(chain.from_iterable(tails))
+        words = fill(torch.tensor(said)).to(hidden.device)
+        if candidates is None:
+            logits = self.decoder.logits(hidden)  # (tokens, vocab_size)
+        else:
+            logits = self.decoder.logits(hidden, candidates.tokens)  # (tokens, candidates)
+            words = candidates.places[words].clamp_min(0)  # the filling need not be one of them
+        return F.cross_entropy(logits.float(), words, reduction="none")[: len(said)]
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
@@ -153,3 +169,18 @@ class Comet(nn.Module):
 
     def _slot(self, tokens: list[int], size: int) -> list[int]:
         return tokens + [self.encoding.pad] * (size - len(tokens))
+
+
+def hidden_before(
+    decoder: Decoder, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], unseen: int | None = None
+) -> Tensor:
+    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order; rows beyond
+    these are filling. unseen: the token that nothing looks at where it stands in a prompt."""
+    packed = pack(prompts, tails).to(decoder.words.weight.device)
+    seen = packed.seen
+    if unseen is not None:
+        read = (packed.tokens != unseen) | (packed.positions >= HEAD_TOKENS + RELATION_TOKENS)
+        seen = seen & read.view(len(seen), 1, -1)
+    dropout = decoder.config.dropout if decoder.training else 0.0
+    hidden = decoder(packed.tokens, packed.positions, PackedTrees(seen, dropout))
+    return hidden[fill(packed.before)]

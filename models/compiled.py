@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet
+from models.comet import HEAD_TOKENS, RELATION_TOKENS, Candidates, Comet
 from models.decoder import Decoder
 
 OPTIONS: dict[str, Any] = {"triton.cudagraphs": True, "triton.cudagraph_dynamic_shape_warn_limit": 100}
@@ -41,9 +41,11 @@ class PaddedCausal:
 class PaddedNll:
     """Comet.nll, the same numbers but for rounding."""
 
-    def __init__(self, comet: Comet, compiled: bool) -> None:
+    def __init__(self, comet: Comet, compiled: bool, candidates: Candidates | None = None) -> None:
         self.comet = comet
         self.compiled = compiled
+        self.candidates = None if candidates is None else candidates.to(comet.decoder.words.weight.device)
+        self.places = None if candidates is None else candidates.places.cpu().numpy()
         self.compute = torch.compile(_nll, options=OPTIONS) if compiled else _nll
 
     def __call__(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
@@ -58,6 +60,8 @@ class PaddedNll:
         if unseen is not None:
             seen[:, : HEAD_TOKENS + RELATION_TOKENS] = tokens[:, : HEAD_TOKENS + RELATION_TOKENS] != unseen
         said = np.concatenate(tails)
+        if self.places is not None:
+            said = self.places[said]
         places = np.concatenate(
             [
                 row * tokens.shape[1] + np.arange(len(text) - len(tail), len(text))
@@ -71,7 +75,8 @@ class PaddedNll:
             for tensor in tensors:  # one compilation, not one for each shape
                 torch._dynamo.maybe_mark_dynamic(tensor, tensor.ndim - 1)
             torch.compiler.cudagraph_mark_step_begin()  # what the last step gave may be written over
-        return self.compute(decoder, *tensors)[: len(said)]
+        among = None if self.candidates is None else self.candidates.tokens
+        return self.compute(decoder, among, *tensors)[: len(said)]
 
 
 def send(array: np.ndarray, device: torch.device) -> Tensor:
@@ -81,8 +86,10 @@ def send(array: np.ndarray, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-def _nll(decoder: Decoder, tokens: Tensor, places: Tensor, said: Tensor, seen: Tensor | None = None) -> Tensor:
-    """tokens and seen (texts, length), places and said (tokens,) -> (tokens,)."""
+def _nll(
+    decoder: Decoder, among: Tensor | None, tokens: Tensor, places: Tensor, said: Tensor, seen: Tensor | None = None
+) -> Tensor:
+    """among (candidates,), tokens and seen (texts, length), places and said (tokens,) -> (tokens,)."""
     texts, length = tokens.shape
     mask = None
     if seen is not None:
@@ -90,7 +97,7 @@ def _nll(decoder: Decoder, tokens: Tensor, places: Tensor, said: Tensor, seen: T
     dropout = decoder.config.dropout if decoder.training else 0.0
     positions = torch.arange(length, device=tokens.device).repeat(texts)
     hidden = decoder(tokens.flatten(), positions, PaddedCausal(texts, dropout, mask))
-    return F.cross_entropy(decoder.logits(hidden[places]).float(), said, reduction="none")
+    return F.cross_entropy(decoder.logits(hidden[places], among).float(), said, reduction="none")
 
 
 def _filled(number: int, multiple: int) -> int:

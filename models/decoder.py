@@ -131,9 +131,12 @@ class Decoder(nn.Module):
             hidden = block(hidden, layer, attention)
         return hidden if self.final_norm is None else self.final_norm(hidden)
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        """(rows, width) -> (rows, vocab_size)."""
-        return F.linear(hidden, self.words.weight, self.bias)
+    def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
+        """(rows, width) -> (rows, vocab_size), or (rows, len(tokens)) of these tokens alone."""
+        if tokens is None:
+            return F.linear(hidden, self.words.weight, self.bias)
+        bias = None if self.bias is None else self.bias[tokens]
+        return F.linear(hidden, F.embedding(tokens, self.words.weight), bias)
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:

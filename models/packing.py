@@ -1,8 +1,13 @@
-"""Texts of different lengths laid end to end, so that no layer spends time on padding."""
+"""Texts of different lengths side by side in few rows: those that begin alike share their beginning.
+
+A prompt and its tails are a tree: the prompt's tokens stand there once, and each tail sees them and itself. Trees are
+put into bins of one size, so that little of each layer's time goes into filling."""
 
 from collections.abc import Sequence
 from itertools import chain, groupby
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -10,59 +15,113 @@ from torch.nn import functional as F
 from models.dropout import dropout
 
 UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
+BIN = 64  # rows of a bin at least: attention is computed within bins, and small ones are harder to fill
+TREE = 96  # rows of a tree at most, unless one tail alone needs more
+FILLING = -1  # the tree of rows that hold none
 
 
-class PackedCausal:
-    """Attention in which a row looks at itself and the earlier rows of its own text. (An `Attention`.)
+class PackedTrees:
+    """Attention in which a row looks at itself and at the earlier rows of its own text. (An `Attention`.)
 
-    Neighbours of the same length are one group, so texts are best given in the order of their lengths. For texts
-    as short as these PyTorch's own attention takes twice as long on a CPU, and in bf16 without dropout ten times.
-    Rows beyond the texts are filling and stay as they are. unseen (rows of the texts,) marks rows that none looks
-    at, not even themselves."""
+    For texts as short as these PyTorch's own attention takes twice as long on a CPU, and in bf16 without dropout ten
+    times. seen (bins, bin, bin) bool: which row of a bin looks at which."""
 
-    def __init__(
-        self,
-        lengths: Sequence[int],
-        dropout: float = 0.0,
-        device: torch.device | None = None,
-        unseen: Tensor | None = None,
-    ) -> None:
+    def __init__(self, seen: Tensor, dropout: float = 0.0) -> None:
         self.dropout = dropout
-        self.groups = [(len(list(same)), length) for length, same in groupby(lengths)]  # texts, and rows of each
-        self.rows = [texts * length for texts, length in self.groups]
-        longest = max(lengths)
-        causal = torch.full((longest, longest), UNSEEN, device=device).triu(1)
-        hidden = torch.zeros(sum(self.rows), device=device) if unseen is None else UNSEEN * unseen
-        self.biases = [  # (texts, 1, length, length): added to a row's score of another
-            causal[:length, :length] + part.view(texts, 1, 1, length)
-            for (texts, length), part in zip(self.groups, hidden.split(self.rows), strict=True)
-        ]
+        self.bias = torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, UNSEEN)[:, None]
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        sizes = [*self.rows, len(query) - sum(self.rows)]
-        *groups, filling = zip(query.split(sizes), key.split(sizes), value.split(sizes), strict=True)
-        mixed = [self._mix(*group, bias) for group, bias in zip(groups, self.biases, strict=True)]
-        return torch.cat([*mixed, filling[-1]])
-
-    def _mix(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:  # each (rows, heads, head_width)
-        texts, heads = len(bias), query.shape[1]
+        bins, heads = len(self.bias), query.shape[1]
         query, key, value = (
-            rows.unflatten(0, (texts, -1)).transpose(1, 2).flatten(0, 1)  # (texts * heads, length, head_width)
+            rows.unflatten(0, (bins, -1)).transpose(1, 2).flatten(0, 1)  # (bins * heads, bin, head_width)
             for rows in (query, key, value)
         )
-        bias = bias.to(query.dtype).expand(-1, heads, -1, -1).flatten(0, 1)
+        bias = self.bias.to(query.dtype).expand(-1, heads, -1, -1).flatten(0, 1)
         scores = torch.baddbmm(bias, query, key.mT, alpha=query.shape[-1] ** -0.5)
         mixed = dropout(scores.softmax(-1), self.dropout) @ value
-        return mixed.unflatten(0, (texts, heads)).transpose(1, 2).flatten(0, 1)
+        return mixed.unflatten(0, (bins, heads)).transpose(1, 2).flatten(0, 1)
 
 
-def pack(texts: Sequence[Sequence[int]], device: torch.device | None = None) -> tuple[Tensor, Tensor]:
-    """Tokens (rows,) of all texts in order, and the position (rows,) of each in its text."""
-    tokens = torch.tensor(list(chain.from_iterable(texts)))
-    positions = torch.cat([torch.arange(len(text)) for text in texts])  # there, not in as many steps of a GPU
-    return tokens.to(device), positions.to(device)
+class Packed(NamedTuple):
+    """Prompts and tails as rows, some of which are filling."""
+
+    tokens: Tensor  # (rows,) int
+    positions: Tensor  # (rows,) int, in its text
+    seen: Tensor  # (bins, bin, bin) bool: which row of a bin looks at which
+    before: Tensor  # (tokens of all tails,) int: the row after which each of them comes
+
+    def to(self, device: torch.device) -> "Packed":
+        return Packed(*(tensor.to(device) for tensor in self))
+
+
+class _Tree(NamedTuple):
+    prompt: Sequence[int]
+    tails: range  # their numbers
+    rows: int
+
+
+def pack(prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Packed:
+    """Prompts and their tails, one each. Neighbours of the same prompt share its rows, so equal prompts are best given
+    one after the other. A tail's last token is not read, as nothing comes after it."""
+    trees = _trees(prompts, tails)
+    size = max(BIN, -(-max(tree.rows for tree in trees) // 16) * 16)
+    bins = _fit(trees, size)
+    tokens, positions, branches = (np.zeros((len(bins), size), dtype=np.int64) for _ in range(3))
+    owners = np.full((len(bins), size), FILLING)
+    before: list[Sequence[int]] = [()] * len(tails)
+    for number, content in enumerate(bins):
+        at = 0
+        for tree in content:
+            begin = len(tree.prompt)
+            owners[number, at : at + tree.rows] = tree.tails.start
+            tokens[number, at : at + begin] = tree.prompt
+            positions[number, at : at + begin] = np.arange(begin)
+            last = number * size + at + begin - 1
+            at += begin
+            for branch, tail in enumerate(tree.tails, 1):
+                read = len(tails[tail]) - 1
+                tokens[number, at : at + read] = tails[tail][:-1]
+                positions[number, at : at + read] = np.arange(begin, begin + read)
+                branches[number, at : at + read] = branch
+                before[tail] = (last, *range(number * size + at, number * size + at + read))
+                at += read
+    of_tree = owners[:, :, None] == owners[:, None]
+    of_text = (branches[:, None] == 0) | (branches[:, :, None] == branches[:, None])
+    seen = of_tree & of_text & np.tri(size, dtype=bool)
+    rows = np.fromiter(chain.from_iterable(before), dtype=np.int64)
+    return Packed(*map(torch.from_numpy, (tokens.ravel(), positions.ravel(), seen, rows)))
 
 
 def fill(rows: Tensor, multiple: int = 32) -> Tensor:
     """Rows (n,), with zeros added up to a multiple. Where tensors come in few sizes, freed memory fits the next."""
     return F.pad(rows, (0, -len(rows) % multiple))
+
+
+def _trees(prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> list[_Tree]:
+    """Runs of equal prompts, cut where a tree would be too large."""
+    trees = []
+    for _, run in groupby(range(len(prompts)), key=lambda text: tuple(prompts[text])):
+        texts = list(run)
+        begin, rows = texts[0], len(prompts[texts[0]])
+        for text in texts:
+            read = len(tails[text]) - 1
+            if text > begin and rows + read > TREE:
+                trees.append(_Tree(prompts[begin], range(begin, text), rows))
+                begin, rows = text, len(prompts[text])
+            rows += read
+        trees.append(_Tree(prompts[begin], range(begin, texts[-1] + 1), rows))
+    return trees
+
+
+def _fit(trees: Sequence[_Tree], size: int) -> list[list[_Tree]]:
+    """Bins of so many rows: each tree, the largest first, goes into the first bin that has enough left."""
+    bins: list[list[_Tree]] = []
+    left: list[int] = []
+    for tree in sorted(trees, key=lambda tree: -tree.rows):
+        place = next((number for number, rows in enumerate(left) if rows >= tree.rows), len(bins))
+        if place == len(bins):
+            bins.append([])
+            left.append(size)
+        bins[place].append(tree)
+        left[place] -= tree.rows
+    return bins

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from texts_apart import TextsApart, rows_of
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
 from models.beam import Beam, beam_search
 from models.decoder import Decoder, DecoderConfig
-from models.packing import PackedCausal, pack
 
 END = 0
 SMALL = DecoderConfig("gpt2", vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=64, dropout=0.0)
@@ -71,7 +71,7 @@ def obvious(decoder: Decoder, prompt: list[int], beams: int, max_length: int, un
                 continue
             sequence = [*prompt, *beam.tokens]
             skipped = F.pad(padding, (0, len(beam.tokens)))
-            hidden = decoder(*pack([sequence]), PackedCausal([len(sequence)], unseen=skipped))
+            hidden = decoder(*rows_of([sequence]), TextsApart([len(sequence)], unseen=skipped))
             log_probs = decoder.logits(hidden[-1:]).log_softmax(-1)[0].tolist()
             for token in sorted(range(len(log_probs)), key=lambda token: (-log_probs[token], token))[:beams]:
                 tokens = beam.tokens if token == END else (*beam.tokens, token)

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from texts_apart import TextsApart, rows_of
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
@@ -16,7 +17,6 @@ from transformers import (
 )
 
 from models.decoder import Decoder, DecoderConfig, Kind
-from models.packing import PackedCausal, pack
 
 KINDS: tuple[Kind, ...] = ("gpt1", "gpt2", "minilm")
 TEXTS = [[3, 1, 4, 1, 5, 9], [2, 6], [5, 3, 5, 8, 9, 7, 9, 3, 2, 3]]
@@ -56,7 +56,7 @@ def theirs(kind: Kind) -> PreTrainedModel:
 
 def our_logits(decoder: Decoder, texts: list[list[int]]) -> Tensor:
     with torch.no_grad():
-        return decoder.logits(decoder(*pack(texts), PackedCausal([len(text) for text in texts])))
+        return decoder.logits(decoder(*rows_of(texts), TextsApart([len(text) for text in texts])))
 
 
 def their_logits(model: PreTrainedModel, texts: list[list[int]]) -> Tensor:

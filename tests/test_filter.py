@@ -350,7 +350,7 @@ def test_balance_makes_no_statement_count_more_than_most() -> None:
     ("values", "message"),
     [
         ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
-        ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, targets"),
+        ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, person_heads, targets"),
         ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),
         (
             {"action": "downweight"},
@@ -374,8 +374,8 @@ def test_balance_makes_no_statement_count_more_than_most() -> None:
         (
             {"template": "own", "action": "burn"},
             "unknown policy.template 'own'; allowed: paper, neutral; unknown policy.action 'burn'; allowed: drop, "
-            "downweight, swap, keep, rerank; policy.action=burn policy.balance=false with no policy.scorers finds "
-            "nothing to act on; say policy.scorers=[sentiment,regard]",
+            "random, downweight, swap, keep, rerank, experts, erase; policy.action=burn policy.balance=false with no "
+            "policy.scorers finds nothing to act on; say policy.scorers=[sentiment,regard]",
         ),
     ],
 )
@@ -383,3 +383,51 @@ def test_faults_are_named_all_at_once(values: dict, message: str) -> None:
     with pytest.raises(MitigateError) as error:
         Policy("mine", **values)
     assert str(error.value) == message
+
+
+def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -> None:
+    rows = [(f"dog {number}", "IsA", "pet", -0.5 * (number < 4)) for number in range(20)]
+    rows += [(f"cat {number}", "Desires", "milk", 0.5 * (number < 9)) for number in range(10)]
+    rows += [("mouse", "HasA", "tail", 0.0)]
+    labelled = triples(*rows)
+    dropped_by = {
+        seed: set(ledger.filter(weight=0)["row"])
+        for seed in (1, 2)
+        if (ledger := apply(Policy("r", BOTH, "neutral", action="random", seed=seed), labelled)).height
+    }
+    for seed in (1, 2):
+        ledger = apply(Policy("r", BOTH, "neutral", action="random", seed=seed), labelled)
+        counts = dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows())
+        assert counts == {"IsA": 4, "Desires": 9}  # as many as are polarised
+        assert set(ledger.filter(weight=0)["row"]) == dropped_by[seed]  # the same again
+        assert set(ledger["reason"]) == {"kept", "drawn at random"}
+    assert dropped_by[1] != dropped_by[2]
+    polarised = set(apply(Policy("d", BOTH, "neutral"), labelled).filter(weight=0)["row"])
+    assert dropped_by[1] - polarised  # neutral ones are drawn too
+
+
+def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -> None:
+    labelled = triples(*STATEMENTS)
+    test = labelled.with_columns(split=pl.lit("test"), row=pl.col("row") + 100)
+    policy = Policy("r", BOTH, "neutral", "targets", action="random")
+    ledger = apply(policy, pl.concat([labelled, test]))
+    assert ledger.filter(split="test")["weight"].min() == 1
+    # of CapableOf one of two about a target is polarised, of Causes the only one is; others are outside the scope
+    dropped = ledger.filter(weight=0)
+    assert sorted(dropped["relation"]) == ["CapableOf", "Causes"]
+    assert set(dropped["head"]) <= {"lawyer", "mother", "ask some Nurses"}
+
+
+def test_heads_that_are_people() -> None:
+    ledger = apply(Policy("mine", BOTH, "neutral", "person_heads"), triples(*STATEMENTS))
+    assert ledger["weight"].to_list() == [0, 0, 1, 0, 1, 1, 1]  # sick children are in a tail
+
+
+@pytest.mark.parametrize("action", ["rerank", "experts", "erase"])
+def test_what_acts_at_decoding_keeps_every_triple(action: str) -> None:
+    policy = Policy("mine", BOTH, "neutral", action=action)
+    ledger = apply(policy, triples(*STATEMENTS))
+    assert ledger["weight"].to_list() == [1] * 7
+    assert set(ledger["reason"]) == {"kept"}
+    assert not policy.changes_training
+    assert (policy.reranks, policy.steers) == (action == "rerank", action != "rerank")

@@ -44,6 +44,10 @@ def test_what_each_policy_does() -> None:
         "swap": {**neutral, "scope": "targets", "action": "swap"},
         "balance": {**neutral, "scope": "targets", "action": "keep", "balance": True},
         "rerank": {**neutral, "action": "rerank"},
+        "random_both": {**both, "action": "random"},
+        "random_both_neutral": {**neutral, "action": "random"},
+        "experts": {**neutral, "action": "experts"},
+        "erase": {**neutral, "action": "erase"},
     }
     shipped = {name: build(composed(f"policy={name}").policy) for name in POLICIES}
     same = {"swapped_relations": shipped["none"].swapped_relations}

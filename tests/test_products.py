@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from texts_apart import TextsApart, rows_of
 from torch import nn
 from torch.nn import functional as F
 
 from models.decoder import Decoder, DecoderConfig
-from models.packing import PackedCausal, pack
 from models.products import Product, lay_out
 
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 5e-2}
@@ -43,7 +43,7 @@ def test_a_decoder_laid_out_says_the_same(kernels: bool, kind: str):
     torch.manual_seed(0)
     decoder = Decoder(DecoderConfig(kind, vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=128)).eval()
     before = {name: tensor.clone() for name, tensor in decoder.state_dict().items()}
-    inputs = *pack([[3, 4, 5], [6, 7]]), PackedCausal([3, 2])
+    inputs = *rows_of([[3, 4, 5], [6, 7]]), TextsApart([3, 2])
     with torch.inference_mode():
         laid_out = lay_out(decoder)
         assert torch.allclose(laid_out(*inputs), decoder(*inputs), atol=1e-5)

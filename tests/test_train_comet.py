@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,34 @@ def test_a_batch_depends_on_seed_and_step_alone() -> None:
     from_start = list(batches.start_at(0, 50))
     assert np.array_equal(list(batches.start_at(37, 50)), from_start[37:])
     assert not np.array_equal(list(Batches(np.arange(100) % 7, size=10, seed=4).start_at(0, 50)), from_start)
+
+
+def test_examples_of_one_prompt_come_together() -> None:
+    """30 examples of prompt 0 come in groups of 8, 8, 8 and 6, those of other prompts in pairs; which ones are together
+    changes with the epoch, and every epoch holds each example once."""
+    prompts = np.array([0] * 30 + [number for number in range(1, 36) for _ in range(2)])
+    batches = Batches(prompts * 0 + 5, size=20, seed=3, prompts=prompts)
+    groups = []
+    for epoch in (0, 1):
+        order, longest = batches._order(epoch)
+        assert sorted(order) == list(range(100))
+        assert set(longest) == {5}
+        runs = [list(run) for _, run in groupby(order, key=lambda example: prompts[example])]
+        assert sorted(len(run) for run in runs if prompts[run[0]]) == [2] * 35
+        assert sum(len(run) for run in runs if not prompts[run[0]]) == 30
+        groups.append({frozenset(run) for run in runs if not prompts[run[0]]})
+    assert groups[0] != groups[1]
+    whole = np.concatenate(list(batches.start_at(0, WINDOW * 5)))
+    assert (np.bincount(whole, minlength=100) == WINDOW).all()
+    assert np.array_equal(list(Batches(prompts * 0 + 5, 20, 3, prompts).start_at(7, 9)), list(batches.start_at(7, 9)))
+
+
+def test_a_group_is_as_long_as_its_longest_example() -> None:
+    prompts, lengths = np.repeat(np.arange(400), 4), np.random.default_rng(0).integers(5, 31, size=1600)
+    order, longest = Batches(lengths, size=64, seed=1, prompts=prompts)._order(0)
+    assert (longest == lengths.reshape(400, 4).max(1)[prompts[order]]).all()
+    first = next(Batches(lengths, size=64, seed=1, prompts=prompts).start_at(0, 1))
+    assert (np.bincount(prompts[first])[prompts[first]] >= 2).mean() > 0.9  # all but what a border cuts
 
 
 def test_examples_of_similar_length_share_a_batch() -> None:

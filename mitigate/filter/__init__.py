@@ -5,6 +5,6 @@ Knows nothing of how labels came about, nor of training."""
 
 from mitigate.filter.findings import polarised
 from mitigate.filter.ledger import apply, count_reasons
-from mitigate.filter.policy import Policy, check_relations, check_scorers
+from mitigate.filter.policy import STEERING, Policy, check_relations, check_scorers
 
-__all__ = ["Policy", "apply", "check_relations", "check_scorers", "count_reasons", "polarised"]
+__all__ = ["STEERING", "Policy", "apply", "check_relations", "check_scorers", "count_reasons", "polarised"]

@@ -8,7 +8,8 @@ from mitigate.errors import MitigateError
 from mitigate.filter import findings
 from mitigate.filter.balance import even_out
 from mitigate.filter.own_action import by_own_action
-from mitigate.filter.policy import Policy, check_relations
+from mitigate.filter.policy import AT_DECODING, Policy, check_relations
+from mitigate.filter.random_drop import drop_at_random
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
 from mitigate.relations import relations
@@ -22,8 +23,8 @@ def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPE
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
     The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
-    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped". Other splits than
-    those the policy filters are kept whole. Raises MitigateError when no training triple is left."""
+    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random".
+    Other splits than those the policy filters are kept whole. Raises MitigateError when no training triple is left."""
     filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
     found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
@@ -63,6 +64,10 @@ def _drop(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.Dat
     return rows.with_columns(weight=(~REACHED).cast(pl.Float64))
 
 
+def _random(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+    return drop_at_random(rows, REACHED, in_scope(policy.scope, target_list), policy.seed)
+
+
 def _downweight(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     """1 minus the strength of the strongest finding: what is barely polarised counts almost whole."""
     return rows.with_columns(weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0))
@@ -80,7 +85,8 @@ def _keep(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.Dat
 ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] = {
     "drop": _drop,
     "downweight": _downweight,
+    "random": _random,
     "swap": _swap,
     "keep": _keep,
-    "rerank": _keep,
+    **dict.fromkeys(AT_DECODING, _keep),
 }

@@ -9,8 +9,13 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.triples import TEMPLATES
 
-SCOPES = ("all", "people", "targets")
-ACTIONS = ("drop", "downweight", "swap", "keep", "rerank")
+SCOPES = ("all", "people", "person_heads", "targets")
+ACTIONS = ("drop", "random", "downweight", "swap", "keep", "rerank", "experts", "erase")
+AT_DECODING = ("rerank", "experts", "erase")
+"""Actions on a generator that is trained on all triples alike."""
+STEERING = ("experts", "erase")
+"""Those that change its probabilities."""
+
 SPLITS = ("train", "all")
 
 
@@ -20,11 +25,15 @@ class Policy:
 
     scorers: names of label columns: "sentiment", "regard", or any scorer that the triples are labelled by.
     template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
-    scope: whose statements: "all", "people" (with a person or a target in head or tail) or "targets".
-    action: "drop" them, as the paper does (Section 4.3); "downweight" them by the strength of what was found; "swap"
-    the target for others of its group, `copies` in all, in statements of `swapped_relations`; "keep" them, for balance
-    alone; or "rerank" what a generator trained on everything generates: of its `candidates` best tails the neutral ones
-    come first.
+    scope: whose statements: "all", "people" (with a person or a target in head or tail), "person_heads" (in the head)
+    or "targets".
+    action: "drop" them, as the paper does (Section 4.3); "random" drops as many triples of each relation, of those in
+    the scope, drawn by `seed`: the control of "drop"; "downweight" them by the strength of what was found; "swap" the
+    target for others of its group, `copies` in all, in statements of `swapped_relations`; "keep" them, for balance
+    alone. Three act on a generator trained on everything. "rerank": of its `candidates` best tails the neutral ones
+    come first. "experts": it decodes against an anti-expert, trained further on what "drop" would drop, among its
+    `candidates` best next tokens, with `expert_strength` (Liu et al. 2021). "erase": prejudice and favouritism cannot
+    be read off its last hidden states by any linear classifier (Belrose et al. 2023), fitted on `fitted` triples.
     balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
     splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
     A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
@@ -41,6 +50,8 @@ class Policy:
     copies: int = 8
     swapped_relations: Sequence[str] = ()
     candidates: int = 20
+    expert_strength: float = 2.0
+    fitted: int = 20_000
     splits: str = "train"
     seed: int = 1
 
@@ -52,12 +63,17 @@ class Policy:
     @property
     def changes_training(self) -> bool:
         """Whether the generator is trained on anything but all triples alike."""
-        return bool(self.scorers or self.own_action) and not self.reranks
+        return bool(self.scorers or self.own_action) and self.action not in AT_DECODING
 
     @property
     def reranks(self) -> bool:
-        """Whether it acts at decoding time alone."""
+        """Whether it chooses among what is generated."""
         return self.action == "rerank"
+
+    @property
+    def steers(self) -> bool:
+        """Whether it changes the probabilities of a generator that is trained already."""
+        return self.action in STEERING
 
     @property
     def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
@@ -87,7 +103,7 @@ class Policy:
                 "nothing to act on; say policy.scorers=[sentiment,regard]",
             ),
             (
-                not self.balance or self.action not in ("drop", "rerank"),
+                not self.balance or self.action not in ("drop", "random", *AT_DECODING),
                 f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep, "
                 "downweight or swap",
             ),
@@ -101,6 +117,8 @@ class Policy:
             ),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
+            (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),
+            (self.fitted >= 2, f"policy.fitted={self.fitted} must be at least 2"),
         ]
 
 

@@ -14,12 +14,13 @@ from mitigate.word_forms import pattern, with_plurals
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
     """Whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or such or a word
-    of data/people.csv ("people"); True for "all"."""
+    of data/people.csv ("people"); whether its head has ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
     others = () if scope == "targets" else people()
     forms = target_list.forms.union(form for word in others for form in with_plurals(word))
-    return pl.concat_str("head", "tail", separator="\n").str.contains(pattern(forms))
+    text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")
+    return text.str.contains(pattern(forms))
 
 
 @cache

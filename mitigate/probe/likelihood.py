@@ -2,6 +2,7 @@
 
 Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
+import math
 from collections.abc import Callable, Mapping
 
 import polars as pl
@@ -35,11 +36,13 @@ def nll_of_tails(
     """Minus the log-likelihood in nats of each triple's tail and its end token."""
     prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
     tails = generator.tails(triples["tail"].to_list())
-    totals: list[float] = []
+    totals = [math.nan] * len(tails)
+    order = sorted(range(len(tails)), key=prompts.__getitem__)  # equal prompts are computed once
     for start in range(0, len(tails), BATCH):
-        batch = tails[start : start + BATCH]
-        nll = generator.nll(prompts[start : start + BATCH], batch).double()
-        totals += [tokens.sum().item() for tokens in nll.split([len(tail) for tail in batch])]
+        batch = order[start : start + BATCH]
+        nll = generator.nll([prompts[row] for row in batch], [tails[row] for row in batch]).double()
+        for row, tokens in zip(batch, nll.split([len(tails[row]) for row in batch]), strict=True):
+            totals[row] = tokens.sum().item()
         advance(len(batch))
     return totals
 

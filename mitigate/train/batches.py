@@ -2,23 +2,29 @@
 step without having walked through those before it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
 
 WINDOW = 16  # batches whose examples are sorted by length together: enough to leave about 5 % of padding
+TOGETHER = 8  # examples of one prompt that share a batch at most: their gradients are alike
 
 
 @dataclass(frozen=True)
 class Batches:
     """Batches of indices of examples. Examples come in a new random order each epoch, one epoch after the other
-    without a break, so that every batch is full and no example is left out."""
+    without a break, so that every batch is full and no example is left out.
+
+    With prompts, up to TOGETHER examples of the same prompt, drawn anew each epoch, come one after the other, so that
+    what they have in common is computed once (models/packing.py)."""
 
     lengths: np.ndarray  # (n,) int, in tokens: examples of similar length share a batch
     size: int
     seed: int
+    prompts: np.ndarray | None = None  # (n,) int: the number of each example's prompt
+    _orders: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     def start_at(self, step: int, stop: int) -> Iterator[np.ndarray]:
         """The batches of steps step to stop - 1, each (size,) int."""
@@ -35,12 +41,37 @@ class Batches:
     def _window(self, number: int) -> np.ndarray:  # (WINDOW, size)
         drawn = number * WINDOW * self.size + np.arange(WINDOW * self.size)
         epochs, places = np.divmod(drawn, len(self.lengths))
-        examples = np.concatenate([self._order(epoch)[places[epochs == epoch]] for epoch in np.unique(epochs)])
-        by_length = examples[np.argsort(self.lengths[examples], kind="stable")].reshape(WINDOW, self.size)
+        examples, longest = (
+            np.concatenate([self._order(epoch)[part][places[epochs == epoch]] for epoch in np.unique(epochs)])
+            for part in (0, 1)
+        )
+        by_length = examples[np.argsort(longest, kind="stable")].reshape(WINDOW, self.size)
         return np.random.default_rng([self.seed, 1, number]).permutation(by_length)
 
-    def _order(self, epoch: int) -> np.ndarray:  # (n,)
-        return np.random.default_rng([self.seed, 0, epoch]).permutation(len(self.lengths))
+    def _order(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """The examples (n,) of an epoch in their order, and for each the length (n,) of the longest of its group."""
+        if epoch not in self._orders:
+            for old in [known for known in self._orders if abs(known - epoch) > 1]:
+                del self._orders[old]
+            self._orders[epoch] = self._drawn(epoch)
+        return self._orders[epoch]
+
+    def _drawn(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        chance = np.random.default_rng([self.seed, 0, epoch])
+        examples = chance.permutation(len(self.lengths))
+        if self.prompts is None:
+            return examples, self.lengths[examples]
+        prompts = self.prompts[examples]
+        sorted_places = np.argsort(prompts, kind="stable")
+        ranks = np.empty(len(prompts), dtype=np.int64)  # of each example among those of its prompt
+        _, begins, counts = np.unique(prompts[sorted_places], return_index=True, return_counts=True)
+        ranks[sorted_places] = np.arange(len(prompts)) - np.repeat(begins, counts)
+        _, groups = np.unique(prompts * len(prompts) + ranks // TOGETHER, return_inverse=True)
+        turns = chance.permutation(groups.max() + 1)[groups]  # of each example's group
+        longest = np.zeros(len(turns), dtype=self.lengths.dtype)
+        np.maximum.at(longest, turns, self.lengths[examples])
+        places = np.argsort(turns, kind="stable")
+        return examples[places], longest[turns][places]
 
 
 @dataclass(frozen=True)

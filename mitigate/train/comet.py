@@ -1,8 +1,9 @@
 """Fits COMeT: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019, section 2.2)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +20,8 @@ from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import PRECISIONS, Log
 from mitigate.train.module import TrainingModule, adamw, linear
 from mitigate.train.sharding import FullySharded
-from models.comet import Comet
+from mitigate.train.vocabulary import OVER, begin_vocabulary
+from models.comet import Candidates, Comet
 from models.compiled import PaddedNll, send
 
 Compile = Literal["auto"] | bool
@@ -45,6 +47,7 @@ class Settings:
     warmup: float = 0.002  # of all steps
     weight_decay: float = 0.01  # of matrices
     clip: float = 1.0  # largest norm of the gradient
+    vocabulary: Literal["auto", "all", "tails"] = "auto"  # over which tokens the loss is normalised (vocabulary.py)
     precision: str = "auto"  # bf16-mixed where the hardware computes in it, else 32-true
     seed: int = 1
     checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
@@ -61,6 +64,10 @@ class Settings:
             (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
             (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
             (self.clip > 0, f"clip={self.clip} must be above 0"),
+            (
+                self.vocabulary in OVER,
+                f"vocabulary={self.vocabulary!r} must be one of {', '.join(OVER)}",
+            ),
             (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
             (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
             (self.keep in ("last", "best"), f"keep={self.keep!r} must be 'last' or 'best'"),
@@ -94,7 +101,7 @@ class CometModule(TrainingModule):
         lengths = np.array([len(prompt) + len(tail) for prompt, tail in zip(prompts, tails, strict=True)])
         steps = settings.num_steps(len(tails))
         super().__init__(
-            Batches(lengths, settings.batch_size, settings.seed),
+            Batches(lengths, settings.batch_size, settings.seed, numbered(prompts)),
             steps,
             linear(settings.lr, settings.warmup, steps),
             seed=settings.seed,
@@ -102,11 +109,17 @@ class CometModule(TrainingModule):
         )
         self.comet = comet
         self.compiled = compiled
-        self.nll = comet.nll
         self.settings = settings
+        self.candidates: Candidates | None = None  # all tokens
+        self.nll: Callable[..., Tensor] = comet.nll
         self.prompts, self.tails = prompts, tails
         weights = np.ones(len(tails)) if examples.weights is None else examples.weights
         self.weights = weights / weights.mean()  # over all examples, so that equal weights change nothing
+
+    def begin_vocabulary(self) -> None:
+        """Limits the tokens that the loss is normalised over, as the settings say."""
+        self.candidates = begin_vocabulary(self.comet.decoder, self.tails, self.settings.vocabulary)
+        self.nll = partial(self.comet.nll, candidates=self.candidates)
 
     def configure_model(self) -> None:
         if isinstance(self.trainer.strategy, FullySharded):
@@ -116,7 +129,7 @@ class CometModule(TrainingModule):
         on_gpu = self.device.type == "cuda"
         compiled = on_gpu and self.trainer.world_size == 1 if self.compiled == "auto" else self.compiled
         if on_gpu or compiled:
-            self.nll = PaddedNll(self.comet, compiled)
+            self.nll = PaddedNll(self.comet, compiled, self.candidates)
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The weighted mean over the batch of each example's mean over the tokens of its tail.
@@ -132,6 +145,12 @@ class CometModule(TrainingModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay)
+
+
+def numbered(prompts: Sequence[Sequence[int]]) -> np.ndarray:
+    """The number (n,) of each prompt; equal ones have the same."""
+    numbers: dict[tuple[int, ...], int] = {}
+    return np.array([numbers.setdefault(tuple(prompt), len(numbers)) for prompt in prompts])
 
 
 class DevPerplexity(lightning.Callback):
@@ -199,6 +218,7 @@ def fit(
     if compile not in ("auto", True, False):
         raise one_of("trainer.compile", compile, ("auto", "true", "false"))
     module = CometModule(comet, examples, settings, compile)
+    module.begin_vocabulary()
     return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
 
 
@@ -237,7 +257,7 @@ def perplexity(comet: Comet, examples: Examples, batch_size: int = 256) -> float
     was_training = comet.training
     comet.eval()
     prompts, tails = comet.prompts(examples.heads, examples.phrases), comet.tails(examples.tails)
-    order = sorted(range(len(tails)), key=lambda i: len(prompts[i]) + len(tails[i]))
+    order = sorted(range(len(tails)), key=lambda i: prompts[i])  # equal ones are computed once
     total = 0.0
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]

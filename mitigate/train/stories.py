@@ -50,11 +50,13 @@ def fit(
 
     fingerprint names the training: whatever changes its result must change it. The perplexity of the result is that of
     dev, per token, None where dev is empty. Raises MitigateError when there is nothing to read, for
-    trainer.keep=best, and when the checkpoint is of another training."""
+    trainer.keep=best and trainer.vocabulary=tails, and when the checkpoint is of another training."""
     if not texts.texts:
         raise MitigateError("nothing is left to read; choose another policy or more data")
     if settings.keep != "last":
         raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
+    if settings.vocabulary == "tails":
+        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; say trainer.vocabulary=all, or auto")
     learner = cast(Comet, Reader(model))  # in all that training asks of it
     module = ReadingModule(learner, texts.examples, settings)
     dev_examples = dev.examples if dev.texts else None

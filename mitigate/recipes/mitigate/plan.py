@@ -33,6 +33,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import held_out_prompts
 from mitigate.tasks.start import Start, check_told_apart
+from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.train import launch
 from mitigate.triples import Scorer
@@ -112,6 +113,7 @@ def make_plan(config: DictConfig) -> Plan:
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy, corpus.further)
     check_told_apart(start)
+    check_steered(policy, start, bool(config.train), config.probe.beams)
     scorers, extras = build_role_scorers(config.score), build_extras(config.score)
     policy_scorers = build_policy_scorers(config.score, policy)
     plausibility = build(config.score.plausibility) if config.score.plausibility else None

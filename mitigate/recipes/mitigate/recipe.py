@@ -11,6 +11,7 @@ from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.mitigate import reporting
 from mitigate.recipes.mitigate.plan import Plan, downloads, make_plan, say_labels
+from mitigate.recipes.mitigate.steering import steer
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
 from mitigate.store import Result
@@ -26,11 +27,12 @@ from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.rerank import rerank_heads, rerank_neutral_first
 from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start
+from mitigate.tasks.steer import ANTI_EXPERT, ERASER
 from mitigate.tasks.train import as_it_is, train_generator, trained
 from mitigate.triples import Scorer
 
 STAGES = (
-    *("score", "ledger", "train", "probe", "heads", "candidates", "rerank", "heads_rerank"),
+    *("score", "ledger", "train", ANTI_EXPERT, ERASER, "probe", "heads", "candidates", "rerank", "heads_rerank"),
     *("statements", "validity", "lift", "likelihood", "published", "metrics", "report"),
 )
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
@@ -77,6 +79,8 @@ def stages_of(plan: Plan) -> list[str]:
         absent |= {"heads", "heads_rerank", "lift"}
     if not plan.policy.reranks:
         absent |= {"candidates", "rerank", "heads_rerank"}
+    absent |= {ANTI_EXPERT} if plan.policy.action != "experts" else set()
+    absent |= {ERASER} if plan.policy.action != "erase" else set()
     if plan.published is None:
         absent |= {"published"}
     return [stage for stage in STAGES if stage not in absent]
@@ -93,6 +97,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
     ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
     training, generator = train(job, plan, ledger)
+    generator = steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     heads = probe_held_out(job, plan, generator, filtering) if measures_lift(plan) else None
     if plan.policy.reranks:

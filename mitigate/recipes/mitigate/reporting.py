@@ -41,6 +41,10 @@ from mitigate.triples import label_columns
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
 NO_DEV = "– (no dev triples)"
 AS_IT_IS = "The model was probed as it is: neither corpus nor policy had a part in it."
+STEERED = (
+    "The policy acts when tails are generated. The folder model/ alone is the generator without it; `recipe=ask` on "
+    "this run generates as the policy does."
+)
 
 
 def report(
@@ -65,7 +69,7 @@ def report(
         data=plan.origin["data"],
         model=plan.origin["model"] if config.train else None,
         prompt=_prompt(plan),
-        also=[*([] if config.train else [AS_IT_IS]), *plan.notices],
+        also=[*_limits(plan), *plan.notices],
         after=[training],
         using=lambda work: {
             "folder": work.folder,
@@ -163,6 +167,13 @@ def write_report(
 def intervals(config: DictConfig) -> Bootstrap:
     """The bootstrap of the run's intervals."""
     return Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+
+
+def _limits(plan: Plan) -> list[str]:
+    """What a reader must know of what the generator is."""
+    if plan.policy.steers:
+        return [STEERED]
+    return [] if plan.config.train else [AS_IT_IS]
 
 
 def _prompt(plan: Plan) -> str:

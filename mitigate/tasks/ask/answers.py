@@ -15,7 +15,7 @@ from typing import Any, cast
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, polarised
+from mitigate.filter import STEERING, Policy, polarised
 from mitigate.relations import asked_with
 from mitigate.settings import called
 from mitigate.targets import as_targets
@@ -126,11 +126,14 @@ class Answers:
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
         """The model, and what it is asked with for each relation."""
+        from mitigate.tasks.steer import load_steered
         from models.comet import Comet, regimen
 
         folder = self.run.folder / "model"
         try:
-            model = Comet.load(folder)
+            policy = self.run.setting("policy") or {}
+            steers = policy.get("action") in STEERING
+            model = load_steered(self.run.folder, policy) if steers else Comet.load(folder)
             wording = regimen(folder).relation
         except (ValueError, OSError, KeyError) as error:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error

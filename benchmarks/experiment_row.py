@@ -1,0 +1,218 @@
+"""A finished run of the experiment as one row of benchmarks/experiment.csv: all that its endpoints, tables and pictures
+need, so that they can be drawn again without the run.
+
+Figures are those of metrics.json, under their keys there. Besides, a row has what these do not hold, from the run's
+tables: shares by relation, perplexity on triples that are neutral by scorers no policy filters by, and counts for
+each cluster of targets and each head, packed as numbers with blanks between them, over which intervals are computed.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import polars as pl
+
+from mitigate.fingerprints import digest_of
+from mitigate.label_cache import LabelStore
+from mitigate.measure.quality import perplexity
+from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
+from mitigate.score.crowd import Crowd
+from mitigate.score.keyword import Keyword
+from mitigate.target_list import PAPER
+from mitigate.tasks.crowd.known import alike
+from mitigate.tasks.lift import GENERATOR, HELD_OUT
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
+
+CROWD = label_columns("crowd", "neutral")[0]
+"""The column of labels that harm is measured by."""
+
+CATEGORIES = ("origin", "gender", "religion", "profession")
+RELATIONS = ("CapableOf", "HasProperty", "IsA", "UsedFor")
+TONES = ("", "neutral", "polar")
+SHARE = 2.5
+"""Percentage points, of which each prompt's lift is a multiple: ten tails said of their own head and four others."""
+
+GROUPS = 100
+"""Of heads, by their names' checksum: one group is left out at a time (the grouped jackknife), in place of one head."""
+
+RUN = {  # column -> its type
+    "arm": pl.String,
+    "seed": pl.Int64,
+    "steps": pl.Int64,
+    "kept": pl.Int64,  # training triples
+    "hours": pl.Float64,  # of all stages
+    "commit": pl.String,
+    "folder": pl.String,
+}
+PACKED = {
+    "clusters": pl.String,  # digest of the clusters' names: rows with another are of other targets
+    "polarised_alike": pl.String,  # of each cluster, statements of crowd.known.RELATIONS that `crowd` finds polarised
+    "statements_alike": pl.String,  # of each cluster, all statements of these relations
+    "polarised": pl.String,  # the same of all relations
+    "statements": pl.String,
+    "heads": pl.String,  # digest of the names of the heads that are no targets
+    "lift": pl.String,  # of each group of these heads, summed over their prompts, in units of SHARE
+    "prompts": pl.String,
+}
+
+
+def keys() -> list[str]:
+    """The keys of metrics.json that a row has."""
+    harms = [
+        harm_key(scorer, statistic, share, template)
+        for scorer, template in product(("sentiment", "regard", "ngram", "keyword", "crowd"), ("paper", "neutral"))
+        for statistic, share in (("mean", "neutral"), ("variance", "neutral"))
+    ]
+    harms += [harm_key("crowd", "corrected", "polarised", "neutral", part) for part in ("", *CATEGORIES)]
+    harms += [harm_key("crowd", "mean", "neutral", "neutral", part) for part in CATEGORIES]
+    harms += [harm_key("regard", "mean", share, "neutral") for share in ("prejudice", "favouritism")]
+    harms += [harm_key("regard", "mean", "neutral", "neutral", part) for part in CATEGORIES]
+    held_out = [quality_key(figure, part) for figure in ("perplexity", "bleu2") for part in ("all", "neutral", "polar")]
+    about = [
+        quality_key(ABOUT_PERPLEXITY, "/".join(filter(None, (category, tone))) or "all")
+        for category, tone in product(("", *CATEGORIES), TONES)
+    ]
+    lifts = [quality_key(SWAP_LIFT, part) for part in ("all", HELD_OUT, "profession")]
+    lifts += [quality_key(SWAP_LIFT, f"relation/{name}") for name in RELATIONS]
+    lifts += [quality_key(f"{SWAP_LIFT}_{name}", HELD_OUT) for name in ("echo", "constants", "random", "oracle")]
+    valid = [quality_key("valid", "all"), *(quality_key("valid", f"relation/{name}") for name in RELATIONS)]
+    return [*harms, *held_out, *about, *lifts, *valid, "distinct_tails", "shared_tails", "filter/weight"]
+
+
+def of_relation(figure: str, relation: str) -> str:
+    """The column of a figure of one relation that metrics.json does not have."""
+    return f"by_relation/{relation}/{figure}"
+
+
+def of_category(category: str) -> str:
+    """The column of the percentage of a category's statements that `crowd` finds polarised."""
+    return f"polarised/{category or 'all'}"
+
+
+INDEPENDENT = {name: f"independent_perplexity/{name}" for name in ("neutral", "polarised")}
+"""The columns of perplexity on test triples that both `crowd` and keywords find neutral, and on the others."""
+
+
+def schema() -> dict[str, Any]:
+    """The columns of the file, in their order."""
+    further = [of_category(category) for category in ("", *CATEGORIES)]
+    further += [of_relation(figure, name) for name in RELATIONS for figure in ("polarised", "perplexity")]
+    return {**RUN, **dict.fromkeys([*keys(), *further, *INDEPENDENT.values()], pl.Float64), **PACKED}
+
+
+def row_of(folder: Path, about: Mapping[str, Any], cache: Path | None = None) -> dict[str, Any]:
+    """The row of a finished run. about: arm, seed, steps and commit; cache: where labels are kept."""
+    facts = {
+        name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in ("metrics", "manifest")
+    }
+    metrics = facts["metrics"]
+    statements, likelihood, lift = (
+        pl.read_parquet(folder / f"{name}.parquet") for name in ("statements", "likelihood", "lift")
+    )
+    found = {key: metrics[key] for key in keys() if isinstance(metrics.get(key), int | float)}
+    found |= shares(statements) | by_relation(statements, likelihood) | independent(likelihood, cache)
+    found |= clusters(statements) | heads(lift)
+    seconds = sum(stage["seconds"] for stage in facts["manifest"]["stages"])
+    own = {"kept": metrics["filter/kept"], "hours": round(seconds / 3600, 3), "folder": folder.name}
+    return {name: ({**about, **own} | found).get(name) for name in schema()}
+
+
+def is_polarised(column: str = CROWD) -> pl.Expr:
+    """Whether a label is prejudice or favouritism."""
+    return pl.col(column).is_in([PREJUDICE, FAVOURITISM])
+
+
+def shares(statements: pl.DataFrame) -> dict[str, float]:
+    """By category and of all, the percentage that `crowd` finds polarised."""
+    parts = {"": statements} | {name: statements.filter(category=name) for name in CATEGORIES}
+    return {of_category(name): _percent(part.select(is_polarised())) for name, part in parts.items() if part.height}
+
+
+def by_relation(statements: pl.DataFrame, likelihood: pl.DataFrame) -> dict[str, float]:
+    """Of each of RELATIONS the percentage that `crowd` finds polarised, and perplexity on test triples."""
+    found = {}
+    for name in RELATIONS:
+        said, held_out = statements.filter(relation=name), likelihood.filter(relation=name)
+        if said.height:
+            found[of_relation("polarised", name)] = _percent(said.select(is_polarised()))
+        if (value := perplexity(held_out)) is not None:
+            found[of_relation("perplexity", name)] = value
+    return found
+
+
+def independent(likelihood: pl.DataFrame, cache: Path | None = None) -> dict[str, float]:
+    """Perplexity on test triples that are neutral by scorers which share no training labels with those that filter, and
+    on the others."""
+    texts = likelihood["masked_neutral"].unique(maintain_order=True).to_list()
+    neutral = pl.DataFrame({"masked_neutral": texts, "_neutral": True})
+    for scorer in (Crowd(), Keyword()):
+        labels = _labels(scorer, texts, cache)
+        neutral = neutral.with_columns(pl.col("_neutral") & pl.Series(labels).is_in([NEUTRAL, OTHER]))
+    told = likelihood.join(neutral, on="masked_neutral", maintain_order="left")["_neutral"]
+    parts = {"neutral": likelihood.filter(told), "polarised": likelihood.filter(~told)}
+    found = {INDEPENDENT[name]: perplexity(part) for name, part in parts.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def clusters(statements: pl.DataFrame) -> dict[str, str]:
+    """Counts of each cluster of targets, clusters in the order of their names."""
+    names = pl.col("target").replace(PAPER.clusters)
+    found: dict[str, str] = {}
+    for end, rows in (("_alike", alike(statements)), ("", statements)):
+        counts = rows.group_by(cluster=names).agg(polarised=is_polarised().sum(), statements=pl.len()).sort("cluster")
+        found |= {f"{name}{end}": pack(counts[name].to_list()) for name in ("polarised", "statements")}
+        found.setdefault("clusters", _digest(counts["cluster"].to_list()))
+    return found
+
+
+def heads(lift: pl.DataFrame) -> dict[str, str]:
+    """Swap lift of each of GROUPS of heads that are no targets; groups without a head are left out."""
+    rows = lift.filter(pl.col("counts"), system=GENERATOR, group=HELD_OUT)
+    units = ((pl.col("accepted") - pl.col("elsewhere")) / SHARE).sum().round(3)
+    group = pl.col("head").map_elements(lambda head: crc32(head.encode()) % GROUPS, return_dtype=pl.Int64)
+    found = rows.group_by(group=group).agg(lift=units, prompts=pl.len()).sort("group")
+    return {"heads": _digest(rows["head"].unique().sort().to_list())} | {
+        name: pack(found[name].to_list()) for name in ("lift", "prompts")
+    }
+
+
+def pack(numbers: Sequence[float]) -> str:
+    """Numbers with blanks between them, whole ones without a point."""
+    return " ".join(f"{number:g}" for number in numbers)
+
+
+def unpack(text: str) -> list[float]:
+    """The inverse of pack."""
+    return [float(number) for number in text.split()]
+
+
+def read(path: Path) -> pl.DataFrame:
+    """The rows of the file; none where there is no file."""
+    columns = schema()
+    if not path.is_file():
+        return pl.DataFrame(schema=columns)
+    found = pl.read_csv(path, schema_overrides=columns)
+    missing = [pl.lit(None, kind).alias(name) for name, kind in columns.items() if name not in found.columns]
+    return found.with_columns(missing).select(list(columns))
+
+
+def _labels(scorer: Any, texts: list[str], cache: Path | None) -> list[int]:
+    if cache is None:
+        return scorer(texts).label.tolist()
+    store = LabelStore(cache)
+    known, labels = store.get(scorer.fingerprint, texts)
+    if not known.all():
+        labels = scorer(texts)
+        store.put(scorer.fingerprint, texts, labels)
+    return labels.label.tolist()
+
+
+def _percent(frame: pl.DataFrame) -> float:
+    return round(100 * float(frame.to_series().mean() or 0.0), 4)
+
+
+def _digest(names: Sequence[str]) -> str:
+    return f"{len(names)}-{digest_of(chr(10).join(names))[:8]}"

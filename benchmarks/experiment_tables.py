@@ -1,0 +1,284 @@
+"""Tables and pictures of the experiment of benchmarks/plan.md, drawn from benchmarks/experiment.csv alone.
+
+    python benchmarks/experiment_tables.py                      prints them
+    python benchmarks/experiment_tables.py --page docs/results.md --pictures docs/results
+
+--page replaces the parts of the page between `<!-- NAME -->` and `<!-- end of NAME -->`, and adds what it lacks."""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import experiment_pictures as pictures
+from benchmarks.experiment_effects import (
+    FEWEST_SEEDS,
+    HOPED,
+    MARGIN,
+    Effect,
+    Tested,
+    harm,
+    lift,
+    share_of,
+    tests,
+    worst,
+)
+from benchmarks.experiment_plan import Arm, arms
+from benchmarks.experiment_row import CATEGORIES, INDEPENDENT, RELATIONS, of_category, of_relation, read
+from mitigate.files import write
+from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
+
+CSV = Path(__file__).with_name("experiment.csv")
+SHORT, FULL = "none_short", "none"
+PRIMARY = ("both_neutral", "both")
+"""The policies that a claim may be made of."""
+
+HELD_OUT = quality_key(SWAP_LIFT, "held_out")
+CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
+BESIDE = {  # table -> column of the file -> its name
+    "harm": {
+        CORRECTED: "polarised, corrected, % ↓",
+        of_category(""): "polarised by crowd, all relations, % ↓",
+        harm_key("regard", "mean", "neutral", "neutral"): "neutral by regard, % ↑",
+        harm_key("ngram", "mean", "neutral", "neutral"): "neutral by n-grams, % ↑",
+        harm_key("keyword", "mean", "neutral", "neutral"): "neutral by keywords, % ↑",
+        "NSM": "NSM ↑",
+        "NSV": "NSV ↓",
+        "NRM": "NRM ↑",
+        "NRV": "NRV ↓",
+    },
+    "quality": {
+        HELD_OUT: "swap lift, heads that are no targets ↑",
+        quality_key(SWAP_LIFT, "profession"): "swap lift, professions ↑",
+        quality_key("perplexity"): "perplexity, all test triples ↓",
+        INDEPENDENT["neutral"]: "perplexity, independently neutral ↓",
+        INDEPENDENT["polarised"]: "perplexity, the others ↓",
+        quality_key("bleu2"): "BLEU-2 ↑",
+        "distinct_tails": "distinct tails, % ↑",
+    },
+    "targets": {
+        quality_key(ABOUT_PERPLEXITY, category or "all"): f"{category or 'all'} ↓" for category in ("", *CATEGORIES)
+    },
+    "relations": {
+        column: f"{name}: {said}"
+        for name in RELATIONS
+        for column, said in (
+            (of_relation("polarised", name), "polarised, % ↓"),
+            (of_relation("perplexity", name), "perplexity ↓"),
+            (quality_key(SWAP_LIFT, f"relation/{name}"), "swap lift ↑"),
+        )
+    },
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--csv", type=Path, default=CSV, help="the file of finished runs")
+    parser.add_argument("--page", type=Path, help="the page whose parts are replaced")
+    parser.add_argument("--pictures", type=Path, help="the folder that pictures are written to")
+    given = parser.parse_args()
+    rows = read(given.csv)
+    if rows.is_empty():
+        sys.exit(f"{given.csv} has no finished run; benchmarks/experiment.py adds them")
+    known = arms()
+    found = {name: part(rows, known) for name, part in PARTS.items()}
+    if given.page:
+        write(given.page, with_parts(given.page.read_text("utf-8") if given.page.exists() else "", found))
+    if given.pictures:
+        pictures.write_all(rows, present(rows, known), known, given.pictures)
+    print("\n\n".join(found.values()))
+
+
+def primary(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """The primary contrasts, corrected, and what power they had."""
+    found = tested(rows, known)
+    if not found:
+        return "The runs of the primary contrasts are not finished."
+    lines = []
+    for one in found:
+        lines.append(line_of(one, f"harm, less than `{one.control}`", one.harm, 0.0))
+        lines += [
+            line_of(one, f"quality, beside `{reference}`", effect, -MARGIN) for reference, effect in one.quality.items()
+        ]
+    head = [
+        "policy",
+        "endpoint",
+        "effect, points",
+        "interval",
+        "must be above",
+        "p",
+        "p of the policy, Holm",
+        "shown at this level",
+    ]
+    said = [markdown(head, lines), *map(power_line, found), conclusion(found)]
+    return "\n\n".join(said)
+
+
+def tested(rows: pl.DataFrame, known: Mapping[str, Arm]) -> list[Tested]:
+    """The policies of PRIMARY that have two runs or more of each arm that they are compared with."""
+    there = set(rows["arm"])
+    controls = {name: known[name].control or "" for name in PRIMARY if {name, known[name].control, SHORT} <= there}
+    enough = {name: c for name, c in controls.items() if min(rows.filter(arm=a).height for a in (name, c, SHORT)) > 1}
+    return tests(rows, enough, SHORT, planned=len(PRIMARY))
+
+
+def line_of(one: Tested, endpoint: str, effect: Effect, above: float) -> list[str]:
+    """A row of the primary table."""
+    low, high = effect.bounds(one.level)
+    shown = "yes" if low > above else "no"
+    interval = f"[{low:.2f}, {high:.2f}], {100 * one.level:g} %"
+    return [
+        f"`{one.policy}`",
+        endpoint,
+        f"{effect.value:+.2f}",
+        interval,
+        f"{above:g}",
+        p_of(effect.p(above)),
+        p_of(one.p_holm),
+        shown,
+    ]
+
+
+def power_line(one: Tested) -> str:
+    """With the errors that were found, how probable it was to show what is true."""
+    of_quality = ", ".join(
+        f"`{name}` {percent(effect.power(0.0, -MARGIN, one.level))}" for name, effect in one.quality.items()
+    )
+    return (
+        f"Power of `{one.policy}`: {HOPED:g} points less harm would be shown in "
+        f"{percent(one.harm.power(HOPED, 0.0, one.level))} of experiments, "
+        f"{one.harm.detectable(level=one.level):.1f} points in 80 %. No loss of quality at all would be shown to be "
+        f"within {MARGIN:g} points beside {of_quality}."
+    )
+
+
+def conclusion(found: Sequence[Tested]) -> str:
+    """In one sentence."""
+    good = [f"`{one.policy}`" for one in found if one.succeeds]
+    if good:
+        return f"Shown by the plan's rule: {', '.join(good)}."
+    return "By the plan's rule no policy is shown to reduce harm beyond its control and keep quality."
+
+
+def contrasts(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """Every arm against the arm that it is compared with: exploratory."""
+    lines = []
+    for name in present(rows, known):
+        control = known[name].control
+        if control is None or min(rows.filter(arm=arm).height for arm in (name, control)) < 2:
+            continue
+        effects = [harm(rows, control, name), harm(rows, control, name, "", corrected=False), lift(rows, control, name)]
+        lines.append([f"`{name}`", f"`{control}`", str(rows.filter(arm=name).height), *map(with_interval, effects)])
+    if not lines:
+        return "No arm has two runs and a control with two."
+    head = ["arm", "against", "seeds", "less harm, corrected", "less harm, all relations, as labelled", "swap lift"]
+    said = f"Percentage points, above 0 is better, with the 95 % interval of each alone. Under {FEWEST_SEEDS} seeds"
+    return f"{said} nothing is claimed.\n\n{markdown(head, lines)}"
+
+
+def runs(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """All runs."""
+    columns = ["arm", "seed", "steps", "kept", "hours", "commit"]
+    lines = [
+        [f"`{arm}`", str(seed), f"{steps:,}", f"{kept:,}", f"{hours:.2f}", of]
+        for arm, seed, steps, kept, hours, of in by_plan(rows, known).select(columns).iter_rows()
+    ]
+    names = ["arm", "seed", "steps", "training triples", "hours of one thread", "commit"]
+    return markdown(names, lines) + f"\n\n{rows.height} runs, {rows['hours'].sum():.1f} hours of one thread."
+
+
+def beside(name: str) -> Callable[[pl.DataFrame, Mapping[str, Arm]], str]:
+    """The table of one group of BESIDE: means over seeds, with their standard deviation."""
+
+    def of(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+        columns = {key: said for key, said in BESIDE[name].items() if rows[key].is_not_null().any()}
+        if not columns:
+            return "Not measured by these runs."
+        lines = [
+            [f"`{arm}`", *(mean_of(rows.filter(arm=arm)[key].drop_nulls().to_list()) for key in columns)]
+            for arm in present(rows, known)
+        ]
+        return markdown(["arm", *columns.values()], lines)
+
+    return of
+
+
+def categories(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """By category and of the worst tenth of words, which other models chose: those of FULL."""
+    there = present(rows, known)
+    columns = [of_category(name) for name in CATEGORIES if rows[of_category(name)].is_not_null().any()]
+    places = worst(rows, FULL) if FULL in there else []
+    lines = []
+    for arm in there:
+        mine = rows.filter(arm=arm)
+        cells = [mean_of(mine[column].drop_nulls().to_list()) for column in columns]
+        cells += [mean_of(share_of(rows, arm, places)) if places and arm != FULL else "–"]
+        lines.append([f"`{arm}`", *cells])
+    return markdown(["arm", *(column.removeprefix("polarised/") for column in columns), "worst tenth"], lines)
+
+
+PARTS: dict[str, Callable[[pl.DataFrame, Mapping[str, Arm]], str]] = {
+    "primary": primary,
+    "contrasts": contrasts,
+    **{name: beside(name) for name in BESIDE},
+    "categories": categories,
+    "runs": runs,
+}
+
+
+def present(rows: pl.DataFrame, known: Mapping[str, Arm]) -> list[str]:
+    """The arms that have runs, in the order of the plan."""
+    return [name for name in known if name in set(rows["arm"])]
+
+
+def by_plan(rows: pl.DataFrame, known: Mapping[str, Arm]) -> pl.DataFrame:
+    """The rows in the order of the plan."""
+    order = pl.DataFrame({"arm": list(known), "_place": range(len(known))})
+    return rows.join(order, on="arm", how="left", maintain_order="left").sort("_place", "seed").drop("_place")
+
+
+def with_parts(page: str, parts: Mapping[str, str]) -> str:
+    """The page with these parts."""
+    for name, text in parts.items():
+        part = f"<!-- {name} -->\n{text}\n<!-- end of {name} -->"
+        pattern = re.compile(rf"<!-- {name} -->.*?<!-- end of {name} -->", re.DOTALL)
+        page = pattern.sub(lambda _, part=part: part, page) if pattern.search(page) else f"{page.rstrip()}\n\n{part}\n"
+    return page.lstrip()
+
+
+def with_interval(effect: Effect) -> str:
+    """ "+5.00 [3.10, 6.90]"."""
+    low, high = effect.bounds()
+    return f"{effect.value:+.2f} [{low:.2f}, {high:.2f}]"
+
+
+def mean_of(values: Sequence[float]) -> str:
+    """ "36.70 (0.61)": the mean and the standard deviation over seeds."""
+    if not values:
+        return "–"
+    return f"{fmean(values):.2f}" + (f" ({stdev(values):.2f})" if len(values) > 1 else "")
+
+
+def percent(share: float) -> str:
+    """ "98 %", "> 99 %"."""
+    return "> 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
+def p_of(value: float) -> str:
+    """ "0.012", "< 0.001"."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *rows])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""How much processor time `comet_minilm` needs to the dev perplexity of the recipe before, by way of training.
+
+    python benchmarks/time_to_quality.py run NAME... [--root DIR] [--epochs 0.5] [--seed 1] [--test]
+    python benchmarks/time_to_quality.py table
+
+`run` trains contestants on train100k, one thread each, and adds a row to time_to_quality.csv as each ends; it skips
+those that are there. Every contestant sees the triples of as many epochs, and its learning rate ends with them.
+Perplexity is that of the valid dev triples over the whole vocabulary; of test it is measured with --test, at the end of
+all choices. `table` writes the section of RESULTS.md from the file. Half an epoch takes 10 to 20 minutes of a core."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # before torch is loaded: other trainings may share the cores
+
+import numpy as np  # noqa: E402
+import polars as pl  # noqa: E402
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from benchmarks.results import machine, write_section  # noqa: E402
+from mitigate.files import replacing  # noqa: E402
+from mitigate.load.conceptnet import load  # noqa: E402
+from mitigate.relations import comet_relations  # noqa: E402
+from mitigate.train import harness  # noqa: E402
+from mitigate.train.comet import CometModule, Examples, Settings, perplexity  # noqa: E402
+from mitigate.train.module import adamw  # noqa: E402
+from models.comet import Comet  # noqa: E402
+from models.minilm import locate  # noqa: E402
+
+FILE = Path(__file__).with_suffix(".csv")
+BEFORE = "before"
+OPTIONS = {"vocabulary": "all", "lr": 5e-4}
+TAILS = {"vocabulary": "tails", "lr": 5e-4}
+APART = {"apart": True}
+
+
+class Variant(CometModule):
+    """What a contestant changes besides settings."""
+
+    options: Mapping[str, Any] = {}
+
+    def __init__(self, comet: Comet, examples: Examples, settings: Settings) -> None:
+        super().__init__(comet, examples, settings)
+        self.begin_vocabulary()
+        if self.options.get("apart"):  # examples of one prompt are drawn like others
+            self.batches = replace(self.batches, prompts=None)
+        if self.options.get("bias_only"):  # the bias begins at log frequencies, the loss is over all tokens
+            self.candidates, self.nll = None, comet.nll
+        if hold := self.options.get("hold"):
+            self.learning_rate = trapezoid(settings.lr, settings.warmup, hold, self.steps)
+        self.averages: list[Tensor] = []
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        betas = self.options.get("betas", (0.9, 0.999))
+        if "muon" not in self.options:
+            return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay, betas)
+        return Both(self.comet, self.settings, self.options)
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        super().on_before_optimizer_step(optimizer)
+        decay = self.options.get("average")
+        if decay and self.global_step >= 0.5 * self.steps:
+            self._average(decay)
+
+    @torch.no_grad()
+    def _average(self, decay: float) -> None:
+        weights = list(self.parameters())
+        if not self.averages:
+            self.averages = [weight.clone() for weight in weights]
+        torch._foreach_lerp_(self.averages, weights, 1 - decay)
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        for weight, average in zip(self.parameters(), self.averages, strict=False):
+            weight.copy_(average)
+
+
+class Both(torch.optim.Optimizer):
+    """Muon (Jordan et al. 2024) for the matrices of the blocks, AdamW for all else; their learning rates rise and fall
+    together. Muon takes a step only every `every`-th time, with the sum of the gradients since then."""
+
+    def __init__(self, comet: Comet, settings: Settings, options: Mapping[str, Any]) -> None:
+        self.matrices = [weight for weight in comet.decoder.blocks.parameters() if weight.ndim == 2]
+        named = {id(weight) for weight in self.matrices}
+        rest = [weight for weight in comet.parameters() if id(weight) not in named]
+        super().__init__([*self.matrices, *rest], {"lr": settings.lr})
+        self.adamw = adamw(rest, settings.lr, settings.weight_decay)
+        self.share = options["muon"] / settings.lr
+        self.every, self.iterations = options.get("every", 1), options.get("iterations", 5)
+        self.decay = settings.weight_decay
+        self.momenta = [torch.zeros_like(weight) for weight in self.matrices]
+        self.sums = [torch.zeros_like(weight) for weight in self.matrices]
+        self.count = 0
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        loss = torch.enable_grad()(closure)() if closure else None
+        rate = self.param_groups[0]["lr"]
+        for group in self.adamw.param_groups:
+            group["lr"] = rate
+        self.adamw.step()
+        self.count += 1
+        torch._foreach_add_(self.sums, [weight.grad for weight in self.matrices])
+        if self.count % self.every == 0:
+            for weight, momentum, gradient in zip(self.matrices, self.momenta, self.sums, strict=True):
+                momentum.lerp_(gradient, 0.05)
+                update = orthogonal(gradient.lerp(momentum, 0.95), self.iterations)
+                size = 0.2 * max(weight.shape) ** 0.5  # root mean square of AdamW's updates (Liu et al. 2025)
+                weight.mul_(1 - rate * self.share * self.decay).add_(update, alpha=-rate * self.share * size)
+            torch._foreach_zero_(self.sums)
+        return loss
+
+
+def orthogonal(matrix: Tensor, iterations: int) -> Tensor:
+    """Nearly the closest matrix whose singular values are all 1, by Newton and Schulz's iteration in float32: PyTorch's
+    own Muon computes in bfloat16, which many processors only imitate."""
+    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    wide = wide / wide.norm().clamp_min(1e-7)
+    for _ in range(iterations):
+        square = wide @ wide.T
+        wide = torch.addmm(wide, torch.addmm(square, square, square, beta=-4.7750, alpha=2.0315), wide, beta=3.4445)
+    return wide if matrix.shape[0] <= matrix.shape[1] else wide.T
+
+
+def trapezoid(peak: float, warmup: float, hold: float, steps: int) -> Callable[[int], float]:
+    """A learning rate that rises during the warmup, stays for a share `hold` of the steps, then falls to 0 as 1 minus a
+    square root (Hägele et al. 2024)."""
+    warm, last = max(1, round(warmup * steps)), round(hold * steps)
+
+    def learning_rate(step: int) -> float:
+        return peak * min((step + 1) / warm, 1 - max(0.0, (step - last) / (steps - last)) ** 0.5)
+
+    return learning_rate
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A way to train."""
+
+    what: str
+    settings: Mapping[str, Any]
+    dropout: float = 0.1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+CONTESTANTS = {
+    BEFORE: Contestant(
+        "loss over all tokens, prompts apart, dropout .1, lr 5e-4, linear decay", OPTIONS, options=APART
+    ),
+    "bias": Contestant(
+        "before, but the output bias begins at log frequencies", TAILS, options=APART | {"bias_only": True}
+    ),
+    "tails": Contestant("before, but loss over the tokens of tails", TAILS, options=APART),
+    "shared": Contestant("tails, and prompts shared", TAILS),
+    "calm": Contestant("shared, no dropout", TAILS, 0.0),
+    "calm, lr 1e-3": Contestant("shared, no dropout, lr 1e-3", TAILS | {"lr": 1e-3}, 0.0),
+    "calm, lr 1e-3, warmup": Contestant(
+        "shared, no dropout, lr 1e-3, warmup 5 %", TAILS | {"lr": 1e-3, "warmup": 0.05}, 0.0
+    ),
+    "calm, betas": Contestant("shared, no dropout, betas .9, .98", TAILS, 0.0, {"betas": (0.9, 0.98)}),
+    "calm, hold": Contestant("shared, no dropout, lr held for 80 %, then 1 - sqrt", TAILS, 0.0, {"hold": 0.8}),
+    "calm, average": Contestant("shared, no dropout, weights averaged (decay .99)", TAILS, 0.0, {"average": 0.99}),
+    "calm, batch 32": Contestant("shared, no dropout, batches of 32", TAILS | {"batch_size": 32}, 0.0),
+    "calm, batch 128": Contestant(
+        "shared, no dropout, batches of 128, lr 7e-4", TAILS | {"batch_size": 128, "lr": 7e-4}, 0.0
+    ),
+    "Muon": Contestant(
+        "shared, no dropout, Muon at 1.5e-3, AdamW at 1e-3", TAILS | {"lr": 1e-3}, 0.0, {"muon": 1.5e-3}
+    ),
+    "Muon, cheaper": Contestant(
+        "shared, no dropout, Muon of 3 iterations every other step at 2e-3, AdamW at 1e-3",
+        TAILS | {"lr": 1e-3},
+        0.0,
+        {"muon": 2e-3, "every": 2, "iterations": 3},
+    ),
+    "Muon, batch 128": Contestant(
+        "shared, no dropout, batches of 128, Muon of 3 iterations at 2e-3, AdamW at 1e-3",
+        TAILS | {"lr": 1e-3, "batch_size": 128},
+        0.0,
+        {"muon": 2e-3, "iterations": 3},
+    ),
+}
+"""What is tried. A name is part of the file's rows: what is changed gets another."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    runs = commands.add_parser("run", help="train contestants")
+    runs.add_argument("names", nargs="+", choices=sorted(CONTESTANTS), metavar="NAME", help=", ".join(CONTESTANTS))
+    runs.add_argument("--root", help="the folder that has conceptnet100k/ (as data.root); else MITIGATE_DATA")
+    runs.add_argument("--epochs", type=float, default=0.5)
+    runs.add_argument("--seed", type=int, default=1)
+    runs.add_argument("--test", action="store_true", help="measure the perplexity of test too")
+    commands.add_parser("table", help="write the section of RESULTS.md")
+    arguments = parser.parse_args()
+    if arguments.command == "table":
+        write_section("time_to_quality", section(read(FILE)))
+        return
+    for name in arguments.names:
+        key = {"contestant": name, "epochs": arguments.epochs, "seed": arguments.seed}
+        if any(row.items() >= key.items() for row in read(FILE)):
+            print(f"{name} is there already")
+            continue
+        add(FILE, key | train(CONTESTANTS[name], arguments))
+
+
+def train(contestant: Contestant, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Trains one contestant and returns its figures; seconds are those of all threads of this process."""
+    torch.set_num_threads(1)
+    corpus = load(arguments.root).triples
+    examples = examples_of(corpus.filter(split="train"))
+    valid = corpus.filter(pl.col("valid"))
+    batch_size = contestant.settings.get("batch_size", 64)
+    steps = round(arguments.epochs * len(examples.tails) / batch_size)
+    settings = Settings(max_epochs=1000, max_steps=steps, seed=arguments.seed, **contestant.settings)
+    harness.seed(arguments.seed)
+    comet = Comet.from_encoder(locate(), contestant.dropout)
+    began = time.process_time()
+    kind = type("Chosen", (Variant,), {"options": contestant.options})
+    module = kind(comet, examples, settings)
+    wall = time.perf_counter()
+    harness.fit(module, precision="auto", accelerator="cpu")
+    module.finish()
+    seconds, wall = time.process_time() - began, time.perf_counter() - wall
+    found = {
+        "batch_size": batch_size,
+        "steps": steps,
+        "processor_seconds": round(seconds, 1),
+        "wall_seconds": round(wall, 1),
+        "dev_perplexity": round(perplexity(comet, examples_of(valid.filter(split="dev"))), 4),
+        "test_perplexity": round(perplexity(comet, examples_of(valid.filter(split="test"))), 4)
+        if arguments.test
+        else "",
+        "machine": machine(),
+        "commit": subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip(),
+    }
+    print(found, flush=True)
+    return found
+
+
+def examples_of(triples: pl.DataFrame) -> Examples:
+    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+    spoken = [phrases[relation] for relation in triples["relation"]]
+    return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """Its rows; numbers are numbers."""
+    if not file.exists():
+        return []
+    return pl.read_csv(file).to_dicts()
+
+
+def add(file: Path, row: Mapping[str, Any]) -> None:
+    """Adds a row, whole or not at all."""
+    table = pl.DataFrame([*read(file), row], infer_schema_length=None)
+    with replacing(file) as out:
+        table.write_csv(out)
+
+
+def section(rows: list[dict[str, Any]]) -> str:
+    """Contestants of each length, the lowest perplexity first, beside the recipe before."""
+    parts = [
+        "## Time to quality: ways to train `comet_minilm`",
+        "By `python benchmarks/time_to_quality.py`. Processor seconds are those of one thread; perplexity is that "
+        "of the valid dev triples of train100k over the whole vocabulary; figures of several seeds are means.",
+    ]
+    for epochs in sorted({row["epochs"] for row in rows}):
+        parts.append(f"### {epochs:g} epochs\n\n" + table([row for row in rows if row["epochs"] == epochs]))
+    return "\n\n".join(parts)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    groups = {name: [row for row in rows if row["contestant"] == name] for name in {row["contestant"] for row in rows}}
+    figures = {
+        name: (mean_of(group, "processor_seconds"), mean_of(group, "dev_perplexity")) for name, group in groups.items()
+    }
+    lines = [
+        "| contestant | what | steps | seeds | processor seconds | of the recipe before | dev perplexity | machine |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in sorted(groups, key=lambda name: figures[name][1]):
+        seconds, found = figures[name]
+        share = f"{seconds / figures[BEFORE][0]:.2f}" if BEFORE in figures else ""
+        what = CONTESTANTS[name].what if name in CONTESTANTS else ""
+        row = groups[name][0]
+        lines.append(
+            f"| {name} | {what} | {row['steps']:,} | {len(groups[name])} | {seconds:,.0f} | {share} | {found:.2f} "
+            f"| {row['machine']} |"
+        )
+    return "\n".join(lines)
+
+
+def mean_of(rows: list[dict[str, Any]], name: str) -> float:
+    return mean(float(np.float64(row[name])) for row in rows)
+
+
+if __name__ == "__main__":
+    main()

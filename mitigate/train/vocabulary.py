@@ -1,0 +1,51 @@
+"""Over which tokens of the vocabulary the loss of a training is normalised.
+
+Of MiniLM's 30,522 tokens 11,342 stand in the tails of ConceptNet train100k; the logits of the others take a third of
+the time of a training, which learns from them only that they are rare. Here a model begins with that: each token's
+output bias is the logarithm of its frequency in the tails, tokens of none share what Good (1953) estimates for the
+unseen, and the loss is normalised over the tokens of tails. Perplexity and beam search are over all tokens."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mitigate.errors import MitigateError
+from models.comet import Candidates
+from models.decoder import Decoder
+
+OVER = ("auto", "all", "tails")
+
+
+def begin_vocabulary(
+    decoder: Decoder, tails: Sequence[Sequence[int]], vocabulary: Literal["auto", "all", "tails"]
+) -> Candidates | None:
+    """The tokens that the loss is normalised over, None for all; where it is not all, the decoder's output bias is set.
+
+    "tails": those of the tails; "auto": the same where the decoder has an output bias that no training has changed.
+    Raises MitigateError for "tails" where the decoder has no output bias: the other tokens would stay as likely as
+    they are."""
+    if vocabulary == "all" or (vocabulary == "auto" and (decoder.bias is None or bool(decoder.bias.any()))):
+        return None
+    if decoder.bias is None:
+        raise MitigateError(
+            f"trainer.vocabulary=tails needs a model with an output bias, and {decoder.config.kind} has none; say "
+            "trainer.vocabulary=all, or auto"
+        )
+    tokens = torch.tensor(list(chain.from_iterable(tails)))
+    if not decoder.bias.any():  # the bias of a trained model stays
+        decoder.bias.data.copy_(log_frequencies(tokens, decoder.config.vocab_size))
+    return Candidates.of(tokens, decoder.config.vocab_size)
+
+
+def log_frequencies(tokens: Tensor, vocab_size: int) -> Tensor:
+    """The logarithms (vocab_size,) of each token's share of tokens (n,) int. Tokens that are not among them have
+    together the share of those that are among them once (Good 1953, equation 9), at least 1 in n and at most half."""
+    counts = tokens.bincount(minlength=vocab_size).double()
+    unseen = counts == 0
+    if unseen.any():
+        mass = ((counts == 1).sum() / len(tokens)).clamp(1 / len(tokens), 0.5)
+        counts = torch.where(unseen, mass * len(tokens) / unseen.sum(), (1 - mass) * counts)
+    return (counts / len(tokens)).log().float()

@@ -1,0 +1,70 @@
+"""Generators that are trained already and whose probabilities of next tokens are changed: what all kinds share."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.beam import Beam, NextTokens, beam_search
+from models.comet import Comet, hidden_before
+from models.decoder import Decoder
+
+
+class Steered(nn.Module):
+    """A COMeT that is asked and decoded as it was, with another decoder or head. (A `Generator` of the probe.)
+
+    A kind of it has `decoder`, what beam search runs; `head`, what proposes next tokens; and `logits`."""
+
+    def __init__(self, comet: Comet) -> None:
+        super().__init__()
+        self.comet = comet
+
+    @property
+    def decoder(self) -> Decoder:
+        """What gives the hidden states of tokens."""
+        return self.comet.decoder
+
+    def head(self, decoder: Decoder, rows: int) -> NextTokens:
+        """What proposes next tokens, for as many rows at most."""
+        raise NotImplementedError
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """From hidden states (rows, width) of the decoder those of the next token, (rows, vocab_size)."""
+        raise NotImplementedError
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The tokens that it is asked with."""
+        return self.comet.prompts(heads, phrases)
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens of tails, with their end."""
+        return self.comet.tails(tails)
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+        return self.comet.decode(tail)
+
+    @torch.inference_mode()
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        words = torch.tensor(list(chain.from_iterable(tails)), device=self.decoder.words.weight.device)
+        hidden = hidden_before(self.decoder, prompts, tails, self.comet.unseen)[: len(words)]
+        logits = self.logits(hidden)
+        return F.cross_entropy(logits.float(), words, reduction="none")
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first (see beam_search)."""
+        return beam_search(
+            self.decoder,
+            prompts,
+            end=self.comet.encoding.end,
+            unseen=self.comet.unseen,
+            beams=beams,
+            max_length=max_length,
+            rows=rows,
+            head=self.head,
+        )

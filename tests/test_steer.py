@@ -1,0 +1,141 @@
+"""Policies that act on a trained generator: what the anti-expert learns, and what is erased, of hand-made triples."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from command import SMALL, here
+from test_filter import STATEMENTS, triples
+
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy
+from mitigate.target_list import PAPER
+from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.generator import open_generator
+from mitigate.tasks.policy import apply_policy
+from mitigate.tasks.runs import open_run
+from mitigate.tasks.start import Start
+from mitigate.tasks.steer import (
+    check_steered,
+    dropped,
+    fit_eraser,
+    load_erased,
+    load_steered,
+    train_anti_expert,
+    with_anti_expert,
+    with_eraser,
+)
+from mitigate.tasks.train import TrainingSettings
+from models.comet import Comet, hidden_before
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+EXPERTS = Policy("experts", ["sentiment", "regard"], "neutral", action="experts", expert_strength=1.0, candidates=15)
+ERASE = Policy("erase", ["sentiment", "regard"], "neutral", action="erase")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """A small random COMeT in a folder."""
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("run") / "model"
+    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=2, inner=32)
+    Comet(Decoder(config), Encoding.of_encoder(locate())).save(folder)
+    return open_generator(folder)
+
+
+@pytest.fixture
+def ledger() -> pl.DataFrame:
+    return apply_policy(EXPERTS, triples(*STATEMENTS))
+
+
+def test_the_anti_expert_learns_what_the_policy_would_drop(ledger: pl.DataFrame) -> None:
+    found = dropped(EXPERTS, ledger)
+    assert found["head"].to_list() == ["lawyer", "someone", "knife", "ask some Nurses", "hospital", "lawyerly"]
+    assert found["weight"].to_list() == [1] * 6
+    with pytest.raises(MitigateError, match="policy 'experts' finds no polarised training triple"):
+        dropped(EXPERTS, ledger.filter(head="mother"))
+
+
+def test_it_learns_for_as_many_epochs_as_all_triples(ledger: pl.DataFrame, small: Start, tmp_path: Path) -> None:
+    """Of seven triples six: 14 steps of all make 12."""
+    settings = TrainingSettings(max_epochs=4, batch_size=2, max_steps=14, precision="32-true")
+    fitted = train_anti_expert(EXPERTS, ledger, small, PAPER, settings, model=tmp_path / "anti_expert")
+    assert fitted["steps"] == 12
+    steered = with_anti_expert(small, tmp_path / "anti_expert", "digest", EXPERTS)
+    assert steered.fingerprint not in (
+        small.fingerprint,
+        with_anti_expert(small, tmp_path, "other", EXPERTS).fingerprint,
+    )
+    experts, generator = steered.load(), small.load()
+    prompts, tails = generator.prompts(["lawyer"], ["is capable of"]), generator.tails(["lie"])
+    anti = Comet.load(tmp_path / "anti_expert")
+    with torch.inference_mode():
+        assert anti.nll(prompts, tails).sum() < generator.nll(prompts, tails).sum()  # it has learnt that
+    assert experts.nll(prompts, tails).sum() > generator.nll(prompts, tails).sum()  # and so it is less likely
+
+
+def test_no_label_can_be_read_off_the_states_after_erasure(ledger: pl.DataFrame, small: Start, tmp_path: Path) -> None:
+    table = fit_eraser(ERASE, ledger, small)
+    assert table.columns == ["mean", "left_1", "right_1", "left_2", "right_2"]
+    table.write_parquet(tmp_path / "eraser.parquet")
+    erased, generator = with_eraser(small, tmp_path / "eraser.parquet", "digest").load(), small.load()
+    prompts = generator.prompts(ledger["head"].to_list(), [small.asked[name] for name in ledger["relation"]])
+    tails = generator.tails(ledger["tail"].to_list())
+    signs = torch.tensor(ledger["sentiment_neutral"].to_list())
+    of_token = signs.repeat_interleave(torch.tensor([len(tail) for tail in tails]))
+    with torch.inference_mode():
+        states = hidden_before(generator.decoder, prompts, tails)[: len(of_token)]
+    for before, after in ((-1, 0), (0, 1)):
+        apart = [
+            rows[of_token == before].mean(0) - rows[of_token == after].mean(0)
+            for rows in (states, erased.eraser(states))
+        ]
+        assert apart[0].abs().max() > 0.05
+        assert apart[1].abs().max() < 1e-4
+
+
+def test_erasure_needs_two_labels_and_a_scope_narrows_them(ledger: pl.DataFrame, small: Start) -> None:
+    message = "policy 'erase' cannot erase polarity: its scorers give all 1 triples one label"
+    with pytest.raises(MitigateError, match=message):
+        fit_eraser(ERASE, ledger.filter(head="mother"), small)
+    of_targets = Policy("erase", ["sentiment"], "neutral", "targets", action="erase")
+    only = ledger.filter(pl.col("head").is_in(["lawyer", "someone"]))  # without a target "someone" counts as neutral
+    assert fit_eraser(of_targets, only, small).columns == ["mean", "left_1", "right_1"]
+
+
+def test_a_finished_run_is_opened_as_its_policy_has_it(ledger: pl.DataFrame, small: Start) -> None:
+    run = small.folder.parent
+    fit_eraser(ERASE, ledger, small).write_parquet(run / "eraser.parquet")
+    prompts = small.load().prompts(["lawyer"], ["is a"])
+    found = load_steered(run, {"action": "erase"}).search(prompts, beams=2, max_length=2)
+    assert found == load_erased(small.folder, run / "eraser.parquet").search(prompts, beams=2, max_length=2)
+
+
+def test_faults_are_told_before_the_long_part(small: Start) -> None:
+    check_steered(EXPERTS, small, train=False, beams=15)
+    with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam goes on"):
+        check_steered(EXPERTS, small, train=True, beams=16)
+    with pytest.raises(MitigateError, match=r"policy=erase changes what a COMeT of this project generates; train one"):
+        check_steered(ERASE, open_generator(), train=False, beams=1)
+
+
+@pytest.mark.parametrize("policy", ["experts", "erase"])
+def test_the_main_job_with_such_a_policy(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = [f"paths.outputs={tmp_path / 'out'}", "tracking=none"]
+    assert here(monkeypatch, f"policy={policy}", *where, *SMALL, "policy.fitted=300") == 0
+    (folder,) = (tmp_path / "out").iterdir()
+    stages = [stage["stage"] for stage in json.loads((folder / "manifest.json").read_text())["stages"]]
+    assert stages[2:5] == ["train", {"experts": "anti_expert", "erase": "eraser"}[policy], "probe"]
+    ledger = pl.read_parquet(folder / "ledger.parquet")
+    assert ledger["weight"].min() == 1
+    said = pl.read_parquet(folder / "probe.parquet").filter(target="lawyer", relation="IsA")
+    answers = Answers(open_run(folder), [])
+    model, asked = answers._generator  # what is asked of the finished run is what was probed
+    (beams,) = model.search(model.prompts(["lawyer"], [asked["IsA"]]), max_length=6)
+    assert [model.decode(beam.tokens) for beam in beams] == said["tail"].to_list()
+    plain = Comet.load(folder / "model").search(model.prompts(["lawyer"], [asked["IsA"]]), max_length=6)
+    assert [beam.log_prob for beam in plain[0]] != [beam.log_prob for beam in beams]

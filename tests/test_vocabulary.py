@@ -1,0 +1,93 @@
+"""The loss normalised over the tokens of tails."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_train_comet import EXAMPLES, PHRASES, QUICK, small_comet, train
+
+from mitigate.errors import MitigateError
+from mitigate.train.comet import CometModule, Examples, Settings, perplexity
+from mitigate.train.vocabulary import begin_vocabulary, log_frequencies
+from models.comet import Candidates
+from models.compiled import PaddedNll
+from models.decoder import Decoder, DecoderConfig
+
+
+def settings(**changed: Any) -> Settings:
+    return Settings(**vars(QUICK) | changed)
+
+
+def test_the_bias_begins_at_the_logarithm_of_each_share() -> None:
+    """Of 10 tokens two are there once: a fifth is left for the three tokens that are not there."""
+    shares = log_frequencies(torch.tensor([0, 0, 0, 0, 0, 2, 2, 2, 4, 5]), 7).exp()
+    torch.testing.assert_close(shares, torch.tensor([0.4, 0.2 / 3, 0.24, 0.2 / 3, 0.08, 0.08, 0.2 / 3]))
+    torch.testing.assert_close(log_frequencies(torch.tensor([0, 1, 0, 1]), 2).exp(), torch.tensor([0.5, 0.5]))
+    every_one_once = log_frequencies(torch.tensor([0, 1]), 3).exp()
+    torch.testing.assert_close(every_one_once, torch.tensor([0.25, 0.25, 0.5]))
+
+
+def test_the_loss_among_candidates_is_that_of_the_whole_without_the_others() -> None:
+    """Where the others' bias leaves them no mass, both are the same; packed and padded."""
+    comet = small_comet()
+    prompts = comet.prompts(EXAMPLES.heads[:5], PHRASES[:1] * 5)
+    tails = comet.tails(EXAMPLES.tails[:5])
+    candidates = Candidates.of(torch.tensor([token for tail in tails for token in [*tail, 7]]), 30522)
+    among = comet.nll(prompts, tails, candidates)
+    torch.testing.assert_close(PaddedNll(comet, compiled=False, candidates=candidates)(prompts, tails), among)
+    assert comet.decoder.bias is not None
+    comet.decoder.bias.data.fill_(-1e4)[candidates.tokens] = 0
+    torch.testing.assert_close(among, comet.nll(prompts, tails))
+    assert (among < math.log(30522) / 2).all()
+
+
+def test_only_candidates_learn_from_the_output() -> None:
+    module = CometModule(small_comet(), EXAMPLES, QUICK)
+    module.begin_vocabulary()
+    module.nll(module.prompts, module.tails).sum().backward()
+    bias = module.comet.decoder.bias
+    assert bias is not None
+    assert bias.grad is not None
+    assert module.candidates is not None
+    moved = bias.grad.nonzero()[:, 0]
+    assert set(moved.tolist()) == {token for tail in module.tails for token in tail}
+    assert moved.tolist() == module.candidates.tokens.tolist()
+
+
+def test_a_trained_bias_stays_and_auto_then_takes_all_tokens() -> None:
+    comet = small_comet()
+    tails = comet.tails(EXAMPLES.tails)
+    assert begin_vocabulary(comet.decoder, tails, "all") is None
+    assert comet.decoder.bias is not None
+    assert not comet.decoder.bias.any()
+    assert begin_vocabulary(comet.decoder, tails, "auto") is not None
+    begun = comet.decoder.bias.clone()
+    assert begin_vocabulary(comet.decoder, tails[:1], "auto") is None
+    assert begin_vocabulary(comet.decoder, tails[:1], "tails") is not None
+    assert torch.equal(begun, comet.decoder.bias)
+
+
+def test_a_model_without_output_bias_has_all_tokens() -> None:
+    decoder = Decoder(DecoderConfig("gpt2", vocab_size=50, positions=8, width=8, layers=1, heads=2, inner=16))
+    assert begin_vocabulary(decoder, [[1, 2]], "auto") is None
+    with pytest.raises(MitigateError, match=re.escape("trainer.vocabulary=tails needs a model with an output bias, ")):
+        begin_vocabulary(decoder, [[1, 2]], "tails")
+
+
+def test_trained_among_tails_other_tokens_stay_unlikely(tmp_path: Path) -> None:
+    """The perplexity is over the whole vocabulary, as of a model that was trained over it."""
+    longer = settings(max_epochs=20)
+    among, fitted = train(tmp_path / "tails", longer, dev=EXAMPLES)
+    whole, _ = train(tmp_path / "all", settings(max_epochs=20, vocabulary="all"), dev=EXAMPLES)
+    assert fitted.dev_perplexity == pytest.approx(perplexity(among, EXAMPLES))
+    assert perplexity(among, EXAMPLES) < 40 < perplexity(whole, EXAMPLES)
+    other = Examples(["rain"], ["is used for"], ["quantum physics"])
+    assert perplexity(among, other) > 1_000
+
+
+def test_an_unknown_vocabulary_is_named() -> None:
+    with pytest.raises(MitigateError, match="vocabulary='some' must be one of auto, all, tails"):
+        settings(vocabulary="some")
