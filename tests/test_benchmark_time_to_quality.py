@@ -1,0 +1,62 @@
+"""What the benchmark of time to quality adds to training, on numbers one can check by hand, and its table."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.time_to_quality import BEFORE, CONTESTANTS, add, orthogonal, read, section, trapezoid
+
+
+def row(name: str, seed: int, seconds: float, perplexity: float) -> dict[str, object]:
+    return {
+        "contestant": name,
+        "epochs": 0.5,
+        "seed": seed,
+        "batch_size": 64,
+        "steps": 781,
+        "processor_seconds": seconds,
+        "wall_seconds": seconds,
+        "dev_perplexity": perplexity,
+        "test_perplexity": "",
+        "machine": "one thread",
+        "commit": "abc",
+    }
+
+
+def test_rows_are_added_and_contestants_compared_with_the_recipe_before(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    for found in (row(BEFORE, 1, 100.0, 8.0), row("calm, lr 1e-3", 1, 40.0, 7.0), row("calm, lr 1e-3", 2, 60.0, 8.0)):
+        add(file, found)
+    assert [known["processor_seconds"] for known in read(file)] == [100.0, 40.0, 60.0]
+    lines = section(read(file)).splitlines()
+    best = next(line for line in lines if line.startswith("| calm, lr 1e-3 "))
+    assert "| 781 | 2 | 50 | 0.50 | 7.50 | one thread |" in best
+    assert lines.index(best) < next(n for n, line in enumerate(lines) if line.startswith(f"| {BEFORE} "))
+    assert read(tmp_path / "nothing.csv") == []
+
+
+def test_the_learning_rate_stays_and_then_falls_as_a_square_root() -> None:
+    rate = trapezoid(1.0, 0.1, 0.5, 10)
+    assert [rate(step) for step in (0, 4, 5)] == [1.0, 1.0, 1.0]
+    assert rate(6) == pytest.approx(1 - (1 / 5) ** 0.5)
+    assert rate(9) == pytest.approx(1 - (4 / 5) ** 0.5)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6)])
+def test_singular_values_become_nearly_alike(shape: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    matrix = torch.randn(shape)
+    before, after = (torch.linalg.svdvals(found) for found in (matrix, orthogonal(matrix, 5)))
+    assert before.max() / before.min() > 2
+    assert 0.6 < after.min() <= after.max() < 1.3
+    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    assert (left.T @ orthogonal(matrix, 5) @ right.T).diagonal().min() > 0.6  # the directions stay
+
+
+def test_contestants_say_what_they_are() -> None:
+    assert all(contestant.what for contestant in CONTESTANTS.values())
+    assert len({contestant.what for contestant in CONTESTANTS.values()}) == len(CONTESTANTS)
