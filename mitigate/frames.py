@@ -97,17 +97,19 @@ def most_probable(frame: Frame, log_probs: Mapping[str, tuple[float, float]] | N
     contradict itself: the sum over classifications that have a value of its log-probability. Of equal ones the first
     in the order of `assignments`.
 
-    log_probs: of no and yes, by name, of the classifications that the model was asked. Without them, a value in the
-    frame has log-probability 0 and the other one -1, and a group or statement is as good as one more "yes, a group"."""
-    known = dict(log_probs) if log_probs is not None else _evidence(frame)
+    log_probs: of no and yes, by name, of the classifications that the model was asked; others stay as the frame has
+    them. Without log_probs, a value in the frame has log-probability 0 and the other one -1, and each group or statement
+    of an assignment that targets no group costs 1."""
+    texts = sum(bool(getattr(frame, name)) for name in TEXTS) if log_probs is None else 0
+    known = dict(log_probs) if log_probs is not None else _given(frame, bool(texts))
     if not known:
         return consistent(frame)
 
     def score(candidate: Mapping[str, bool | None]) -> float:
-        return sum(known[name][value] for name, value in candidate.items() if value is not None)
+        likely = sum(known[name][value] for name, value in candidate.items() if value is not None)
+        return likely - texts * (candidate.get("targeted") is not True)
 
-    best = max(assignments(list(known)), key=score)
-    return consistent(replace(frame, **dict.fromkeys(CHOICES), **best))
+    return consistent(replace(frame, **max(assignments(list(known)), key=score)))
 
 
 def assignments(names: list[str]) -> Iterator[dict[str, bool | None]]:
@@ -123,15 +125,11 @@ def assignments(names: list[str]) -> Iterator[dict[str, bool | None]]:
             yield given
 
 
-def _evidence(frame: Frame) -> dict[str, tuple[float, float]]:
-    given = {name: getattr(frame, name) for name in CHOICES if getattr(frame, name) is not None}
+def _given(frame: Frame, has_texts: bool) -> dict[str, tuple[float, float]]:
+    """Log-probabilities of no and yes that follow from a frame alone."""
+    given = {name: value for name in CHOICES if (value := getattr(frame, name)) is not None}
     found = {name: (-1.0, 0.0) if value else (0.0, -1.0) for name, value in given.items()}
-    texts = sum(bool(getattr(frame, name)) for name in TEXTS)
-    if texts:
-        no, yes = found.get("targeted", (0.0, 0.0))
-        found["targeted"] = (no - texts, yes)
-        found.setdefault("offensive", (0.0, 0.0))
-    return found
+    return {"offensive": (0.0, 0.0), "targeted": (0.0, 0.0), **found} if has_texts else found
 
 
 _SPECIAL = re.compile(rf"(?<!\\)(\[(?:STR|SEP|END|(?:{'|'.join(SHORT.values())})[NYU])\])")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import layouts, minilm
+from models import minilm
 from models.decoder import Decoder
 from models.dropout import dropout
 from models.encoding import Encoding
@@ -99,7 +99,9 @@ class Form(nn.Module):
         ids = {f.name: [encoding.tokenizer.token_to_id(t) for t in f.tokens] for f in self.fields}
         self.ids = {name: tokens for name, tokens in ids.items() if tokens}
         self.end = encoding.end  # ends the text, the choices and each text field
-        every = [token for token in range(encoding.vocab_size) if token not in {t for ids in self.ids.values() for t in ids}]
+        every = [
+            token for token in range(encoding.vocab_size) if token not in {t for ids in self.ids.values() for t in ids}
+        ]
         self.words = sorted({*words, self.end}) if words is not None else every  # that a text field can have
         self.register_buffer("allowed", torch.tensor(self.words), persistent=False)
 
@@ -165,10 +167,11 @@ class Form(nn.Module):
         *,
         chances: np.ndarray | None = None,
         always: bool = False,
+        choices_only: bool = False,
         rows: int = 128,
     ) -> list[Filled]:
         """The form of each text (as `read` returns them), greedily; with chances, (texts, texts' tokens) in [0, 1), the
-        text fields are drawn. always: text fields are generated whatever the choices are.
+        text fields are drawn. always: text fields are generated whatever the choices are; choices_only: they never are.
 
         A choice that is not known is taken as unknown, and no other is than yes or no: no form is malformed."""
         if self.training:
@@ -178,7 +181,8 @@ class Form(nn.Module):
         for begin in range(0, len(order), rows):
             places = order[begin : begin + rows]
             drawn = None if chances is None else chances[places]
-            for place, filled in zip(places, _Filling(self, [texts[i] for i in places], drawn, always).run(), strict=True):
+            filling = _Filling(self, [texts[i] for i in places], drawn, always)
+            for place, filled in zip(places, filling.run(choices_only), strict=True):
                 found[place] = filled
         return [filled for filled in found if filled is not None]
 
@@ -347,11 +351,13 @@ class _Filling:
         self.text_log_prob = np.zeros(len(texts))
         self.drawn = 0
 
-    def run(self) -> list[Filled]:
+    def run(self, choices_only: bool) -> list[Filled]:
         self._read()
         for number, f in enumerate(self.form.first):
-            self._choose(number, f)
-        self._keep(self._open(self.form.texts[0].name))
+            self._choose(number, f, put=not choices_only or number + 1 < len(self.form.first))
+        self._keep(
+            torch.zeros(len(self.rows), dtype=torch.bool) if choices_only else self._open(self.form.texts[0].name)
+        )
         if len(self.rows):
             self._put(np.full(len(self.rows), self.form.end))
             for number in range(len(self.form.texts)):

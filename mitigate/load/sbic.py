@@ -1,8 +1,8 @@
 """The Social Bias Inference Corpus (Sap et al. 2020): its published files, and partial files of it.
 
-Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a row
-for each post with averaged values and lists. Partial files (mitigate/data/frames/files.csv) give some values only; what a
-file does not give is null. A file that has both forms is read in the first."""
+Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a
+row for each post with averaged values and lists. Partial files (mitigate/data/frames/files.csv) give some values only;
+what a file does not give is null. A split that is there in both published forms is read in the first."""
 
 import csv
 import html

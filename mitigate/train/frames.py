@@ -1,4 +1,5 @@
-"""Trains a form on frames: equation 1 of Sap et al. 2020, without loss for values that nobody gave or that cannot be."""
+"""Trains a form on frames: equation 1 of Sap et al. 2020, without loss for values that nobody gave or that cannot
+be."""
 
 import math
 from collections.abc import Sequence

@@ -11,13 +11,16 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.tasks.frames.posts import check, read_posts
 from mitigate.tasks.frames.training import Start, fold_numbers
+from mitigate.tasks.rated import read_rated
 from mitigate.train.frames import Settings
 from models.digests import sha256_of
 from models.layouts import WEIGHTS
 
-FOLDER = "sbic"
+FOLDER, RATED = "sbic", "humans"
+RESAMPLES = 2000  # at most: there are thousands of posts
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,12 @@ class Plan:
     settings: Settings
     fold_settings: Settings
     source: str  # the hash of posts and start
+    rated: pl.DataFrame | None  # statements about targets (sentence, target, category); None where humans/ is not there
+
+    @property
+    def intervals(self) -> Bootstrap:
+        """How intervals over posts are made."""
+        return Bootstrap(resamples=min(self.config.measure.resamples, RESAMPLES), seed=self.config.seed)
 
     @property
     def folds(self) -> Sequence[int]:
@@ -48,7 +57,8 @@ def make_plan(config: DictConfig) -> Plan:
     start = Start(how.start, how.reading, how.dropout, _digest(how.start, weights))
     shared = {"batch_size": how.batch_size, "warmup": how.warmup, "seed": config.seed}
     shared["checkpoint_every"] = how.checkpoint_every
-    annotations, posts = read_posts(data_root(config.data.root) / FOLDER)
+    root = data_root(config.data.root)
+    annotations, posts = read_posts(root / FOLDER)
     check(posts)
     return Plan(
         config=config,
@@ -59,6 +69,7 @@ def make_plan(config: DictConfig) -> Plan:
         settings=Settings(epochs=how.epochs, lr=how.lr, **shared),
         fold_settings=Settings(epochs=how.fold_epochs, lr=how.fold_lr, **shared),
         source=digest_of_values(annotations, posts, start),
+        rated=read_rated(root).select("sentence", "target", "category") if (root / RATED).is_dir() else None,
     )
 
 

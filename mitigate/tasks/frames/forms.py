@@ -12,7 +12,10 @@ from models import minilm
 from models.form import NO, UNKNOWN, YES, Example, Field, Filled, Form
 
 FIELDS = [
-    *(Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None))) for name in CHOICES[:-1]),
+    *(
+        Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None)))
+        for name in CHOICES[:-1]
+    ),
     *(Field(name, PARENTS[name]) for name in TEXTS),
     Field(CHOICES[-1], PARENTS[CHOICES[-1]], tuple(token(CHOICES[-1], value) for value in (False, True, None))),
 ]
@@ -49,7 +52,11 @@ def examples(form: Form, posts: pl.DataFrame) -> list[Example]:
         frame = consistent(Frame(**{name: row[name] for name in CHOICES}))
         ingroup = frame.ingroup
         branches = [
-            ([next(encoded) for _ in TEXTS], VALUE[ingroup] if "ingroup" in form.known else UNKNOWN, ingroup is not None)
+            (
+                [next(encoded) for _ in TEXTS],
+                VALUE[ingroup] if "ingroup" in form.known else UNKNOWN,
+                ingroup is not None,
+            )
             for _ in alternatives
         ]
         found.append(Example(text, *_choices(frame, form), branches))
@@ -78,36 +85,47 @@ def _alternatives(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def fill_posts(
-    form: Form, posts: Sequence[str], *, constrained: bool, samples: int = 0, seed: int = 1, always: bool = False
+    form: Form,
+    posts: Sequence[str],
+    *,
+    samples: int = 0,
+    seed: int = 1,
+    always: bool = False,
+    choices_only: bool = False,
 ) -> pl.DataFrame:
-    """A row for each post: the five classifications (null where not asked or not learnt), group, implied, the
+    """A row for each post (SCHEMA): the five classifications as decoded (null where not asked or not learnt) and as the
+    most probable consistent ones given the probabilities of the same pass (constrained_NAME), group, implied, the
     probability of each positive value (p_NAME; null where it was not asked), and log_prob of the texts.
 
-    constrained: the most probable consistent values given the probabilities of the same pass. samples: 0 is greedy;
-    else so many candidates are drawn and the likeliest is kept."""
+    samples: 0 is greedy; else so many candidates are drawn and the likeliest is kept. always: texts are generated
+    whether or not the frame has any."""
     texts = form.read(list(posts))
-    filled = form.fill(texts, always=always)
+    filled = form.fill(texts, always=always, choices_only=choices_only)
     for number in range(samples):
         chances = np.random.default_rng([seed, number]).random((len(texts), 2 * (form.longest_text + 1)))
         drawn = form.fill(texts, chances=chances, always=always)
-        filled = drawn if not number else [max(pair, key=lambda one: one.text_log_prob) for pair in zip(filled, drawn)]
-    return pl.DataFrame([_row(form, one, constrained) for one in filled], schema=SCHEMA, orient="row")
+        pairs = zip(filled, drawn, strict=True)
+        filled = [max(pair, key=lambda one: one.text_log_prob) for pair in pairs] if number else drawn
+    return pl.DataFrame([_row(form, one) for one in filled], schema=SCHEMA, orient="row")
 
 
 SCHEMA: dict[str, Any] = {
     **dict.fromkeys(CHOICES, pl.Boolean),
+    **{f"constrained_{name}": pl.Boolean for name in CHOICES},
     **dict.fromkeys(TEXTS, pl.String),
-    **dict.fromkeys([f"p_{name}" for name in CHOICES], pl.Float64),
+    **{f"p_{name}": pl.Float64 for name in CHOICES},
     "log_prob": pl.Float64,
 }
 
 
-def _row(form: Form, filled: Filled, constrained: bool) -> tuple[Any, ...]:
-    frame = as_frame(form, filled, constrained)
-    probabilities = [None if np.isnan(pair[YES]) else float(np.exp(pair[YES])) for pair in filled.log_probs]
+def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
+    frame, constrained = as_frame(form, filled, False), as_frame(form, filled, True)
+    asked = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
     return (
-        *(getattr(frame, name) for name in (*CHOICES, *TEXTS)),
-        *probabilities,
+        *(getattr(frame, name) for name in CHOICES),
+        *(getattr(constrained, name) for name in CHOICES),
+        *map(form.decode, filled.texts),
+        *(None if np.isnan(asked[name]) else float(np.exp(asked[name])) for name in CHOICES),
         filled.text_log_prob,
     )
 

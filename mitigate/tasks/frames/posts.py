@@ -1,5 +1,5 @@
-"""The posts of the Social Bias Inference Corpus with their frames: one row and one split for each distinct post over all
-files, folds of those with implied statements, and the corpus's statistics."""
+"""The posts of the Social Bias Inference Corpus with their frames: one row and one split for each distinct post over
+all files, folds of test posts, and the corpus's statistics."""
 
 import hashlib
 from pathlib import Path
@@ -36,8 +36,9 @@ def gather(annotations: pl.DataFrame) -> pl.DataFrame:
     files (list), fold (0 to 4 for posts with implied statements, else null).
 
     A classification is the mean over annotators of their binarised answers, positive from .5 on (Section 4.2); below a
-    negative parent it is null. Groups and statements that single annotators gave stay, as references. An annotator who was not asked, as the post was not offensive to them, counts as
-    negative for `targeted`, and for `ingroup` not at all."""
+    negative parent it is null. Groups and statements that single annotators gave stay, as references. An annotator who
+    was not asked about a group, as the post was not offensive to them, counts as negative for `targeted`, and for
+    `ingroup` not at all."""
     binary = annotations.with_columns((pl.col(name) >= POSITIVE).cast(pl.Float64) for name in CHOICES)
     asked = pl.col("unit").is_not_null() & (pl.col("offensive") == 0)
     binary = binary.with_columns(targeted=pl.when(asked).then(pl.col("targeted").fill_null(0.0)).otherwise("targeted"))
@@ -108,28 +109,30 @@ def check(posts: pl.DataFrame) -> None:
     """Raises MitigateError where there is nothing to learn, or nothing to measure on."""
     for split in ("train", "test"):
         if posts.filter(pl.col("split") == split, pl.col("offensive").is_not_null()).is_empty():
-            raise MitigateError(f"no {split} post has a value of `offensive`; recipe=frames needs some in train and test")
+            raise MitigateError(
+                f"no {split} post has a value of `offensive`; recipe=frames needs some in train and test"
+            )
 
 
 def statistics(annotations: pl.DataFrame, posts: pl.DataFrame) -> dict[str, Any]:
-    """The paper's Table 3: numbers of tuples, posts, groups, implications and pairs, and percentages of positives; by
-    the keys of metrics.json. Percentages are of annotations that give a value."""
+    """The paper's Table 3: numbers of tuples, posts, groups, implications and pairs; percentages of
+    positives under positive/NAME. Percentages are of annotations that give a value."""
     texts = annotations.filter(pl.col("group").is_not_null())
     implied = annotations.filter(pl.col("implied").is_not_null())
     pairs = texts.filter(pl.col("implied").is_not_null())
     found: dict[str, Any] = {
-        "frames/corpus/tuples": annotations.height,
-        "frames/corpus/posts": posts.height,
-        "frames/corpus/groups": texts["group"].n_unique(),
-        "frames/corpus/implications": implied["implied"].n_unique(),
-        "frames/corpus/post_group": texts.select("key", "group").n_unique(),
-        "frames/corpus/post_group_implication": pairs.select("key", "group", "implied").n_unique(),
-        "frames/corpus/group_implication": pairs.select("group", "implied").n_unique(),
+        "tuples": annotations.height,
+        "posts": posts.height,
+        "groups": texts["group"].n_unique(),
+        "implications": implied["implied"].n_unique(),
+        "post_group": texts.select("key", "group").n_unique(),
+        "post_group_implication": pairs.select("key", "group", "implied").n_unique(),
+        "group_implication": pairs.select("group", "implied").n_unique(),
     }
     units = annotations.unique(["key", "file", "unit", *CHOICES])
     for name in CHOICES:
         values = units[name].drop_nulls()
-        found[f"frames/corpus/positive/{name}"] = 100 * float((values >= POSITIVE).mean()) if len(values) else None  # type: ignore[arg-type]
+        found[f"positive/{name}"] = 100 * float((values >= POSITIVE).mean()) if len(values) else None  # type: ignore[arg-type]
     return found
 
 
