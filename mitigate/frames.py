@@ -98,8 +98,8 @@ def most_probable(frame: Frame, log_probs: Mapping[str, tuple[float, float]] | N
     in the order of `assignments`.
 
     log_probs: of no and yes, by name, of the classifications that the model was asked; others stay as the frame has
-    them. Without log_probs, a value in the frame has log-probability 0 and the other one -1, and each group or statement
-    of an assignment that targets no group costs 1."""
+    them. Without log_probs, a value in the frame has log-probability 0 and the other one -1, and each group or
+    statement of an assignment that targets no group costs 1."""
     texts = sum(bool(getattr(frame, name)) for name in TEXTS) if log_probs is None else 0
     known = dict(log_probs) if log_probs is not None else _given(frame, bool(texts))
     if not known:

@@ -13,10 +13,20 @@ from mitigate.tasks.frames.posts import categories, check, gather, read_posts, s
 from mitigate.tasks.frames.predictions import truth_of
 from mitigate.tasks.frames.training import fold_numbers, fold_posts, needs_folds
 
-COLUMNS = (
-    "whoTarget,intentYN,sexYN,sexReason,offensiveYN,annotatorGender,annotatorMinority,sexPhrase,speakerMinorityYN,WorkerId,"
-    "HITId,annotatorPolitics,annotatorRace,annotatorAge,post,targetMinority,targetCategory,targetStereotype,dataSource"
-).split(",")
+COLUMNS = [
+    *(
+        "whoTarget",
+        "intentYN",
+        "sexYN",
+        "sexReason",
+        "offensiveYN",
+        "annotatorGender",
+        "annotatorMinority",
+        "sexPhrase",
+    ),
+    *("speakerMinorityYN", "WorkerId", "HITId", "annotatorPolitics", "annotatorRace", "annotatorAge", "post"),
+    *("targetMinority", "targetCategory", "targetStereotype", "dataSource"),
+]
 
 
 def row(post: str, worker: str, **values: object) -> dict[str, object]:
