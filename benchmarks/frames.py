@@ -4,7 +4,8 @@ frames are the same.
     python benchmarks/frames.py [--data ../shared/data] [--texts 256] [--rounds 3] [--width 768] [--layers 12]
 
 The model is a GPT-2 with random weights, so that nothing has to be trained or downloaded. `generate` follows the same
-form by a logits processor, on batches of the same size, texts of like length together. Contestants take turns within a round. Writes its section of RESULTS.md."""
+form by a logits processor, on batches of the same size, texts of like length together. Contestants take turns within a
+round. Writes its section of RESULTS.md."""
 
 import argparse
 import sys
@@ -166,7 +167,9 @@ def random_form(folder: Path, posts: Sequence[str], width: int, layers: int, voc
 
 @torch.no_grad()
 def open_up(form: Form, posts: Sequence[str]) -> None:
-    """Exchanges yes and no of the parents that random weights say no to more often, or no form would have texts."""
+    """Exchanges yes and no of the parents that random weights say no to more often, or no form would have texts, and
+    makes the end, which would follow itself, no likelier than other words."""
+    form.decoder.words.weight[form.end] *= 0.1
     for name in reversed(form.parents("group")):
         filled = form.fill(form.read(posts), choices_only=True)
         if np.mean([one.choices[CHOICES.index(name)] == YES for one in filled]) < 0.5:
@@ -207,7 +210,8 @@ def main() -> None:
         "",
         f"Measured on {machine()}, by `python benchmarks/frames.py`: a GPT-2 with random weights, width "
         f"{arguments.width}, {arguments.layers} layers, {len(texts)} posts in batches of {ROWS}, of which {asked} "
-        f"have texts; median of {arguments.rounds} rounds, contestants in turn. {same} of {len(texts)} frames are the same.",
+        f"have texts; median of {arguments.rounds} rounds, contestants in turn. {same} of {len(texts)} frames are the "
+        "same.",
         "",
         "| | texts a second | against `generate` |",
         "|---|---:|---:|",

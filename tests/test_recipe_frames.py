@@ -15,6 +15,7 @@ from mitigate.frames import CHOICES
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
+from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import Policy, apply_policy
@@ -177,6 +178,12 @@ def test_statements_are_swapped_within_their_category_and_flips_are_counted(run:
     assert found["category"].to_list()[0] == "all"
     assert dict(found.select("category", "pairs").rows()) == {"all": 6, "profession": 3, "gender": 3}
     assert found["flipped"].is_between(0, 100).all()
+
+
+def test_it_is_said_that_crowd_learns_from_the_same_posts() -> None:
+    assert same_posts(["sentiment", "frames"]) == []
+    (notice,) = same_posts(["frames", "regard", "crowd"])
+    assert notice.startswith("The scorers crowd and frames learn from the same posts.")
 
 
 def test_labels_of_the_command_line_have_an_explanation(run: Path, tmp_path: Path, monkeypatch, capsys) -> None:

@@ -31,6 +31,7 @@ from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.about import published_file, read_published, target_triples
+from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import held_out_prompts
 from mitigate.tasks.start import Start, check_told_apart
@@ -74,7 +75,7 @@ class Plan:
     @property
     def notices(self) -> list[str]:
         """What is to be said of what was read."""
-        return [*self.corpus.notices, *self.not_measured]
+        return [*self.corpus.notices, *self.not_measured, *same_posts(self.fingerprints)]
 
     @property
     def about(self) -> dict[str, Any]:

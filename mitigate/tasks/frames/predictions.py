@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from mitigate.frames import CHOICES
 from mitigate.progress import progress
 from mitigate.tasks.frames.forms import SCHEMA, fill_posts
-from mitigate.tasks.frames.training import BASE
+from mitigate.tasks.frames.training import BASE, needs_folds
 from models.form import Form
 
 PIECE = 512  # posts filled in at once
@@ -19,8 +19,9 @@ BASELINES = ("always yes", "tf-idf", "nearest")
 
 
 def predict_base(posts: pl.DataFrame, samples: int, seed: int, *, folder: Path) -> pl.DataFrame:
-    """The frames of dev and test posts by the model that learnt from training posts: key, and forms.SCHEMA."""
-    wanted = posts.filter(pl.col("split") != "train")
+    """The frames of test posts by the model that learnt from training posts: key, and forms.SCHEMA; without folds also
+    of dev posts, which then calibrate the scorer."""
+    wanted = posts.filter(pl.col("split").is_in(["test"] if needs_folds(posts) else ["dev", "test"]))
     return _predict(wanted, folder / "models" / BASE, samples, seed, "frames")
 
 
