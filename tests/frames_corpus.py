@@ -38,3 +38,30 @@ def write_corpus(folder: Path) -> list[str]:
         csv.writer(file).writerows([("", "post", "targetStereotype", "targetMinority"), *table])
     weights = save_gpt1(folder / "gpt", [*kind, *harsh, "nurses are lazy rude"])
     return [f"data.root={folder}", "frames.start=model", f"frames.weights={weights}", *SMALL]
+
+
+def write_published(folder: Path) -> list[str]:
+    """The same posts in the published format, two annotators each: whoever says "rude" intends it."""
+    sbic = folder / "sbic"
+    sbic.mkdir(parents=True)
+    kind = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("well", "daily"))]
+    harsh = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("lazy", "rude"))]
+    columns = ["whoTarget", "intentYN", "sexYN", "offensiveYN", "speakerMinorityYN", "WorkerId", "HITId", "post"]
+    columns += ["targetMinority", "targetCategory", "targetStereotype", "dataSource"]
+    for place, part in enumerate(("trn", "trn", "dev", "tst")):
+        path = sbic / f"SBIC.v2.{part}.csv"
+        is_new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.writer(file)
+            if is_new:
+                writer.writerow(columns)
+            for worker in "ab":
+                for post in kind[place::4]:
+                    writer.writerow(["", 0.0, 0.0, 0.0, "", worker, "h", post, "", "", "", "t/kind"])
+                for post in harsh[place::4]:
+                    who, how = post.split()[1], post.split()[-1]
+                    values = [1.0, float(how == "rude"), 0.0, 1.0, 0.0]
+                    texts = [who, "profession", f"{who} are {how}", "t/harsh"]
+                    writer.writerow([*values, worker, "h", post, *texts])
+    weights = save_gpt1(folder / "gpt", [*kind, *harsh, "nurses are lazy rude"])
+    return [f"data.root={folder}", "frames.start=model", f"frames.weights={weights}", *SMALL]

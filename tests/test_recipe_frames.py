@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from command import here, killed
-from frames_corpus import write_corpus
+from frames_corpus import write_corpus, write_published
 
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
@@ -16,11 +16,13 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
 from mitigate.tasks.caveats import same_posts
+from mitigate.tasks.frames.forms import fill_posts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import Policy, apply_policy
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
+from models.form import Form
 
 pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")
 pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
@@ -47,7 +49,8 @@ def test_a_run_leaves_its_figures_page_card_and_scorer(run: Path) -> None:
     assert metrics["offensive/model/positive"] == pytest.approx(100 * 24 / 36)
     assert metrics["offensive/always yes/recall"] == 100
     assert metrics["offensive/always yes/f1"] == pytest.approx(100 * 48 / 60)
-    assert metrics["offensive/model/f1"] > metrics["offensive/always yes/f1"]
+    assert metrics["offensive/tf-idf/f1"] > metrics["offensive/always yes/f1"]
+    assert json.loads((run / "base.json").read_text())["train_loss"] < 2  # about 0.7 + log(40) before
     assert metrics["lewd/model/f1"] is None
     assert metrics["f1"] == pytest.approx((metrics["offensive/model/f1"] + metrics["targeted/model/f1"]) / 2)
     page, card = (run / "frames.html").read_text(), (run / "README.md").read_text()
@@ -100,6 +103,34 @@ def test_the_scorer_labels_abstains_and_explains(run: Path) -> None:
     assert scorer(texts[:1]).strength[0] == pytest.approx(labels.strength[0], abs=1e-5)
 
 
+def test_the_published_files_need_no_folds(tmp_path: Path, monkeypatch) -> None:
+    corpus = write_published(tmp_path)
+    outputs = tmp_path / "outputs"
+    assert here(monkeypatch, "recipe=frames", *corpus, "frames.samples=2", f"paths.outputs={outputs}") == 0
+    (folder,) = outputs.glob("frames-*")
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["offensive/model/posts"] == metrics["intent/model/posts"] == 18
+    assert metrics["intent/always yes/f1"] is not None
+    assert metrics["lewd/model/f1"] is None  # all posts are not
+    assert metrics["corpus/positive/intent"] == pytest.approx(25)
+    assert metrics["implied/nearest/posts"] == 9
+    assert metrics["scorer/model"] == "models/base"
+    assert metrics["scorer/posts"] == 18
+    assert {path.name for path in (folder / "models").iterdir()} == {"base"}
+    page = (folder / "frames.html").read_text()
+    assert "five folds of" not in page
+    assert "t/harsh" in page
+    assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
+
+
+def test_the_likeliest_of_the_candidates_is_kept(run: Path) -> None:
+    form = Form.load(run / "models" / "fold_0")
+    posts = ["the nurses cook rude", "the lawyers sing lazy"]
+    one, three = (fill_posts(form, posts, samples=number, seed=4, always=True)["log_prob"] for number in (1, 3))
+    assert (three >= one).all()
+    assert fill_posts(form, posts, samples=3, seed=4, always=True)["log_prob"].to_list() == three.to_list()
+
+
 def test_a_scorer_without_a_run_is_told(tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match=r"score.frames.run=None has no scorer.json. Train one by"):
         Frames(None)
@@ -137,7 +168,7 @@ def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reaso
             "tail": ["cook rude", "sing well", "good"],
         }
     )
-    scorer = make_scorer(Always([PREJUDICE, NEUTRAL, NEUTRAL]), "frames")
+    scorer = make_scorer(Rude, "frames")
     labels = label_statements(triples, [scorer])
     assert labels["frames"].to_list() == labels["frames_neutral"].to_list() == [PREJUDICE, NEUTRAL, NEUTRAL]
     assert labels["frames_why"].to_list() == ["of: nurse is capable of cook rude", None, None]
@@ -148,18 +179,13 @@ def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reaso
     assert touched(ledger)["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude"]
 
 
-class Always:
-    """Labels the statements in the order it gets them in, which is that of their lengths, the longest first."""
+class Rude:
+    """Labels a statement as prejudice where it says "rude", and says of what."""
 
     reads = "statement"
 
-    def __init__(self, labels: list[int]) -> None:
-        self.labels = labels
-
     def __call__(self, texts: Sequence[str]) -> Labels:
-        order = np.argsort([-len(text) for text in texts], kind="stable")
-        label = np.empty(len(texts), dtype=np.int8)
-        label[order] = self.labels
+        label = np.array([PREJUDICE if "rude" in text else NEUTRAL for text in texts], dtype=np.int8)
         return Labels(label, label.astype(np.float32))
 
     def explain(self, texts: Sequence[str]) -> list[str]:
