@@ -50,15 +50,9 @@ def examples(form: Form, posts: pl.DataFrame) -> list[Example]:
     found = []
     for row, text, alternatives in zip(rows, texts, pairs, strict=True):
         frame = consistent(Frame(**{name: row[name] for name in CHOICES}))
-        ingroup = frame.ingroup
-        branches = [
-            (
-                [next(encoded) for _ in TEXTS],
-                VALUE[ingroup] if "ingroup" in form.known else UNKNOWN,
-                ingroup is not None,
-            )
-            for _ in alternatives
-        ]
+        learnt = "ingroup" in form.known and frame.ingroup is not None
+        last = VALUE[frame.ingroup] if "ingroup" in form.known else UNKNOWN
+        branches = [([next(encoded) for _ in TEXTS], last, learnt) for _ in alternatives]
         found.append(Example(text, *_choices(frame, form), branches))
     return found
 
