@@ -16,13 +16,12 @@ from torch.nn import functional as F
 
 from models import minilm
 from models.decoder import Decoder
-from models.dropout import dropout
 from models.encoding import Encoding
+from models.packing import UNSEEN, PackedTrees
 
 Reads = Literal["both", "left"]
 """What the text's tokens look at: each other in both directions, as an encoder's, or earlier ones only, as GPT's."""
 
-UNSEEN = -1e30
 NO, YES, UNKNOWN = range(3)
 FORM = "form.json"
 
@@ -126,8 +125,8 @@ class Form(nn.Module):
         """The mean over learnt choices of minus the log-likelihood of the value against the other one, plus the mean
         over learnt tokens of texts of minus theirs."""
         rows = _Rows([self._laid_out(one) for one in examples], self.decoder.words.weight.device, self.reads)
-        mix = _Padded(rows, self.decoder.config.dropout if self.training else 0.0)
-        hidden = self.decoder(rows.tokens, rows.positions, mix)
+        attention = PackedTrees(rows.seen, self.decoder.config.dropout if self.training else 0.0)
+        hidden = self.decoder(rows.tokens, rows.positions, attention)
         total = hidden.new_zeros(())
         choices, texts = rows.learnt({token: ids for ids in self.ids.values() for token in ids[:UNKNOWN]})
         if choices:
@@ -143,8 +142,7 @@ class Form(nn.Module):
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """(rows, width) -> (rows, words)."""
-        bias = None if self.decoder.bias is None else self.decoder.bias[self.allowed]
-        return F.linear(hidden, self.decoder.words.weight[self.allowed], bias).float()
+        return self.decoder.logits(hidden, self.allowed).float()
 
     def _laid_out(self, example: Example) -> "_Laid":
         laid = _Laid(prefix=len(example.text))
@@ -276,7 +274,7 @@ class _Rows:
             prefix[row, : one.prefix] = reads == "both"
         own = branches[:, :, None] == branches[:, None, :]
         seen = np.tril(own | (branches[:, None, :] == -1)) | (prefix[:, :, None] & prefix[:, None, :])
-        self.bias = torch.from_numpy(np.where(seen, np.float32(0), np.float32(UNSEEN))).to(device)
+        self.seen = torch.from_numpy(seen).to(device)  # (examples, width, width): which row looks at which
         self.tokens, self.positions = (torch.from_numpy(a.ravel()).to(device) for a in (tokens, positions))
         self.targets = [(row * self.width + at, token) for row, one in enumerate(laid) for at, token in one.targets]
         self.device = device
@@ -286,24 +284,6 @@ class _Rows:
         of a choice, those of all its values."""
         choices = [(at, token, pairs[token][:UNKNOWN]) for at, token in self.targets if token in pairs]
         return choices, [(at, token) for at, token in self.targets if token not in pairs]
-
-
-class _Padded:
-    """Attention among the rows of each example. (An `Attention`.)"""
-
-    def __init__(self, rows: _Rows, rate: float) -> None:
-        self.rows = rows
-        self.rate = rate
-
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        examples, heads = len(self.rows.bias), query.shape[1]
-        query, key, value = (
-            part.unflatten(0, (examples, -1)).transpose(1, 2).flatten(0, 1) for part in (query, key, value)
-        )
-        bias = self.rows.bias.to(query.dtype)[:, None].expand(-1, heads, -1, -1).flatten(0, 1)
-        scores = torch.baddbmm(bias, query, key.mT, alpha=query.shape[-1] ** -0.5)
-        mixed = dropout(scores.softmax(-1), self.rate) @ value
-        return mixed.unflatten(0, (examples, heads)).transpose(1, 2).flatten(0, 1)
 
 
 class _Growing:
@@ -382,7 +362,7 @@ class _Filling:
             laid.append(one)
         rows = _Rows(laid, self.device, self.form.reads)
         lengths = torch.tensor([len(text) for text in self.texts])
-        bias = rows.bias.clone()
+        bias = torch.zeros(rows.seen.shape, device=self.device).masked_fill(~rows.seen, UNSEEN)
         # Filling is looked at by nothing that counts: below, the last row of each text is the one that goes on.
         self.attention = _Growing(bias)
         hidden = self.form.decoder(rows.tokens, rows.positions, self.attention).unflatten(0, (len(self.texts), -1))
@@ -394,11 +374,7 @@ class _Filling:
     def _choose(self, number: int, f: Field, put: bool = True) -> None:
         form = self.form
         ids = torch.tensor(form.ids[f.name], device=self.device)
-        logits = F.linear(
-            self.hidden,
-            form.decoder.words.weight[ids],
-            None if form.decoder.bias is None else form.decoder.bias[ids],
-        ).float()
+        logits = form.decoder.logits(self.hidden, ids).float()
         pair = logits[:, [NO, YES]].log_softmax(1).cpu().numpy()
         rows = self.rows.numpy()
         value = pair.argmax(1)

@@ -9,7 +9,7 @@ from small_models import save_gpt1
 
 from models.decoder import Decoder
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
-from models.packing import PackedCausal
+from models.packing import PackedTrees
 
 FIELDS = [
     Field("rude", None, ("[rN]", "[rY]", "[rU]")),
@@ -37,11 +37,11 @@ def form(request: pytest.FixtureRequest, tmp_path: Path) -> Form:
 def log_probs(form: Form, tokens: list[int], prefix: int) -> torch.Tensor:
     """Of all next tokens after each token, by a plain pass over the whole text, (tokens, vocab_size)."""
     length = len(tokens)
-    attention = PackedCausal([length])
+    seen = torch.ones(1, length, length, dtype=torch.bool).tril()
     if form.reads == "both":
-        attention.biases[0][:, :, :prefix, :prefix] = 0
+        seen[:, :prefix, :prefix] = True
     with torch.no_grad():
-        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), attention)
+        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), PackedTrees(seen))
     return form.decoder.logits(hidden).detach()
 
 
