@@ -67,6 +67,8 @@ class Filled(NamedTuple):
 class Form(nn.Module):
     """A decoder, its encoding, and the fields: first choices, then texts, then one more choice."""
 
+    allowed: Tensor  # (words,) int
+
     def __init__(
         self,
         decoder: Decoder,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -111,10 +112,12 @@ def predict_texts(posts: pl.DataFrame, folds: Sequence[int]) -> pl.DataFrame:
     return pl.concat(found) if found else pl.DataFrame(schema=schema)
 
 
-def _vectors(known: list[str], asked: list[str]):  # noqa: ANN202 - SciPy's sparse matrices
+def _vectors(known: list[str], asked: list[str]) -> tuple[Any, Any]:
+    """TF-IDF of words and pairs of words, two sparse matrices with rows of length 1."""
     words = TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(known) > 1000 else 1, sublinear_tf=True)
     return words.fit_transform(known), words.transform(asked)
 
 
-def _nearest(known, asked) -> np.ndarray:  # noqa: ANN001
+def _nearest(known: Any, asked: Any) -> np.ndarray:
+    """The row of `known` with the highest cosine for each row of `asked`."""
     return np.concatenate([(asked[i : i + 256] @ known.T).toarray().argmax(1) for i in range(0, asked.shape[0], 256)])
