@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 CHOICES = ("lewd", "offensive", "intent", "targeted", "ingroup")
 """The five classifications in the order of equation 1: w_lewd, w_off, w_int, w_grp, and after the texts w_ing."""
@@ -55,7 +56,8 @@ def consistent(frame: Frame) -> Frame:
     text is "". Below a parent that nobody gave a value, values stay."""
     for name, parent in PARENTS.items():
         if getattr(frame, parent) is False or (parent in PARENTS and getattr(frame, PARENTS[parent]) is False):
-            frame = replace(frame, **{name: "" if name in TEXTS else None})
+            nothing: Any = "" if name in TEXTS else None
+            frame = replace(frame, **{name: nothing})
     return frame
 
 
@@ -109,7 +111,8 @@ def most_probable(frame: Frame, log_probs: Mapping[str, tuple[float, float]] | N
         likely = sum(known[name][value] for name, value in candidate.items() if value is not None)
         return likely - texts * (candidate.get("targeted") is not True)
 
-    return consistent(replace(frame, **max(assignments(list(known)), key=score)))
+    best: dict[str, Any] = max(assignments(list(known)), key=score)
+    return consistent(replace(frame, **best))
 
 
 def assignments(names: list[str]) -> Iterator[dict[str, bool | None]]:
