@@ -25,6 +25,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "compare": ("runs", "baseline"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
+    "frames": ("device", "checkpoint_every", "weights"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),

@@ -60,6 +60,15 @@ PROBED = {
 }
 
 
+IMPLIES = ", implies: "
+"""What stands in a ledger's reason before a scorer's explanation, which ends the reason."""
+
+
+def kind_of_reason(reason: pl.Expr) -> pl.Expr:
+    """A ledger's reason without the explanation: "frames -1" of "frames -1, implies: women: are late"."""
+    return reason.str.replace(f"(?s){IMPLIES}.*", "")
+
+
 class Labels(NamedTuple):
     """What a scorer says of n texts."""
 

@@ -10,8 +10,9 @@ from mitigate.measure import stories as measured
 from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import kind_of
-from mitigate.report import audit, comparison, kge, kge_comparison, page, ratings, resources, stories, survey
+from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
 from mitigate.tasks import rating_figures
+from mitigate.tasks.frames.figures import published
 
 ASKED = pl.DataFrame(
     {
@@ -276,7 +277,69 @@ def example_kge_comparison() -> kge_comparison.KgeComparison:
     )
 
 
+def example_frames() -> frames.Results:
+    """Two classifications that are measured, three that are not, and texts of three systems."""
+    figures = [name + end for name in frames.FIGURES for end in ("", "_low", "_high")]
+    rows = [
+        {"variable": name, "system": system, "posts": 400, "positive": 44.1, **dict.fromkeys(figures, 70.0 - place)}
+        for name in ("offensive", "targeted")
+        for place, system in enumerate(("model", "model, constrained", "always yes", "nearest"))
+    ]
+    rows += [
+        {"variable": name, "system": "model", "posts": 0, "positive": None, **dict.fromkeys(figures)}
+        for name in ("lewd", "intent", "ingroup")
+    ]
+    scores = [name + end for name in frames.TEXT_FIGURES for end in ("", "_low", "_high")]
+    texts = [
+        {
+            "variable": name,
+            "system": system,
+            "posts": 90,
+            **dict.fromkeys(scores, 40.0),
+            "generated": 99.0,
+            "distinct": 5.0,
+        }
+        for name in ("group", "implied")
+        for system in ("model, five folds, given a group", "commonest", "nearest")
+    ]
+    metrics: dict[str, float | None] = dict.fromkeys((f"corpus/{name}" for name in frames.COUNTS), 1234)
+    metrics |= {f"corpus/positive/{name}": 44.0 if name == "offensive" else None for name in frames.CHOICES}
+    metrics |= {
+        "scorer/posts": 900,
+        "scorer/brier": 0.15,
+        "scorer/brier_constant": 0.25,
+        "scorer/calibration_error": 0.04,
+    }
+    counts = dict.fromkeys((*frames.CHOICES, "group", "implied"), 12)
+    flips = {
+        "category": "all",
+        "statements": 600,
+        "pairs": 1800,
+        "flipped": 6.0,
+        "flipped_low": 5.0,
+        "flipped_high": 7.1,
+    }
+    example = {"post": "they are <b>late</b>", "group": "women", "implied": "are late", "groups": ["women"]}
+    return frames.Results(
+        name="frames-minilm-seed1-1a2b3c4d",
+        command="python -m mitigate recipe=frames",
+        demonstration=False,
+        metrics=metrics,
+        classified=pl.DataFrame(rows, infer_schema_length=None),
+        texts=pl.DataFrame(texts),
+        flips=pl.DataFrame([{**flips, "harmful": 3.0}]),
+        sources=pl.DataFrame([{"source": "a <file>.csv", "split": "test", "posts": 12, **counts}]),
+        categories=pl.DataFrame([{"source": "a", "category": "gender", "annotations": 3, "percent": 100.0}]),
+        published=published(),
+        examples=pl.DataFrame([{**example, "references": ["women are late", "are never on time"]}]),
+        has_folds=True,
+        reading="both",
+        notices=["These posts have no values of: <i>lewd</i>."],
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "frames": lambda: frames.render(example_frames()),
     "kge": lambda: kge.render(example_kge()),
     "kge_comparison": lambda: kge_comparison.render(example_kge_comparison()),
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),

@@ -19,6 +19,7 @@ BASE = {
     "sentences",
     "metrics",
     "errors",
+    "frames",
     "files",
     "processes",
     "progress",

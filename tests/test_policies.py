@@ -34,6 +34,7 @@ def test_what_each_policy_does() -> None:
     neutral = {**both, "template": "neutral"}
     expected = {
         "none": {},
+        "frames": {"scorers": ["frames"]},
         "sentiment": {"scorers": ["sentiment"]},
         "regard": {"scorers": ["regard"]},
         "both": both,

@@ -14,6 +14,7 @@ from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
 from mitigate.relations import relations
 from mitigate.target_list import PAPER, TargetList
+from mitigate.triples import IMPLIES, kind_of_reason
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope and of a split that it filters
 
@@ -23,8 +24,9 @@ def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPE
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
     The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
-    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random".
-    Other splits than those the policy filters are kept whole. Raises MitigateError when no training triple is left."""
+    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a
+    scorer explains its labels (column {scorer}_why), what the statement implies stands behind. Other splits than those
+    the policy filters are kept whole. Raises MitigateError when no training triple is left."""
     filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
     found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
@@ -36,7 +38,7 @@ def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPE
         ledger = ACTIONS[policy.action](policy, rows, target_list)
     if policy.balance:
         ledger = even_out(ledger, findings.direction(policy), filtered)
-    ledger = ledger.drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
+    ledger = _explained(policy, ledger).drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
     if ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty():
         raise MitigateError(
             f"policy {policy.name!r} drops every training triple: {count_reasons(ledger)}. Nothing is left to "
@@ -48,11 +50,22 @@ def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPE
 def count_reasons(ledger: pl.DataFrame) -> str:
     """How many training triples each reason has, most frequent first, in words; added ones are not counted."""
     counts = (
-        ledger.filter(pl.col("split") == "train", pl.col("source_row").is_null())["reason"]
+        ledger.filter(pl.col("split") == "train", pl.col("source_row").is_null())
+        .select(kind_of_reason(pl.col("reason")))["reason"]
         .value_counts(sort=True)
         .sort("count", "reason", descending=[True, False])
     )
     return ", ".join(f"{reason} {count:,}" for reason, count in counts.iter_rows())
+
+
+def _explained(policy: Policy, ledger: pl.DataFrame) -> pl.DataFrame:
+    """With what the policy's scorers say that a statement implies, behind the reason of those they find polarised."""
+    columns = [f"{scorer}_why" for scorer in policy.scorers if f"{scorer}_why" in ledger.columns]
+    if not columns:
+        return ledger
+    why = pl.concat_str(columns, separator="; ", ignore_nulls=True)
+    told = (pl.col("reason") != "kept") & (why != "")
+    return ledger.with_columns(reason=pl.when(told).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
 
 
 def _reason(policy: Policy) -> pl.Expr:

@@ -9,11 +9,15 @@ from mitigate.recipes.job import build
 from mitigate.recipes.scorers import with_names
 from mitigate.tasks.drop_rules import is_drop_rule
 
+FRAMES = "frames"
+
 
 def drop_policies(score: DictConfig) -> list[Policy]:
     """All policies that the configuration has whose action is to drop, `none` first, their scorers as they are called
     in tables."""
     found = [policy for name in _names() if is_drop_rule(policy := with_names(_policy(name), score))]
+    if score.frames.run is None:  # then the scorer `frames` cannot label
+        found = [policy for policy in found if FRAMES not in policy.scorers]
     return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))
 
 

@@ -21,9 +21,13 @@ from mitigate.settings import settings
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
 ELSEWHERE = ("experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
-OF_RECIPES = {"texts": "labels", "compare": "compare", "humans": "humans", "kge": "kge"} | dict.fromkeys(
-    ("ask", "head", "relation"), "ask"
-)  # settings that a recipe brings along
+OF_RECIPES = {
+    "texts": "labels",
+    "compare": "compare",
+    "humans": "humans",
+    "kge": "kge",
+    "frames": "frames",
+} | dict.fromkeys(("ask", "head", "relation"), "ask")  # settings that a recipe brings along
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by how the names of Hydra's options begin
 MOST_MEANT = 4  # keys of other groups that are offered
 FAULTS = (HydraException, OmegaConfBaseException, yaml.YAMLError)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from mitigate.triples import kind_of_reason
+
 KEPT = pl.col("weight") > 0
 OF_RESOURCE = pl.col("source_row").is_null()  # the others were added by the policy
 TOUCHED = pl.col("weight") != 1
@@ -17,7 +19,7 @@ def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
     input, kept and dropped count the resource's triples, added those of the policy; weight is the sum of all their
     weights, share_dropped in percent of the input, reasons a text such as "sentiment +1 (12); regard -1 (3)" of what
     does not count whole, the commonest first. Rows where `by` is null are left out."""
-    rows = ledger.filter(pl.col(by).is_not_null())
+    rows = ledger.with_columns(kind_of_reason(pl.col("reason"))).filter(pl.col(by).is_not_null())
     counts = rows.group_by(by).agg(
         input=OF_RESOURCE.sum(),
         kept=(OF_RESOURCE & KEPT).sum(),
@@ -47,8 +49,10 @@ def touched(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.Data
     """Some triples that were dropped, reweighed or added (reason, row, relation, target, statement, weight) for each
     reason, relation and target, evenly spaced over the resource: typical ones, not the worst. An added one has the
     row of the triple it was made from."""
-    rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row")).sort("reason", "row")
+    rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row"), told="reason")
+    rows = rows.with_columns(kind_of_reason(pl.col("reason"))).sort("reason", "row")
     chosen = rows.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
+    chosen = chosen.with_columns(reason="told")
     return chosen.select("reason", "row", "relation", "target", "statement", "weight")
 
 

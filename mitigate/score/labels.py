@@ -9,7 +9,17 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.progress import progress
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Labels, Scorer, label_columns
+from mitigate.triples import (
+    FAVOURITISM,
+    NEUTRAL,
+    OTHER,
+    PREJUDICE,
+    TEMPLATES,
+    LabelCache,
+    Labels,
+    Scorer,
+    label_columns,
+)
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 PIECE = 2048  # texts scored at once
@@ -29,6 +39,15 @@ class NothingCached:
 
 
 NOTHING_CACHED = NothingCached()
+STATEMENT = ("statement", "sentence")
+"""The column of what people read, of triples and sentences and of rated sentences."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A scorer that says in words why it labels a text so."""
+
+    def explain(self, texts: Sequence[str]) -> list[str]: ...
 
 
 @runtime_checkable
@@ -47,13 +66,41 @@ def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:
     return Labels(label[position], strength[position])
 
 
+def text_for(scorer: Scorer, statements: pl.DataFrame, template: str = "paper") -> pl.Series:
+    """What a scorer is given: the masked statement in that template's wording; of a scorer with
+    `reads = "statement"`, which has to know the group, the statement itself where there is one."""
+    if getattr(scorer, "reads", "masked") == "statement":
+        return statements[next((name for name in STATEMENT if name in statements.columns), "masked")]
+    return statements["masked" if template == "paper" else f"masked_{template}"]
+
+
+def with_explanations(statements: pl.DataFrame, scorer: Scorer) -> pl.DataFrame:
+    """The statements, with the column {scorer}_why of a scorer that explains its labels: why it labels a statement as
+    polarised, null elsewhere."""
+    if not (isinstance(scorer, Explains) and callable(scorer.explain)):
+        return statements
+    texts = text_for(scorer, statements)
+    polar = texts.filter(statements[scorer.name].is_in([PREJUDICE, FAVOURITISM])).unique(maintain_order=True)
+    pieces = [polar[start : start + PIECE].to_list() for start in range(0, len(polar), PIECE)]
+    why: list[str] = []
+    with progress(f"explain {scorer.name}", len(polar), "texts") as advance:
+        for piece in pieces:
+            why += scorer.explain(piece)
+            advance(len(piece))
+    known = pl.DataFrame({"_text": polar, f"{scorer.name}_why": pl.Series(why, dtype=pl.String)})
+    joined = statements.with_columns(_text=texts).join(known, on="_text", how="left", maintain_order="left")
+    is_polar = pl.col(scorer.name).is_in([PREJUDICE, FAVOURITISM])
+    return joined.with_columns(pl.when(is_polar).then(f"{scorer.name}_why")).drop("_text")
+
+
 def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:
     """The statements (columns masked, masked_neutral) with the scorer's labels and strengths under both
-    templates. Texts that are the same under both are scored once."""
+    templates. Texts that are the same under both are scored once. A scorer that reads the statement itself has the same
+    labels under both."""
     size = len(statements)
-    both = label_column(pl.concat([statements["masked"], statements["masked_neutral"]]), scorer, cache)
+    both = label_column(pl.concat([text_for(scorer, statements, name) for name in TEMPLATES]), scorer, cache)
     columns = []
-    for template, rows in (("paper", slice(0, size)), ("neutral", slice(size, None))):
+    for template, rows in zip(TEMPLATES, (slice(0, size), slice(size, None)), strict=True):
         label, strength = label_columns(scorer.name, template)
         columns += [pl.Series(label, both.label[rows]), pl.Series(strength, both.strength[rows])]
     return statements.with_columns(columns)

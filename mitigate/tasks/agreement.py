@@ -12,7 +12,7 @@ from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, f
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import ENDS
 from mitigate.report.proxies import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
-from mitigate.score.labels import label_column, with_labels
+from mitigate.score.labels import label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_metrics, identity_summary
 from mitigate.tasks.rated import most_say
 from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
@@ -45,7 +45,7 @@ OF_PEOPLE: dict[str, confusion.Figure] = {"fleiss": fleiss_of, "polarised": conf
 def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
     """Rated sentences (resource, sentence, votes, masked) with a column of labels for each scorer, and for one that
     always says neutral."""
-    found = [pl.Series(scorer.name, label_column(crowd["masked"], scorer, cache).label) for scorer in scorers]
+    found = [pl.Series(scorer.name, label_column(text_for(scorer, crowd), scorer, cache).label) for scorer in scorers]
     return _with_always_neutral(crowd.with_columns(*found))
 
 

@@ -1,9 +1,21 @@
 """What must be said beside figures, whichever recipe found them."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from mitigate.measure import uncertainty
 from mitigate.target_list import PAPER, TargetList
+
+SAME_POSTS = ("crowd", "frames")
+"""Scorers that learn from posts of the Social Bias Inference Corpus."""
+
+
+def same_posts(scorers: Iterable[str]) -> list[str]:
+    """A notice where two of these scorers have learnt from the same posts."""
+    if not set(SAME_POSTS) <= set(scorers):
+        return []
+    return ["The scorers crowd and frames learn from the same posts. Where one filters, the other does not assess it."]
 
 
 def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:

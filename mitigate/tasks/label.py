@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from mitigate.relations import Relation
-from mitigate.score.labels import NOTHING_CACHED, label_column, with_labels
+from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.score.words import OCCLUSION, driving_words, occluded
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.identity_words import with_identity_words
@@ -75,16 +75,18 @@ def mask(
 def label_masked(
     statements: pl.DataFrame, scorers: Sequence[Scorer], *, explain: bool = False, cache: LabelCache = NOTHING_CACHED
 ) -> pl.DataFrame:
-    """Statements that are masked already (masked; of triples also masked_neutral) with each scorer's columns."""
+    """Statements that are masked already (masked; of triples also masked_neutral) with each scorer's columns; of
+    one that explains its labels also {scorer}_why."""
     for scorer in scorers:
         label, strength = label_columns(scorer.name, "paper")
         if "masked_neutral" in statements.columns:
             statements = with_labels(statements, scorer, cache)
         else:
-            labels = label_column(statements["masked"], scorer, cache)
+            labels = label_column(text_for(scorer, statements), scorer, cache)
             statements = statements.with_columns(pl.Series(label, labels.label), pl.Series(strength, labels.strength))
+        statements = with_explanations(statements, scorer)
         if explain:
             labels = Labels(statements[label].to_numpy(), statements[strength].to_numpy())
-            drove = driving_words(statements["masked"], labels, scorer, cache, passed_over=MASK.split())
+            drove = driving_words(text_for(scorer, statements), labels, scorer, cache, passed_over=MASK.split())
             statements = statements.with_columns(drove.alias(f"{label}_words"))
     return statements

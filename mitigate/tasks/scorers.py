@@ -19,7 +19,7 @@ __all__ = ["default_scorers", "make_scorer"]
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, "sentence", "story", "resource", "votes", "weight", "reason", "source_row"}
 """Of tables that labels stand in: no scorer's labels can be called so."""
-ENDINGS = ("_neutral", "_strength", "_words", "_identity")  # of the columns beside a column of labels
+ENDINGS = ("_neutral", "_strength", "_words", "_identity", "_why")  # of the columns beside a column of labels
 
 
 def default_scorers(roles: Sequence[str] = ROLES) -> list[Scorer]:

@@ -26,17 +26,19 @@ from mitigate.recipes.scorers import (
 )
 from mitigate.recipes.start import find_start, training_settings
 from mitigate.relations import with_own
+from mitigate.score.labels import text_for
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.about import published_file, read_published, target_triples
+from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import held_out_prompts
 from mitigate.tasks.start import Start, check_told_apart
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.train import launch
-from mitigate.triples import Scorer
+from mitigate.triples import TEMPLATES, Scorer
 from mitigate.verbalise import verbalise
 
 
@@ -74,7 +76,7 @@ class Plan:
     @property
     def notices(self) -> list[str]:
         """What is to be said of what was read."""
-        return [*self.corpus.notices, *self.not_measured]
+        return [*self.corpus.notices, *self.not_measured, *same_posts(self.fingerprints)]
 
     @property
     def about(self) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def say_labels(plan: Plan) -> None:
     """How many of the corpus's texts each scorer has labelled before."""
     corpus = plan.corpus
     statements = verbalise(corpus.triples, plan.config.measure.masking, plan.target_list, corpus.own_relations)
-    texts = pl.concat([statements["masked"], statements["masked_neutral"]]).unique().to_list()
     for scorer in (*plan.scorers, *plan.policy_scorers):
+        texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
         known, _ = plan.cache.get(scorer.fingerprint, texts)
         say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")

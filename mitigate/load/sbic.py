@@ -1,0 +1,194 @@
+"""The Social Bias Inference Corpus (Sap et al. 2020): its published files, and partial files of it.
+
+Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a
+row for each post with averaged values and lists. Partial files (mitigate/data/frames/files.csv) give some values only;
+what a file does not give is null. A split that is there in both published forms is read in the first."""
+
+import csv
+import html
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.frames import CHOICES
+
+COLUMNS = {
+    "lewd": "sexYN",
+    "offensive": "offensiveYN",
+    "intent": "intentYN",
+    "targeted": "whoTarget",
+    "ingroup": "speakerMinorityYN",
+}
+"""The published columns of the classifications."""
+
+TEXT_COLUMNS = ("targetMinority", "targetCategory", "targetStereotype")
+POSITIVE = 0.5
+"""Binarised, "yes" (1), "probably" (0.66) and "maybe" (0.5) are 1, "probably not" (0.33) and "no" (0) are 0."""
+
+WORDS = {"yes": 1.0, "probably": 1.0, "maybe": 1.0, "probably not": 0.0, "no": 0.0}
+
+ANNOTATIONS: dict[str, Any] = {
+    "file": pl.String,
+    "part": pl.String,  # train, dev or test, as the file has it; null where it has none
+    "post": pl.String,
+    "key": pl.String,  # the normalised post
+    "unit": pl.String,  # annotator and task, so that one annotator's rows count once; null in partial files
+    **dict.fromkeys(CHOICES, pl.Float64),  # 0 to 1
+    "group": pl.String,
+    "category": pl.String,
+    "implied": pl.String,
+    "source": pl.String,  # the website
+}
+"""A row for each annotation and each group and statement in it."""
+
+
+def read_annotations(folder: Path) -> pl.DataFrame:
+    """All annotations in a folder (columns ANNOTATIONS) of the files that it has, published and partial ones.
+
+    Raises MitigateError for a folder without any, and for rows and columns that cannot be read, by file and row."""
+    known = {row["file"]: row for row in _known()}
+    found = [(known[path.name], path) for path in sorted(folder.glob("*.csv")) if path.name in known]
+    plain = {row["part"] for row, _ in found if row["form"] == "published"}
+    found = [(row, path) for row, path in found if not (row["form"] == "aggregated" and row["part"] in plain)]
+    if not found:
+        raise MitigateError(f"{folder} has no file of the corpus; it may have {', '.join(known)}")
+    rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
+    return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
+
+
+def normalise(post: str) -> str:
+    """What two copies of a post have in common: its words in lower case, without punctuation, HTML's escapes undone."""
+    text = unicodedata.normalize("NFKC", html.unescape(post)).casefold()
+    return " ".join(re.findall(r"\w+", text))
+
+
+def cleaned(text: str) -> str:
+    """A group or statement in one line and lower case, without a full stop at its end."""
+    return " ".join(html.unescape(text).lower().split()).rstrip(" .")
+
+
+def _known() -> list[dict[str, str]]:
+    with resources.files("mitigate").joinpath("data/frames/files.csv").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def _published(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    for number, row in _rows(path, [*COLUMNS.values(), "post", "targetMinority", "targetStereotype"]):
+        values = [_value(path, number, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
+        unit = f"{row.get('HITId', '')}/{row.get('WorkerId', number)}"
+        texts = [cleaned(row.get(column) or "") or None for column in TEXT_COLUMNS]
+        yield _row(path, known, row["post"], unit, values, texts, row.get("dataSource"))
+
+
+def _aggregated(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    """Lists of groups and statements are not paired: each statement goes with the group it names, else the first."""
+    for number, row in _rows(path, ["post", "targetMinority", "targetStereotype"]):
+        values = [_value(path, number, column, row.get(column)) for column in (COLUMNS[name] for name in CHOICES)]
+        lists = [_list(path, number, row.get(column) or "[]") for column in TEXT_COLUMNS]
+        if values[CHOICES.index("targeted")] is None and COLUMNS["offensive"] in row:
+            values[CHOICES.index("targeted")] = float(bool(lists[0]))
+        for group, category, implied in _paired(*lists):
+            yield _row(path, known, row["post"], None, values, [group, category, implied], row.get("dataSource"))
+
+
+def _groups(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    names = dict(pair.split("=") for pair in known["names"].split(";"))
+    for _, row in _rows(path, ["post", "target_minority"]):
+        group = row["target_minority"].strip()
+        values = [1.0 if name == "targeted" else None for name in CHOICES]
+        yield _row(path, known, row["post"], None, values, [names.get(group, cleaned(group)), None, None], None)
+
+
+def _offensive(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        for number, row in enumerate(csv.reader(lines), start=1):
+            if len(row) != 2 or row[0] not in ("0", "1"):
+                raise MitigateError(f"{path}, row {number}: {str(row)[:60]} is not `label,post` with a label of 0 or 1")
+            values = [float(row[0]) if name == "offensive" else None for name in CHOICES]
+            yield _row(path, known, row[1], None, values, [None, None, None], None)
+
+
+def _implied(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    for number, row in _rows(path, ["post", "targetStereotype", "targetMinority"]):
+        groups, statements = (_list(path, number, row[name]) for name in ("targetMinority", "targetStereotype"))
+        values = [1.0 if name == "targeted" else None for name in CHOICES]
+        for group, _, implied in _paired(groups, [], statements):
+            yield _row(path, known, row["post"], None, values, [group, None, implied], None)
+
+
+READERS = {
+    "published": _published,
+    "aggregated": _aggregated,
+    "groups": _groups,
+    "offensive": _offensive,
+    "implied": _implied,
+}
+
+
+def _row(
+    path: Path,
+    known: Mapping[str, str],
+    post: str,
+    unit: str | None,
+    values: list[float | None],
+    texts: list[str | None],
+    source: str | None,
+) -> tuple[Any, ...]:
+    text = " ".join(html.unescape(post).split())
+    return (path.name, known["part"] or None, text, normalise(post), unit, *values, *texts, source or None)
+
+
+def _rows(path: Path, needed: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        if lacking := [name for name in needed if name not in (reader.fieldnames or [])]:
+            raise MitigateError(f"{path} lacks the column {lacking[0]}; it must have {', '.join(needed)}")
+        yield from enumerate(reader, start=1)
+
+
+def _value(path: Path, number: int, column: str, cell: str | None) -> float | None:
+    """A number from 0 to 1, or the word of an answer; null where the cell is empty."""
+    text = (cell or "").strip().lower()
+    if text in ("", "nan", "none"):
+        return None
+    try:
+        value = WORDS[text] if text in WORDS else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise MitigateError(
+            f"{path}, row {number}: {column} is {cell!r}; it must be a number from 0 to 1, or one of {', '.join(WORDS)}"
+        )
+    return value
+
+
+def _list(path: Path, number: int, cell: str) -> list[str]:
+    try:
+        texts = json.loads(cell)
+        return list(dict.fromkeys(filter(None, map(cleaned, texts))))
+    except (json.JSONDecodeError, AttributeError, TypeError) as error:
+        raise MitigateError(f'{path}, row {number}: {cell[:60]!r} is no list of texts such as ["a", "b"]') from error
+
+
+def _paired(
+    groups: list[str], categories: list[str], statements: list[str]
+) -> Iterator[tuple[str | None, str | None, str | None]]:
+    """Rows of group, category and statement; groups that no statement goes with have a row of their own."""
+    category = categories[0] if len(categories) == 1 else None
+    used = []
+    for statement in statements:
+        words = set(statement.split())
+        named = [group for group in groups if words & set(group.replace(",", " ").split()) - {"folks", "and"}]
+        used.append((named or groups or [None])[0])
+        yield used[-1], category, statement
+    for group in groups or ([] if statements else [None]):
+        if group not in used:
+            yield group, category, None

@@ -1,0 +1,125 @@
+"""How well frames are predicted: precision, recall and F1 of the positive class, BLEU-2 and ROUGE-L against all
+references (Sap et al. 2020, Section 4.1), and how well probabilities are calibrated. Intervals are over posts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mitigate.measure.bootstrap import Bootstrap
+
+FIGURES = ("f1", "precision", "recall")
+BINS = 10
+
+
+def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstrap) -> dict[str, float | None]:
+    """F1, precision and recall of the positive class in percent, with _low and _high; None where the denominator is 0:
+    precision where nothing is predicted positive, and then F1 is 0 if there are positives.
+
+    truth, predicted: (posts,) bool. Posts are resampled: their counts in the four cells are multinomial."""
+    cells = np.array([(truth & predicted).sum(), (~truth & predicted).sum(), (truth & ~predicted).sum()])
+    size = len(truth)
+    found = _scores(cells[None])[0]
+    drawn = np.random.default_rng(intervals.seed).multinomial(
+        size, [*(cells / size), 1 - cells.sum() / size], size=intervals.resamples
+    )
+    tails = [50 * (1 - intervals.level), 100 - 50 * (1 - intervals.level)]
+    resampled = _scores(drawn[:, :3])
+    row: dict[str, float | None] = {}
+    for number, name in enumerate(FIGURES):
+        known = resampled[:, number][~np.isnan(resampled[:, number])]
+        ends = np.percentile(known, tails) if len(known) else [np.nan, np.nan]
+        for key, value in zip((name, f"{name}_low", f"{name}_high"), (found[number], *ends), strict=True):
+            row[key] = None if np.isnan(value) else float(value)
+    return row
+
+
+def _scores(cells: np.ndarray) -> np.ndarray:
+    """From counts of true positives, false positives and false negatives, (n, 3), to FIGURES in percent, (n, 3)."""
+    both, wrong, missed = cells.T.astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return 100 * np.stack(
+            [2 * both / (2 * both + wrong + missed), both / (both + wrong), both / (both + missed)], 1
+        )
+
+
+def text_scores(generated: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
+    """Of each text against all its references, (texts, 8): BLEU-2 and ROUGE-L (F1) in percent, 0 for an empty text;
+    then what the BLEU-2 of all texts is made of: matching words and pairs, words and pairs, and the lengths of the text
+    and of the reference.
+
+    BLEU-2 is sacrebleu's sentence BLEU with n-grams up to 2 (of a text of one word, up to 1); ROUGE-L is rouge-score's,
+    the best reference's. Raises ImportError where the packages of the extra `frames` are not installed."""
+    from rouge_score.rouge_scorer import RougeScorer
+    from sacrebleu.metrics import BLEU
+
+    bleu, rouge = BLEU(max_ngram_order=2, effective_order=True, lowercase=True), RougeScorer(["rougeL"])
+    found = np.zeros((len(generated), 8))
+    for row, (text, known) in enumerate(zip(generated, references, strict=True)):
+        scored = bleu.sentence_score(text, list(known))
+        found[row, 2:] = [*scored.counts, *scored.totals, scored.sys_len, scored.ref_len]
+        if text:
+            found[row, 0] = scored.score
+            found[row, 1] = 100 * rouge.score_multi(list(known), text)["rougeL"].fmeasure
+    return found
+
+
+def corpus_bleu2(sums: np.ndarray) -> np.ndarray:
+    """BLEU-2 of all texts together in percent, (...,), from sums over texts of the last six columns, (..., 6)."""
+    words, pairs, num_words, num_pairs, length, reference = np.moveaxis(np.maximum(sums, 1e-9), -1, 0)
+    brevity = np.exp(np.minimum(0, 1 - reference / length))
+    return 100 * brevity * np.sqrt(words / num_words * pairs / num_pairs)
+
+
+def text_figures(scores: np.ndarray, intervals: Bootstrap) -> dict[str, float | None]:
+    """Means over posts of BLEU-2 and ROUGE-L, and BLEU-2 of all posts together, with _low and _high over posts."""
+    drawn = np.random.default_rng(intervals.seed).multinomial(
+        len(scores), np.full(len(scores), 1 / len(scores)), size=intervals.resamples
+    )
+    sums = np.concatenate([part @ scores for part in np.array_split(drawn, 1 + len(drawn) // 500)])
+    tails = [50 * (1 - intervals.level), 100 - 50 * (1 - intervals.level)]
+    row: dict[str, float | None] = {}
+    total = scores.sum(0)
+    for name, value, resampled in (
+        ("bleu2", total[0] / len(scores), sums[:, 0] / len(scores)),
+        ("rouge_l", total[1] / len(scores), sums[:, 1] / len(scores)),
+        ("corpus_bleu2", corpus_bleu2(total[2:]), corpus_bleu2(sums[:, 2:])),
+    ):
+        low, high = np.percentile(resampled, tails)
+        row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
+    return row
+
+
+def calibration_error(probability: np.ndarray, truth: np.ndarray) -> float:
+    """The expected calibration error (Guo et al. 2017): over BINS of equal width, the mean distance between the mean
+    probability and the share of positives, weighed by size. 0 is perfectly calibrated."""
+    bins = np.minimum((probability * BINS).astype(int), BINS - 1)
+    sums = [(np.abs(probability[bins == b].mean() - truth[bins == b].mean()) * (bins == b).sum()) for b in set(bins)]
+    return float(sum(sums) / len(truth))
+
+
+def fit_calibration(log_odds: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """Platt's scale and shift: the probability is 1 / (1 + exp(-(scale * log_odds + shift))), by Newton's method on the
+    log-likelihood with a weak pull of the scale to 1 and the shift to 0."""
+    x = np.stack([log_odds, np.ones_like(log_odds)], 1)
+    theta, prior = np.array([1.0, 0.0]), np.array([1.0, 0.0])
+    for _ in range(50):
+        p = calibrated(log_odds, (float(theta[0]), float(theta[1])))
+        gradient = x.T @ (p - truth) + (theta - prior)
+        hessian = (x * (p * (1 - p))[:, None]).T @ x + np.eye(2)
+        step = np.linalg.solve(hessian, gradient)
+        theta = theta - step
+        if np.abs(step).max() < 1e-9:
+            break
+    return float(theta[0]), float(theta[1])
+
+
+def calibrated(log_odds: np.ndarray, scale_and_shift: tuple[float, float]) -> np.ndarray:
+    """Probabilities by fit_calibration's scale and shift."""
+    scale, shift = scale_and_shift
+    return 1 / (1 + np.exp(-np.clip(scale * log_odds + shift, -50, 50)))
+
+
+def describe(truth: np.ndarray) -> dict[str, Any]:
+    """How many posts, and the percentage of positives."""
+    return {"posts": len(truth), "positive": 100 * float(truth.mean())}

@@ -1,0 +1,88 @@
+"""What a run on Social Bias Frames leaves for people: the page, its tables, and the model card."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.files import write
+from mitigate.frames import NAMES
+from mitigate.report import frames_card
+from mitigate.report.frames import Results
+from mitigate.report.frames import write as write_page
+from mitigate.report.saving import save
+from mitigate.tasks.frames.figures import published, unmeasured
+
+EXAMPLES = 12
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    posts: pl.DataFrame,
+    predicted: Mapping[str, pl.DataFrame],
+    classified: pl.DataFrame,
+    texts: pl.DataFrame,
+    flips: pl.DataFrame | None,
+    sources: pl.DataFrame,
+    categories: pl.DataFrame,
+    *,
+    reading: str,
+    start: str,
+    seed: int,
+    folder: Path,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the page, its tables and the card. Returns what cannot be measured on these posts."""
+    lacking = unmeasured(posts)
+    results = Results(
+        name=folder.name,
+        metrics=metrics,
+        classified=classified,
+        texts=texts,
+        flips=flips,
+        sources=sources,
+        categories=categories,
+        published=published(),
+        examples=examples(posts, list(predicted.values())[-1]),
+        has_folds=len(predicted) > 1,
+        reading=reading,
+        notices=notices(posts, lacking, has_folds=len(predicted) > 1),
+        **about,
+    )
+    write_page(folder / "frames.html", results)
+    write(folder / "README.md", frames_card.render(results, start, seed))
+    frames = {"classified": classified, "texts": texts, "sources": sources, "categories": categories}
+    save(folder, frames if flips is None else {**frames, "flips": flips}, latex=False)
+    return {"unmeasured": lacking}
+
+
+def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list[str]:
+    """What a reader must know before the figures."""
+    found = []
+    if lacking:
+        names = ", ".join(NAMES[name] for name in lacking)
+        found.append(
+            f"These posts have no values of: {names}. The model says nothing of them, and nothing is measured."
+        )
+    if has_folds:
+        found.append(
+            "Implied statements exist for original test posts only. They are learnt and measured in five folds of "
+            "these posts, which is not the paper's split."
+        )
+    if posts["files"].list.contains("frames_test_posts.csv").any():
+        found.append(
+            "No file says which posts target no group. Counted as such are posts that are not offensive, and offensive "
+            "test posts of offensive_test.csv that no other file has."
+        )
+    return found
+
+
+def examples(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
+    """Some test posts with what was generated and the references: post, group, implied, groups, references. Those with
+    the mildest look are not chosen: every n-th of the order by key."""
+    told = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
+    joined = told.select("key", "post", "groups", references="implied").join(
+        predicted.select("key", "group", "implied"), on="key", maintain_order="left"
+    )
+    return joined.gather_every(max(1, joined.height // EXAMPLES)).head(EXAMPLES).drop("key")

@@ -1,0 +1,167 @@
+"""recipe=frames: Social Bias Frames. load > train > measure > report."""
+
+from functools import partial
+from typing import Any
+
+from omegaconf import DictConfig
+
+from mitigate.recipes import reporting
+from mitigate.recipes.frames.page import write_report
+from mitigate.recipes.frames.plan import Plan, make_plan
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.report.frames import console
+from mitigate.score.frames import FILE
+from mitigate.store import Result
+from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
+from mitigate.tasks.frames.posts import categories, sources, statistics
+from mitigate.tasks.frames.predictions import predict_base, predict_baselines, predict_folds, predict_texts
+from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
+from mitigate.tasks.frames.training import train_base, train_fold
+
+MEASURES = ("predict", "baselines", "baseline_texts", "classified", "texts", "scorer", "flips", "metrics", "report")
+
+
+def run(config: DictConfig) -> float | None:
+    """Train, measure and report; returns the mean F1 over classifications, by which the paper chooses settings."""
+    plan = make_plan(config)
+    parts = plan.posts["split"].value_counts(sort=True).iter_rows()
+    say("  posts: " + ", ".join(f"{split} {count:,}" for split, count in parts))
+    metrics = perform(
+        config,
+        f"frames-{config.frames.start}-seed{config.seed}",
+        plan.source,
+        stages_of(plan),
+        lambda job: pipeline(job, plan),
+        uploads=["the model that the scorer uses"],
+    )
+    return metrics["f1"] if metrics else None
+
+
+def stages_of(plan: Plan) -> list[str]:
+    """The names of all stages in their order."""
+    folds = [f"fold_{fold}" for fold in plan.folds]
+    return ["base", *folds, MEASURES[0], *(["predict_folds"] if folds else []), *MEASURES[1:]]
+
+
+def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
+    """The stages in their order; returns the metrics."""
+    config, posts, here = plan.config, plan.posts, {"folder": job.folder}
+    base, folds = train(job, plan)
+    how = config.frames.samples, config.seed
+    predicted = {MODEL: job.stage("predict", predict_base, posts, *how, after=[base], using=here)}
+    if plan.folds:
+        of_folds = partial(predict_folds, posts, plan.folds)
+        predicted[FOLDS] = job.stage("predict_folds", of_folds, *how, after=folds, using=here)
+    baselines = job.stage("baselines", predict_baselines, posts, config.seed)
+    told = job.stage("baseline_texts", predict_texts, posts, plan.folds)
+    classified = job.stage("classified", classification_table, posts, predicted, baselines, plan.intervals)
+    texts = job.stage("texts", text_table, posts, predicted, told, plan.intervals)
+    chosen = job.stage(
+        "scorer",
+        choose_scorer,
+        posts,
+        predicted[MODEL],
+        predicted.get(FOLDS),
+        after=[base, *folds[:1]],
+        using=here,
+        leaves=[FILE],
+    )
+    flips = None
+    if plan.rated is not None:
+        flips = job.stage(
+            "flips", flip_rates, plan.rated, config.seed, plan.intervals, after=[chosen], using=here, may_be_kept=True
+        )
+    corpus = statistics(plan.annotations, posts)
+    metrics = job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
+    report(job, plan, predicted, classified, texts, flips, metrics)
+    return metrics.facts()
+
+
+def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
+    """The training on the training split, and from there one for each fold."""
+    base = job.stage(
+        "base",
+        train_base,
+        plan.posts,
+        plan.start,
+        plan.settings,
+        using=lambda work: {**_where(job, plan, "base", work.fingerprint), "weights": plan.weights},
+        leaves=["models/base"],
+        scratch=["checkpoints/base"],
+        may_be_kept=True,
+    )
+    folds = [
+        job.stage(
+            f"fold_{fold}",
+            train_fold,
+            plan.posts,
+            fold,
+            plan.fold_settings,
+            after=[base],
+            using=lambda work, fold=fold: _where(job, plan, f"fold_{fold}", work.fingerprint),
+            leaves=[f"models/fold_{fold}"],
+            scratch=[f"checkpoints/fold_{fold}"],
+            may_be_kept=True,
+        )
+        for fold in plan.folds
+    ]
+    return base, folds
+
+
+def _where(job: Job, plan: Plan, stage: str, fingerprint: str) -> dict[str, Any]:
+    """Where and how a model is trained."""
+    return {
+        "folder": job.folder,
+        "fingerprint": fingerprint,
+        "accelerator": plan.config.frames.device,
+        "log": partial(job.tracking.log, stage=stage),
+    }
+
+
+def report(
+    job: Job,
+    plan: Plan,
+    predicted: dict[str, Result],
+    classified: Result,
+    texts: Result,
+    flips: Result | None,
+    metrics: Result,
+) -> None:
+    """The page, its tables, the card, and what W&B gets."""
+    config = plan.config
+    job.stage(
+        "report",
+        write_report,
+        metrics,
+        plan.posts,
+        predicted,
+        classified,
+        texts,
+        flips,
+        sources(plan.posts),
+        categories(plan.annotations),
+        reading=config.frames.reading,
+        start=config.frames.start,
+        seed=config.seed,
+        using=lambda work: {
+            "folder": work.folder,
+            "about": {
+                "command": command(config),
+                "demonstration": False,
+                "stages": reporting.stages(job),
+                "facts": reporting.facts(job, {"data": DATA, "data fingerprint": plan.source}),
+            },
+        },
+        leaves=["frames.html", "README.md", "tables"],
+    )
+    if not job.run.dry:
+        figures = {name: value for name, value in metrics.facts().items() if isinstance(value, int | float)}
+        job.tracking.summarise(figures)
+        for name, result in (("classified", classified), ("texts", texts)):
+            job.tracking.table(name, result.table())
+        job.tracking.artifact("frames", "model", job.folder / metrics.facts()["scorer/model"], figures)
+        say("\n" + console(classified.table(), texts.table()))
+        say(f"  report      {job.folder / 'frames.html'}")
+
+
+DATA = "Social Bias Inference Corpus (Sap et al. 2020), CC BY 4.0"

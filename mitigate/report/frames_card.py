@@ -1,0 +1,27 @@
+"""The model card of a frames model."""
+
+from pathlib import Path
+
+from mitigate.frames import NAMES
+from mitigate.report.frames import TEXT_FIGURES, Results, measured, with_interval
+from mitigate.report.markdown import environment
+from mitigate.texts import portable
+
+STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 or GPT-2 given by the user"}
+
+
+def render(results: Results, start: str, seed: int) -> str:
+    """The card as Markdown with the hub's front matter."""
+    template = environment(Path(__file__).parent).get_template("frames_card.md.jinja")
+    return template.render(
+        report=results,
+        metrics=results.metrics,
+        start=STARTS[start],
+        seed=seed,
+        command=portable(results.command),
+        names=NAMES,
+        measured=measured(results.classified),
+        texts=results.texts.rows(named=True),
+        text_figures=TEXT_FIGURES,
+        with_interval=with_interval,
+    )

@@ -1,0 +1,77 @@
+"""The frames scorer: whether a statement is offensive to a group it names, by a model that `recipe=frames` has trained,
+with what the statement implies as the explanation.
+
+It reads the statement itself and not the masked one: a stereotype is one of a group. It learns from the same posts as
+`crowd`, so that neither assesses the other."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import fingerprint
+from mitigate.score.weights import digest_of_folder
+from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
+from models.form import YES, Filled, Form
+
+FILE = "scorer.json"
+"""In the run folder: which model labels, and its calibration."""
+
+
+class Frames:
+    """The scorer: prejudice where the calibrated probability that a statement offends a group is above .5, neutral
+    below; OTHER within `unsure` of .5. Its strength is minus the probability.
+
+    run: a finished run of recipe=frames. unsure: half the width of the band around .5 in which it abstains."""
+
+    name = "frames"
+    reads = "statement"
+
+    def __init__(self, run: str | Path | None, unsure: float = 0.1) -> None:
+        path = None if run is None else Path(run) / FILE
+        if path is None or not path.is_file():
+            raise MitigateError(
+                f"the scorer `frames` needs a finished run of recipe=frames: score.frames.run={run} has no {FILE}. "
+                "Train one by `python -m mitigate recipe=frames data.root=DIR`, and give its run folder"
+            )
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        folder = path.parent / facts["model"]
+        self.form = Form.load(folder)
+        self.calibration = facts["scale"], facts["shift"]
+        self.otherwise = facts["otherwise"]
+        self.unsure = unsure
+        self.fingerprint = fingerprint(self, digest_of_folder(folder), *self.calibration, self.otherwise, unsure)
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        probability = self.probabilities(texts)
+        label = np.where(probability > 0.5, PREJUDICE, NEUTRAL)
+        label[np.abs(probability - 0.5) < self.unsure] = OTHER
+        return Labels(label.astype(np.int8), (-probability).astype(np.float32))
+
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """Calibrated, (n,), that a text is offensive and targets a group."""
+        filled = self.form.fill(self.form.read(list(texts)), choices_only=True)
+        scale, shift = self.calibration
+        return 1 / (1 + np.exp(-(scale * log_odds(self.form, filled, self.otherwise) + shift)))
+
+    def explain(self, texts: Sequence[str]) -> list[str]:
+        """What each text implies of whom, given that it targets a group: "women: women are less qualified"."""
+        filled = self.form.fill(self.form.read(list(texts)), always=True)
+        return [": ".join(filter(None, map(self.form.decode, one.texts))) for one in filled]
+
+
+def log_odds(form: Form, filled: Sequence[Filled], otherwise: float) -> np.ndarray:
+    """Of being offensive and targeting a group, (n,), before calibration. otherwise: the probability of a group where a
+    form was not asked for it, since it is not offensive."""
+    names = list(form.ids)
+    pairs = np.stack([one.log_probs[[names.index("offensive"), names.index("targeted")], YES] for one in filled])
+    offensive, targeted = np.exp(pairs).T
+    return logit(np.nan_to_num(offensive, nan=1.0) * np.where(np.isnan(targeted), otherwise, targeted))
+
+
+def logit(probability: np.ndarray) -> np.ndarray:
+    """log(p / (1 - p)), of p within a millionth of 0 and 1 at most."""
+    kept = np.clip(probability, 1e-6, 1 - 1e-6)
+    return np.log(kept) - np.log1p(-kept)

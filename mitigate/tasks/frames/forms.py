@@ -1,0 +1,148 @@
+"""Posts as examples of forms, and forms as frames."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
+from models import minilm
+from models.form import NO, UNKNOWN, YES, Example, Field, Filled, Form
+
+FIELDS = [
+    *(
+        Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None)))
+        for name in CHOICES[:-1]
+    ),
+    *(Field(name, PARENTS[name]) for name in TEXTS),
+    Field(CHOICES[-1], PARENTS[CHOICES[-1]], tuple(token(CHOICES[-1], value) for value in (False, True, None))),
+]
+"""Equation 1: lewd, offensive, intent, group targeted; targeted group, implied statement; in-group language."""
+
+MOST_ALTERNATIVES = 4
+VALUE = {False: NO, True: YES, None: UNKNOWN}
+
+
+def start_form(start: str | None, folder: Path | None, reads: str, known: Sequence[str], dropout: float = 0.1) -> Form:
+    """An untrained form: "minilm" starts from all-MiniLM-L6-v2, "model" from the GPT-1 or GPT-2 in the folder."""
+    facts: dict[str, Any] = {"reads": reads, "known": list(known)}
+    if start == "minilm":
+        return Form.from_encoder(minilm.locate(folder), FIELDS, dropout, **facts)
+    assert folder is not None
+    return Form.from_language_model(folder, FIELDS, **facts)
+
+
+def known_choices(posts: pl.DataFrame) -> list[str]:
+    """The classifications that posts give both values of; nothing can be learnt of any other."""
+    return [name for name in CHOICES if posts[name].drop_nulls().n_unique() == 2]
+
+
+def examples(form: Form, posts: pl.DataFrame) -> list[Example]:
+    """An example for each post. A parent that is missing but must be positive, as a child has a value, is read as
+    positive and carries no loss; no other missing value carries any."""
+    rows = posts.rows(named=True)
+    texts = form.read(posts["post"].to_list())
+    pairs = [_alternatives(row) for row in rows]
+    flat = [text or "" for row in pairs for pair in row for text in pair]
+    encoded = iter(form.encoding.encode(flat))
+    found = []
+    for row, text, alternatives in zip(rows, texts, pairs, strict=True):
+        frame = consistent(Frame(**{name: row[name] for name in CHOICES}))
+        learnt = "ingroup" in form.known and frame.ingroup is not None
+        last = VALUE[frame.ingroup] if "ingroup" in form.known else UNKNOWN
+        branches = [([next(encoded) for _ in TEXTS], last, learnt) for _ in alternatives]
+        found.append(Example(text, *_choices(frame, form), branches))
+    return found
+
+
+def _choices(frame: Frame, form: Form) -> tuple[list[int], list[bool]]:
+    """What is read of each choice before the texts, and whether it is learnt."""
+    given = {name: getattr(frame, name) for name in CHOICES[:-1]}
+    read = dict(given)
+    for name, parent in PARENTS.items():
+        if name in CHOICES[:-1] and given[name] is True and read[parent] is None:
+            read[parent] = True
+        if name in CHOICES[:-1] and given[parent] is False:
+            read[name] = False
+    values = [VALUE[read[name]] if name in form.known else UNKNOWN for name in CHOICES[:-1]]
+    return values, [name in form.known and given[name] is not None for name in CHOICES[:-1]]
+
+
+def _alternatives(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The groups and statements to be learnt: none under a negative parent."""
+    if row["targeted"] is not True:
+        return []
+    pairs = list(zip(row["implied_groups"], row["implied"], strict=True)) or [(group, "") for group in row["groups"]]
+    return [(group or "", implied) for group, implied in pairs][:MOST_ALTERNATIVES]
+
+
+def fill_posts(
+    form: Form,
+    posts: Sequence[str],
+    *,
+    samples: int = 0,
+    seed: int = 1,
+    always: bool = False,
+    choices_only: bool = False,
+) -> pl.DataFrame:
+    """A row for each post (SCHEMA): the five classifications as decoded (null where not asked or not learnt) and as the
+    most probable consistent ones given the probabilities of the same pass (constrained_NAME), group, implied, the
+    probability of each positive value (p_NAME; null where it was not asked), and log_prob of the texts.
+
+    samples: 0 is greedy; else so many candidates are drawn and the likeliest is kept. always: texts are generated
+    whether or not the frame has any."""
+    texts = form.read(list(posts))
+    filled = form.fill(texts, always=always, choices_only=choices_only)
+    for number in range(samples):
+        chances = np.random.default_rng([seed, number]).random((len(texts), 2 * (form.longest_text + 1)))
+        drawn = form.fill(texts, chances=chances, always=always)
+        pairs = zip(filled, drawn, strict=True)
+        filled = [max(pair, key=lambda one: one.text_log_prob) for pair in pairs] if number else drawn
+    return pl.DataFrame([_row(form, one) for one in filled], schema=SCHEMA, orient="row")
+
+
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(CHOICES, pl.Boolean),
+    **{f"constrained_{name}": pl.Boolean for name in CHOICES},
+    **dict.fromkeys(TEXTS, pl.String),
+    **{f"p_{name}": pl.Float64 for name in CHOICES},
+    "log_prob": pl.Float64,
+}
+
+
+def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
+    frame, constrained = as_frame(form, filled, False), as_frame(form, filled, True)
+    asked = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
+    return (
+        *(getattr(frame, name) for name in CHOICES),
+        *(getattr(constrained, name) for name in CHOICES),
+        *map(form.decode, filled.texts),
+        *(None if np.isnan(asked[name]) else float(np.exp(asked[name])) for name in CHOICES),
+        filled.text_log_prob,
+    )
+
+
+def as_frame(form: Form, filled: Filled, constrained: bool) -> Frame:
+    """The frame of a filled form. constrained: Section 4's search among consistent values."""
+    meaning = {NO: False, YES: True, UNKNOWN: None}
+    values = {name: meaning[value] for name, value in zip(form.ids, filled.choices, strict=True)}
+    frame = Frame(**values, **dict(zip(TEXTS, map(form.decode, filled.texts), strict=True)))  # type: ignore[arg-type]
+    if constrained:
+        asked = ~np.isnan(filled.log_probs[:, YES])
+        frame = most_probable(
+            frame,
+            log_probs={
+                name: (float(no), float(yes))
+                for name, (no, yes), is_asked in zip(form.ids, filled.log_probs, asked, strict=True)
+                if is_asked
+            },
+        )
+    return consistent(frame)
+
+
+def described(frame: Frame) -> str:
+    """A frame in words: "offensive, group targeted: women; women are less qualified"."""
+    words = [NAMES[name] for name in CHOICES if getattr(frame, name)]
+    return "; ".join(filter(None, [", ".join(words), frame.group, frame.implied]))

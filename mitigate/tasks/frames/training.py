@@ -1,0 +1,116 @@
+"""Trains forms on frames: on the training split, and from there, where implied statements exist for test posts only, on
+four fifths of these posts for each of five folds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.files import replacing_folder
+from mitigate.frames import CHOICES
+from mitigate.tasks.frames.forms import examples, known_choices, start_form
+from mitigate.tasks.frames.posts import FOLDS, share_of
+from mitigate.train.frames import Settings, fit
+from mitigate.train.harness import Log
+from models.form import Form, Reads
+
+BASE = "base"
+SHORTER = 1 / 3
+"""Posts without implied statements that a fold is trained on, as a share of those that have some."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a form is before training."""
+
+    kind: str  # minilm, or model: the GPT-1 or GPT-2 of a folder
+    reads: Reads
+    dropout: float = 0.1
+    weights: str = ""  # the hash of the folder's weights
+
+
+def train_base(
+    posts: pl.DataFrame,
+    start: Start,
+    settings: Settings,
+    *,
+    folder: Path,
+    fingerprint: str,
+    weights: Path | None = None,
+    accelerator: str = "auto",
+    log: Log | None = None,
+) -> dict[str, Any]:
+    """Train on the posts of the split `train` and save in {folder}/models/base. weights: the folder that the start is
+    read from. Text fields are made of the words of all posts' groups and statements: words, not their use."""
+    form = start_form(start.kind, weights, start.reads, known_choices(posts), start.dropout)
+    form.restrict(form.words_of([text for row in _texts(posts) for text in row]))
+    learnt = examples(form, posts.filter(pl.col("split") == "train"))
+    return _fitted(form, learnt, settings, BASE, folder, fingerprint, accelerator, log)
+
+
+def train_fold(
+    posts: pl.DataFrame,
+    fold: int,
+    settings: Settings,
+    *,
+    folder: Path,
+    fingerprint: str,
+    accelerator: str = "auto",
+    log: Log | None = None,
+) -> dict[str, Any]:
+    """Go on from {folder}/models/base with test posts of all other folds and save in {folder}/models/fold_{fold}: those
+    with implied statements, and a third as many of the others."""
+    form = Form.load(folder / "models" / BASE)
+    learnt = examples(form, fold_posts(posts, fold))
+    return _fitted(form, learnt, settings, f"fold_{fold}", folder, fingerprint, accelerator, log)
+
+
+def fold_posts(posts: pl.DataFrame, fold: int) -> pl.DataFrame:
+    """The posts that a fold's model learns from."""
+    others = posts.filter(pl.col("fold").is_not_null(), pl.col("fold") != fold)
+    has_implied = pl.col("implied").list.len() > 0
+    told, rest = others.filter(has_implied), others.filter(~has_implied)
+    order = rest["key"].map_elements(lambda key: share_of(key, "drawn"), return_dtype=pl.Float64)
+    rest = rest.with_columns(_order=order).sort("_order").head(round(SHORTER * told.height)).drop("_order")
+    return pl.concat([told, rest])
+
+
+def needs_folds(posts: pl.DataFrame) -> bool:
+    """Whether implied statements exist for test posts only."""
+    told = posts.filter(pl.col("implied").list.len() > 0)
+    return told.height > 0 and (told["split"] == "test").all()
+
+
+def fold_numbers(posts: pl.DataFrame) -> list[int]:
+    """The folds that are trained; none where training posts have implied statements."""
+    return list(range(FOLDS)) if needs_folds(posts) else []
+
+
+def _texts(posts: pl.DataFrame) -> Sequence[list[str]]:
+    return [*posts["groups"].to_list(), *posts["implied"].to_list()]
+
+
+def _fitted(
+    form: Form,
+    learnt: list[Any],
+    settings: Settings,
+    name: str,
+    folder: Path,
+    fingerprint: str,
+    accelerator: str,
+    log: Log | None,
+) -> dict[str, Any]:
+    fitted = fit(
+        form,
+        learnt,
+        settings,
+        folder / "checkpoints" / name,
+        fingerprint=fingerprint,
+        accelerator=accelerator,
+        log=log,
+    )
+    with replacing_folder(folder / "models" / name) as part:
+        form.save(part)
+    return {**fitted._asdict(), "learnt": [choice for choice in CHOICES if choice in form.known]}

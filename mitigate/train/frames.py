@@ -1,0 +1,113 @@
+"""Trains a form on frames: equation 1 of Sap et al. 2020, without loss for values that nobody gave or that cannot
+be."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import SURROUNDING
+from mitigate.train import harness
+from mitigate.train.batches import Batches
+from mitigate.train.checkpoints import Checkpoints
+from mitigate.train.harness import PRECISIONS, Log
+from mitigate.train.module import TrainingModule, adamw, linear
+from models.form import Example, Form
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. The paper's: batch 4, lr 5e-6 (GPT) or 1e-5 (GPT-2), linear warmup, 1, 2 or 5 epochs."""
+
+    epochs: float = 3.0
+    batch_size: int = 32
+    lr: float = 2e-4
+    warmup: float = 0.05  # of all steps
+    weight_decay: float = 0.01
+    precision: str = "auto"
+    seed: int = 1
+    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
+
+    def __post_init__(self) -> None:
+        checks = [
+            (self.epochs > 0, f"epochs={self.epochs} must be above 0"),
+            (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
+            (self.lr > 0, f"lr={self.lr} must be above 0"),
+            (0 <= self.warmup < 1, f"warmup={self.warmup} must be at least 0 and below 1"),
+            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
+        ]
+        if faults := [fault for holds, fault in checks if not holds]:
+            raise MitigateError("frames: " + "; ".join(faults))
+
+
+class Fitted(NamedTuple):
+    """What came of a training. The weights are in the form that was given."""
+
+    examples: int
+    steps: int
+    seconds: float
+    examples_per_second: float
+    train_loss: float  # per learnt token, mean of the last steps
+
+
+class FormModule(TrainingModule):
+    """The loss of a form on a batch."""
+
+    batches: Batches
+
+    def __init__(self, form: Form, examples: Sequence[Example], settings: Settings) -> None:
+        steps = math.ceil(settings.epochs * len(examples) / settings.batch_size)
+        super().__init__(
+            Batches(np.array([one.size for one in examples]), settings.batch_size, settings.seed),
+            steps,
+            linear(settings.lr, settings.warmup, steps),
+            seed=settings.seed,
+        )
+        self.form = form
+        self.examples = examples
+        self.settings = settings
+
+    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+        return self.form.loss([self.examples[i] for i in batch])
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay)
+
+
+def fit(
+    form: Form,
+    examples: Sequence[Example],
+    settings: Settings,
+    folder: Path,
+    *,
+    fingerprint: str,
+    accelerator: str = "auto",
+    log: Log | None = None,
+) -> Fitted:
+    """Trains the form in place, going on from the newest whole checkpoint that this same training left in folder.
+
+    fingerprint names the training: whatever changes its result must change it. Raises MitigateError where no example
+    has anything to learn, and where the checkpoint is of another training."""
+    learnable = [one for one in examples if has_loss(one)]
+    if not learnable:
+        raise MitigateError("no post gives a value to learn; recipe=frames needs posts with values")
+    counts = harness.fit(
+        module := FormModule(form, learnable, settings),
+        precision=settings.precision,
+        checkpoints=Checkpoints(folder, fingerprint),
+        checkpoint_every=settings.checkpoint_every,
+        log=log,
+        accelerator=accelerator,
+    )
+    return Fitted(len(learnable), module.steps, counts.seconds, counts.rate(module.steps), counts.loss)
+
+
+def has_loss(example: Example) -> bool:
+    """Whether any token of the example is learnt."""
+    return any(example.learnt) or any(any(texts) or learnt for texts, _, learnt in example.alternatives)

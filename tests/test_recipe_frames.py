@@ -1,0 +1,219 @@
+"""recipe=frames from the command line, on a made-up corpus written as files; and the scorer that it leaves."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import here, killed
+from frames_corpus import write_corpus, write_published
+
+from mitigate.errors import MitigateError
+from mitigate.frames import CHOICES
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.report.ledger import summary, touched
+from mitigate.score.frames import Frames
+from mitigate.tasks.caveats import same_posts
+from mitigate.tasks.frames.forms import fill_posts
+from mitigate.tasks.frames.scorer import flip_rates
+from mitigate.tasks.label import label_statements
+from mitigate.tasks.policy import Policy, apply_policy
+from mitigate.tasks.scorers import make_scorer
+from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
+from models.form import Form
+
+pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")
+pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def run(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        assert here(patch, "recipe=frames", *corpus, f"paths.outputs={outputs}") == 0
+    (folder,) = outputs.glob("frames-*")
+    return folder
+
+
+def test_a_run_leaves_its_figures_page_card_and_scorer(run: Path) -> None:
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["offensive/model/posts"] == 36
+    assert metrics["offensive/model/positive"] == pytest.approx(100 * 24 / 36)
+    assert metrics["offensive/always yes/recall"] == 100
+    assert metrics["offensive/always yes/f1"] == pytest.approx(100 * 48 / 60)
+    assert metrics["offensive/tf-idf/f1"] > metrics["offensive/always yes/f1"]
+    assert json.loads((run / "base.json").read_text())["train_loss"] < 2  # about 0.7 + log(40) before
+    assert metrics["lewd/model/f1"] is None
+    assert metrics["f1"] == pytest.approx((metrics["offensive/model/f1"] + metrics["targeted/model/f1"]) / 2)
+    page, card = (run / "frames.html").read_text(), (run / "README.md").read_text()
+    for words in (
+        "Implied statements exist for original test posts only",
+        "These posts have no values of: lewd, intent",
+    ):
+        assert words in page
+        assert words in card
+    assert "Content warning" in page
+    assert "82 % White" in card
+    assert {path.name for path in (run / "models").iterdir()} == {"base", *(f"fold_{fold}" for fold in range(5))}
+    assert not (run / "checkpoints").exists() or not any((run / "checkpoints").iterdir())
+    assert json.loads((run / "scorer.json").read_text())["model"] == "models/fold_0"
+
+
+def test_what_a_baseline_says_is_what_one_can_count(run: Path) -> None:
+    texts = pl.read_parquet(run / "texts.parquet")
+    common = texts.filter(variable="group", system="commonest").row(0, named=True)
+    assert common["posts"] == 12
+    assert common["distinct"] <= 100 * 5 / 12  # one constant a fold
+    assert common["rouge_l"] == common["bleu2"]  # groups of one word: right or wrong
+
+
+def test_the_same_command_finds_nothing_left_to_do(run: Path, corpus: list[str], monkeypatch, capsys) -> None:
+    assert here(monkeypatch, "recipe=frames", *corpus, f"paths.outputs={run.parent}") == 0
+    assert "complete: nothing is left to do" in capsys.readouterr().out
+
+
+def test_a_killed_training_goes_on_to_the_same_figures(run: Path, corpus, tmp_path: Path, monkeypatch) -> None:
+    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "frames.checkpoint_every=0.001"]
+    killed(lambda: any(tmp_path.glob("frames-*/checkpoints/fold_1/last.ckpt")), *mine)
+    assert here(monkeypatch, *mine) == 0
+    (folder,) = tmp_path.glob("frames-*")
+    mine, other = (json.loads((one / "metrics.json").read_text()) for one in (folder, run))
+    assert mine == other
+
+
+def test_the_scorer_labels_abstains_and_explains(run: Path) -> None:
+    scorer = Frames(run, unsure=0.0)
+    texts = ["the nurses cook rude", "the nurses cook well", "the lawyers sing lazy"]
+    labels = scorer(texts)
+    probability = scorer.probabilities(texts)
+    np.testing.assert_allclose(labels.strength, -probability, rtol=1e-5)
+    assert labels.label.tolist() == np.where(probability > 0.5, PREJUDICE, NEUTRAL).tolist()
+    assert probability[0] > probability[1]
+    assert set(Frames(run, unsure=0.5)(texts).label.tolist()) == {OTHER}
+    assert Frames(run, unsure=0.1).fingerprint != scorer.fingerprint
+    assert all(scorer.explain(texts))
+    assert scorer(texts[:1]).strength[0] == pytest.approx(labels.strength[0], abs=1e-5)
+
+
+def test_the_published_files_need_no_folds(tmp_path: Path, monkeypatch) -> None:
+    corpus = write_published(tmp_path)
+    outputs = tmp_path / "outputs"
+    assert here(monkeypatch, "recipe=frames", *corpus, "frames.samples=2", f"paths.outputs={outputs}") == 0
+    (folder,) = outputs.glob("frames-*")
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["offensive/model/posts"] == metrics["intent/model/posts"] == 18
+    assert metrics["intent/always yes/f1"] is not None
+    assert metrics["lewd/model/f1"] is None  # all posts are not
+    assert metrics["corpus/positive/intent"] == pytest.approx(25)
+    assert metrics["implied/nearest/posts"] == 9
+    assert metrics["scorer/model"] == "models/base"
+    assert metrics["scorer/posts"] == 18
+    assert {path.name for path in (folder / "models").iterdir()} == {"base"}
+    page = (folder / "frames.html").read_text()
+    assert "five folds of" not in page
+    assert "t/harsh" in page
+    assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
+
+
+def test_the_likeliest_of_the_candidates_is_kept(run: Path) -> None:
+    form = Form.load(run / "models" / "fold_0")
+    posts = ["the nurses cook rude", "the lawyers sing lazy"]
+    one, three = (fill_posts(form, posts, samples=number, seed=4, always=True)["log_prob"] for number in (1, 3))
+    assert (three >= one).all()
+    assert fill_posts(form, posts, samples=3, seed=4, always=True)["log_prob"].to_list() == three.to_list()
+
+
+def test_a_scorer_without_a_run_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match=r"score.frames.run=None has no scorer.json. Train one by"):
+        Frames(None)
+    with pytest.raises(MitigateError, match="give its run folder"):
+        Frames(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("frames.weights=null", "frames.start=model needs frames.weights=DIR with model.safetensors"),
+        ("data.root=/no/such/folder", "data.root=/no/such/folder has no sbic/"),
+        ("frames.reading=right", "unknown frames.reading 'right'; allowed: both, left"),
+        ("frames.epochs=0", "frames.epochs=0 must be a number above 0"),
+    ],
+)
+def test_faults_are_told_before_the_first_stage(corpus, tmp_path, monkeypatch, capsys, setting, message) -> None:
+    assert here(monkeypatch, "recipe=frames", *corpus, f"paths.outputs={tmp_path}", setting) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_predictions_have_all_columns(run: Path) -> None:
+    table = pl.read_parquet(run / "predict.parquet")
+    assert {*CHOICES, "group", "implied", "p_offensive", "key"} <= set(table.columns)
+    assert table["p_lewd"].is_null().all()
+    assert table["key"].is_unique().all()
+
+
+def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reason(run: Path) -> None:
+    triples = pl.DataFrame(
+        {
+            "head": ["nurse", "lawyer", "bread"],
+            "relation": ["CapableOf", "CapableOf", "HasProperty"],
+            "tail": ["cook rude", "sing well", "good"],
+        }
+    )
+    scorer = make_scorer(Rude, "frames")
+    labels = label_statements(triples, [scorer])
+    assert labels["frames"].to_list() == labels["frames_neutral"].to_list() == [PREJUDICE, NEUTRAL, NEUTRAL]
+    assert labels["frames_why"].to_list() == ["of: nurse is capable of cook rude", None, None]
+    ledger = apply_policy(Policy("frames", ("frames",)), labels)
+    assert ledger["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude", "kept", "kept"]
+    assert ledger["weight"].to_list() == [0, 1, 1]
+    assert summary(ledger, "reason").select("reason", "dropped").rows() == [("kept", 0), ("frames -1", 1)]
+    assert touched(ledger)["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude"]
+
+
+class Rude:
+    """Labels a statement as prejudice where it says "rude", and says of what."""
+
+    reads = "statement"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        label = np.array([PREJUDICE if "rude" in text else NEUTRAL for text in texts], dtype=np.int8)
+        return Labels(label, label.astype(np.float32))
+
+    def explain(self, texts: Sequence[str]) -> list[str]:
+        return [f"of: {text}" for text in texts]
+
+
+def test_statements_are_swapped_within_their_category_and_flips_are_counted(run: Path) -> None:
+    rated = pl.DataFrame(
+        {
+            "sentence": ["the lawyer sings rude", "women sing well", "nothing here"],
+            "target": ["lawyer", "women", None],
+            "category": ["profession", "gender", None],
+        }
+    )
+    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=run)
+    assert found["category"].to_list()[0] == "all"
+    assert dict(found.select("category", "pairs").rows()) == {"all": 6, "profession": 3, "gender": 3}
+    assert found["flipped"].is_between(0, 100).all()
+
+
+def test_it_is_said_that_crowd_learns_from_the_same_posts() -> None:
+    assert same_posts(["sentiment", "frames"]) == []
+    (notice,) = same_posts(["frames", "regard", "crowd"])
+    assert notice.startswith("The scorers crowd and frames learn from the same posts.")
+
+
+def test_labels_of_the_command_line_have_an_explanation(run: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    told = ["recipe=labels", "score.extra=[frames]", f"score.frames.run={run}", "score.frames.unsure=0"]
+    told += ['texts=["the nurses cook rude"]', f"paths.outputs={tmp_path}", f"paths.cache={tmp_path}", "tracking=none"]
+    assert here(monkeypatch, *told) == 0
+    assert "frames" in capsys.readouterr().out
