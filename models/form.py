@@ -97,7 +97,8 @@ class Form(nn.Module):
         if missing:
             encoding.add(missing)
             decoder.grow(encoding.vocab_size)
-        ids = {f.name: [encoding.tokenizer.token_to_id(t) for t in f.tokens] for f in self.fields}
+        vocabulary = encoding.tokenizer.get_vocab(with_added_tokens=True)
+        ids = {f.name: [vocabulary[t] for t in f.tokens] for f in self.fields}
         self.ids = {name: tokens for name, tokens in ids.items() if tokens}
         self.end = encoding.end  # ends the text, the choices and each text field
         every = [

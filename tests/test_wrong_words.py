@@ -59,14 +59,14 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("policy=both_neutrl", "downweight, none, regard, rerank, sentiment, swap; did you mean both_neutral?"),
+        ("policy=both_neutrl", "random_both_neutral, regard, rerank, sentiment, swap; did you mean both_neutral?"),
         ("recipe=labls", "template, workspace; did you mean labels?"),
         ("recipe=labels data=statments", "unknown data 'statments'; allowed: atomic, "),
         ("experiment=papr", "unknown experiment 'papr'; allowed: cn100k_cpu, paper, policies; did you mean paper?"),
         ("policy=", "policy= names nothing; allowed: balance, both"),
         ("policy", "'policy' is no setting: write it as KEY=VALUE"),
         ("polcy", "'polcy' is no setting: write it as KEY=VALUE; did you mean policy?"),
-        ("polcy=both", "compare, humans, kge, experiment, hydra; did you mean policy?"),
+        ("polcy=both", "compare, humans, kge, frames, experiment, hydra; did you mean policy?"),
         ("probe.relatoins=[IsA]", "probe has: probe.targets, probe.fewest, probe.relations, "),
         ("probe.relatoins=[IsA]", "; did you mean probe.relations?"),
         ("policy.strngth=2", "policy.splits, policy.seed. A key of your own is added with a plus: +policy.strngth=2"),
@@ -88,7 +88,10 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
         ),
         ("score.extra=[keywrd]", "; did you mean keyword?"),
         ("policy.scorers=[sentimnt]", "; did you mean sentiment?"),
-        ("policy.scope=targts", "unknown policy.scope 'targts'; allowed: all, people, targets; did you mean targets?"),
+        (
+            "policy.scope=targts",
+            "unknown policy.scope 'targts'; allowed: all, people, person_heads, targets; did you mean targets?",
+        ),
         (
             "optimized_metric=neutral_template/NVM",
             "unknown optimized_metric 'neutral_template/NVM'; did you mean neutral_t",

@@ -183,12 +183,13 @@ def _paired(
 ) -> Iterator[tuple[str | None, str | None, str | None]]:
     """Rows of group, category and statement; groups that no statement goes with have a row of their own."""
     category = categories[0] if len(categories) == 1 else None
-    used = []
+    used: list[str | None] = []
+    nobody: list[str | None] = [None]
     for statement in statements:
         words = set(statement.split())
         named = [group for group in groups if words & set(group.replace(",", " ").split()) - {"folks", "and"}]
-        used.append((named or groups or [None])[0])
+        used.append((named or groups or nobody)[0])
         yield used[-1], category, statement
-    for group in groups or ([] if statements else [None]):
+    for group in groups or ([] if statements else nobody):
         if group not in used:
             yield group, category, None

@@ -89,7 +89,8 @@ def predict_texts(posts: pl.DataFrame, folds: Sequence[int]) -> pl.DataFrame:
     TF-IDF, its first ones. Learnt as the models are: from training posts, or from the test posts of other folds."""
     told = posts.filter(pl.col("implied").list.len() > 0)
     found = []
-    for fold in [*folds] or [None]:
+    every: list[int | None] = [*folds] or [None]
+    for fold in every:
         if fold is None:
             known, asked = told.filter(pl.col("split") == "train"), told.filter(pl.col("split") == "test")
         else:
