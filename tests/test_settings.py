@@ -184,7 +184,7 @@ def test_what_a_setting_may_be_is_allowed(key: str) -> None:
         if "=" in sign:
             check(nested(key, [int(bound)] if "list of whole numbers" in setting.types else int(bound)))
     if setting.types[0] == "number":
-        below_one = any(f"{sign}{bound:g}" == "<1" or (sign[0] == "<" and bound < 1) for sign, bound in setting.bounds)
+        below_one = any((sign == "<" and bound <= 1) or (sign == "<=" and bound < 1) for sign, bound in setting.bounds)
         check(nested(key, 0 if below_one else 1))
 
 
