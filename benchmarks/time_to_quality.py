@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -42,7 +42,7 @@ FILE = Path(__file__).with_suffix(".csv")
 BEFORE = "before"
 OPTIONS = {"vocabulary": "all", "lr": 5e-4}
 TAILS = {"vocabulary": "tails", "lr": 5e-4}
-APART = {"apart": True}
+SHARED = TAILS | {"together": 8}
 
 
 class Variant(CometModule):
@@ -53,8 +53,6 @@ class Variant(CometModule):
     def __init__(self, comet: Comet, examples: Examples, settings: Settings) -> None:
         super().__init__(comet, examples, settings)
         self.begin_vocabulary()
-        if self.options.get("apart"):  # examples of one prompt are drawn like others
-            self.batches = replace(self.batches, prompts=None)
         if self.options.get("bias_only"):  # the bias begins at log frequencies, the loss is over all tokens
             self.candidates, self.nll = None, comet.nll
         if hold := self.options.get("hold"):
@@ -155,38 +153,34 @@ class Contestant:
 
 
 CONTESTANTS = {
-    BEFORE: Contestant(
-        "loss over all tokens, prompts apart, dropout .1, lr 5e-4, linear decay", OPTIONS, options=APART
-    ),
-    "bias": Contestant(
-        "before, but the output bias begins at log frequencies", TAILS, options=APART | {"bias_only": True}
-    ),
-    "tails": Contestant("before, but loss over the tokens of tails", TAILS, options=APART),
-    "shared": Contestant("tails, and prompts shared", TAILS),
-    "calm": Contestant("shared, no dropout", TAILS, 0.0),
-    "calm, lr 1e-3": Contestant("shared, no dropout, lr 1e-3", TAILS | {"lr": 1e-3}, 0.0),
+    BEFORE: Contestant("loss over all tokens, prompts apart, dropout .1, lr 5e-4, linear decay", OPTIONS),
+    "bias": Contestant("before, but the output bias begins at log frequencies", TAILS, options={"bias_only": True}),
+    "tails": Contestant("before, but loss over the tokens of tails", TAILS),
+    "shared": Contestant("tails, and up to 8 triples of one prompt drawn together", SHARED),
+    "calm": Contestant("shared, no dropout", SHARED, 0.0),
+    "calm, lr 1e-3": Contestant("shared, no dropout, lr 1e-3", SHARED | {"lr": 1e-3}, 0.0),
     "calm, lr 1e-3, warmup": Contestant(
-        "shared, no dropout, lr 1e-3, warmup 5 %", TAILS | {"lr": 1e-3, "warmup": 0.05}, 0.0
+        "shared, no dropout, lr 1e-3, warmup 5 %", SHARED | {"lr": 1e-3, "warmup": 0.05}, 0.0
     ),
-    "calm, betas": Contestant("shared, no dropout, betas .9, .98", TAILS, 0.0, {"betas": (0.9, 0.98)}),
-    "calm, hold": Contestant("shared, no dropout, lr held for 80 %, then 1 - sqrt", TAILS, 0.0, {"hold": 0.8}),
-    "calm, average": Contestant("shared, no dropout, weights averaged (decay .99)", TAILS, 0.0, {"average": 0.99}),
-    "calm, batch 32": Contestant("shared, no dropout, batches of 32", TAILS | {"batch_size": 32}, 0.0),
+    "calm, betas": Contestant("shared, no dropout, betas .9, .98", SHARED, 0.0, {"betas": (0.9, 0.98)}),
+    "calm, hold": Contestant("shared, no dropout, lr held for 80 %, then 1 - sqrt", SHARED, 0.0, {"hold": 0.8}),
+    "calm, average": Contestant("shared, no dropout, weights averaged (decay .99)", SHARED, 0.0, {"average": 0.99}),
+    "calm, batch 32": Contestant("shared, no dropout, batches of 32", SHARED | {"batch_size": 32}, 0.0),
     "calm, batch 128": Contestant(
-        "shared, no dropout, batches of 128, lr 7e-4", TAILS | {"batch_size": 128, "lr": 7e-4}, 0.0
+        "shared, no dropout, batches of 128, lr 7e-4", SHARED | {"batch_size": 128, "lr": 7e-4}, 0.0
     ),
     "Muon": Contestant(
-        "shared, no dropout, Muon at 1.5e-3, AdamW at 1e-3", TAILS | {"lr": 1e-3}, 0.0, {"muon": 1.5e-3}
+        "shared, no dropout, Muon at 1.5e-3, AdamW at 1e-3", SHARED | {"lr": 1e-3}, 0.0, {"muon": 1.5e-3}
     ),
     "Muon, cheaper": Contestant(
         "shared, no dropout, Muon of 3 iterations every other step at 2e-3, AdamW at 1e-3",
-        TAILS | {"lr": 1e-3},
+        SHARED | {"lr": 1e-3},
         0.0,
         {"muon": 2e-3, "every": 2, "iterations": 3},
     ),
     "Muon, batch 128": Contestant(
         "shared, no dropout, batches of 128, Muon of 3 iterations at 2e-3, AdamW at 1e-3",
-        TAILS | {"lr": 1e-3, "batch_size": 128},
+        SHARED | {"lr": 1e-3, "batch_size": 128},
         0.0,
         {"muon": 2e-3, "iterations": 3},
     ),

@@ -283,8 +283,8 @@ def table(contestants: list[Contestant]) -> str:
 
 NOTES = """The original's way fills 31 slots and computes logits at each; Hugging Face's loop pads to the longest of a
 batch drawn at random and computes logits at all of it, as its Trainer does with its defaults (fused AdamW, gradients
-clipped at 1); mitigate computes a prompt that several triples of a batch share once, packs texts without padding, and
-computes logits where a tail's token comes next, where the model has an output bias only over the tokens of tails.
+clipped at 1); mitigate packs texts without padding and computes logits where a tail's token comes next, where the model
+has an output bias only over the tokens of tails.
 Texts have the tokens of MiniLM's vocabulary in all contestants. Peak memory is that of a process with all its
 libraries and the corpus."""
 

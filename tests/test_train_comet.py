@@ -226,3 +226,12 @@ def test_ctrl_c_reaches_the_caller_as_ctrl_c(tmp_path: Path) -> None:
     for _ in range(2):  # and a second one is heard
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path, Settings(max_steps=40, max_epochs=99, batch_size=8, precision="32-true"), log=press)
+
+
+def test_triples_of_one_prompt_are_drawn_together_only_where_the_settings_say_so() -> None:
+    together = CometModule(small_comet(), EXAMPLES, Settings(**vars(QUICK) | {"together": 8}))
+    assert together.batches.prompts is not None
+    assert len(set(together.batches.prompts.tolist())) == 10  # each head and phrase stands there twice
+    assert CometModule(small_comet(), EXAMPLES, QUICK).batches.prompts is None
+    with pytest.raises(MitigateError, match="together=0 must be at least 1"):
+        Settings(together=0)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 WINDOW = 16  # batches whose examples are sorted by length together: enough to leave about 5 % of padding
-TOGETHER = 8  # examples of one prompt that share a batch at most: their gradients are alike
 
 
 @dataclass(frozen=True)
@@ -17,13 +16,14 @@ class Batches:
     """Batches of indices of examples. Examples come in a new random order each epoch, one epoch after the other
     without a break, so that every batch is full and no example is left out.
 
-    With prompts, up to TOGETHER examples of the same prompt, drawn anew each epoch, come one after the other, so that
-    what they have in common is computed once (models/packing.py)."""
+    With prompts, up to `together` examples of the same prompt, drawn anew each epoch, come one after the other, so that
+    what they have in common is computed once (models/packing.py). Their gradients are alike: a step learns less."""
 
     lengths: np.ndarray  # (n,) int, in tokens: examples of similar length share a batch
     size: int
     seed: int
     prompts: np.ndarray | None = None  # (n,) int: the number of each example's prompt
+    together: int = 8
     _orders: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     def start_at(self, step: int, stop: int) -> Iterator[np.ndarray]:
@@ -66,7 +66,7 @@ class Batches:
         ranks = np.empty(len(prompts), dtype=np.int64)  # of each example among those of its prompt
         _, begins, counts = np.unique(prompts[sorted_places], return_index=True, return_counts=True)
         ranks[sorted_places] = np.arange(len(prompts)) - np.repeat(begins, counts)
-        _, groups = np.unique(prompts * len(prompts) + ranks // TOGETHER, return_inverse=True)
+        _, groups = np.unique(prompts * len(prompts) + ranks // self.together, return_inverse=True)
         turns = chance.permutation(groups.max() + 1)[groups]  # of each example's group
         longest = np.zeros(len(turns), dtype=self.lengths.dtype)
         np.maximum.at(longest, turns, self.lengths[examples])

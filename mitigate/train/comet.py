@@ -43,6 +43,7 @@ class Settings:
     max_epochs: int = 2
     max_steps: int | None = None  # if given, the run ends there at the latest
     batch_size: int = 64
+    together: int = 1  # examples of one prompt that are drawn together, at most; the prompt is computed once for them
     lr: float = 3e-4  # reached after the warmup, then falling to 0 along a line
     warmup: float = 0.002  # of all steps
     weight_decay: float = 0.01  # of matrices
@@ -60,6 +61,7 @@ class Settings:
             (self.max_epochs >= 1, f"max_epochs={self.max_epochs} must be at least 1"),
             (self.max_steps is None or self.max_steps >= 1, f"max_steps={self.max_steps} must be null or at least 1"),
             (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
+            (self.together >= 1, f"together={self.together} must be at least 1"),
             (self.lr > 0, f"lr={self.lr} must be above 0"),
             (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
             (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
@@ -100,8 +102,9 @@ class CometModule(TrainingModule):
         prompts, tails = comet.prompts(examples.heads, examples.phrases), comet.tails(examples.tails)
         lengths = np.array([len(prompt) + len(tail) for prompt, tail in zip(prompts, tails, strict=True)])
         steps = settings.num_steps(len(tails))
+        together = numbered(prompts) if settings.together > 1 else None
         super().__init__(
-            Batches(lengths, settings.batch_size, settings.seed, numbered(prompts)),
+            Batches(lengths, settings.batch_size, settings.seed, together, settings.together),
             steps,
             linear(settings.lr, settings.warmup, steps),
             seed=settings.seed,
