@@ -272,7 +272,7 @@ def example_kge_comparison() -> kge_comparison.KgeComparison:
         sensitive="gender",
         figures=pl.DataFrame(rows, schema=columns, orient="row"),
         professions=professions,
-        agreement={"rank_correlation": -0.1, "shared_ends": 33.3},
+        agreement={"ranked_alike": -0.1, "shared_ends": 33.3},
         notices=["There is a <thing>."],
     )
 

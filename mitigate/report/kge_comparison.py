@@ -87,7 +87,7 @@ def decimals(row: Metric) -> int:
 def sentences(found: KgeComparison) -> Iterator[str]:
     """The findings in words, the headline first."""
     first, second = found.titles
-    together, shared = found.agreement["rank_correlation"], found.agreement["shared_ends"]
+    together, shared = found.agreement["ranked_alike"], found.agreement["shared_ends"]
     yield (
         f"{first} and {second} rank {found.professions.height:,} professions by their change towards {found.names[0]} "
         f"with a rank correlation of {number(together)}."

@@ -110,12 +110,12 @@ def both_rankings(runs: Sequence[FinishedRun]) -> pl.DataFrame:
 
 
 def agreement_of(professions: pl.DataFrame) -> dict[str, float | None]:
-    """How far two runs rank professions alike: rank_correlation, and shared_ends, the percentage of extreme professions
-    that both have."""
+    """How far two runs rank professions alike: ranked_alike, the rank correlation, and shared_ends, the percentage of
+    extreme professions that both have."""
     rankings = professions.select("first", "second").to_numpy().T
     shared = shared_ends(rankings, TOP)
     return {
-        "rank_correlation": rank_correlation(*rankings),
+        "ranked_alike": rank_correlation(*rankings),
         "shared_ends": None if shared is None else 100 * shared,
     }
 
