@@ -18,7 +18,7 @@ def test_help_names_the_choices_and_loads_no_heavy_library() -> None:
     found = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0
     assert (
-        "policy: balance, both, both_neutral, both_people, both_targets, downweight, none, regard, rerank"
+        "policy: balance, both, both_neutral, both_people, both_targets, downweight, erase, experts, frames, none"
         in found.stdout
     )
     loaded = {line.split("|")[-1].strip().split(".")[0] for line in found.stderr.splitlines()}
