@@ -1,5 +1,6 @@
 """Generators that are trained already and whose probabilities of next tokens are changed: what all kinds share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import chain
 
@@ -12,7 +13,7 @@ from models.comet import Comet, hidden_before
 from models.decoder import Decoder
 
 
-class Steered(nn.Module):
+class Steered(nn.Module, ABC):
     """A COMeT that is asked and decoded as it was, with another decoder or head. (A `Generator` of the probe.)
 
     A kind of it has `decoder`, what beam search runs; `head`, what proposes next tokens; and `logits`."""
@@ -26,13 +27,13 @@ class Steered(nn.Module):
         """What gives the hidden states of tokens."""
         return self.comet.decoder
 
+    @abstractmethod
     def head(self, decoder: Decoder, rows: int) -> NextTokens:
         """What proposes next tokens, for as many rows at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
         """From hidden states (rows, width) of the decoder those of the next token, (rows, vocab_size)."""
-        raise NotImplementedError
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """The tokens that it is asked with."""
