@@ -156,6 +156,8 @@ CONTESTANTS = {
     BEFORE: Contestant("loss over all tokens, prompts apart, dropout .1, lr 5e-4, linear decay", OPTIONS),
     "bias": Contestant("before, but the output bias begins at log frequencies", TAILS, options={"bias_only": True}),
     "tails": Contestant("before, but loss over the tokens of tails", TAILS),
+    "tails, calm": Contestant("tails, no dropout", TAILS, 0.0),
+    "tails, lr 1e-3": Contestant("tails, no dropout, lr 1e-3", TAILS | {"lr": 1e-3}, 0.0),
     "shared": Contestant("tails, and up to 8 triples of one prompt drawn together", SHARED),
     "calm": Contestant("shared, no dropout", SHARED, 0.0),
     "calm, lr 1e-3": Contestant("shared, no dropout, lr 1e-3", SHARED | {"lr": 1e-3}, 0.0),

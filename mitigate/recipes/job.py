@@ -4,6 +4,7 @@ the terminal for each stage, and status.json; and the rehearsal that says what i
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,11 @@ class Job:
         values = tuple(map(plain, values))
         result = self.run.stage(name, function, *values, **{key: plain(value) for key, value in more.items()})
         return self._done(result)
+
+    def training(self, device: str, stage: str, fingerprint: str) -> dict[str, Any]:
+        """What the training of a network in a stage is given: where it runs, and where its figures go."""
+        log = partial(self.tracking.log, stage=stage)
+        return {"folder": self.folder, "fingerprint": fingerprint, "accelerator": device, "log": log}
 
     def _done(self, result: Result) -> Result:
         if self.status:

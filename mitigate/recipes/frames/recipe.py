@@ -85,7 +85,10 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
         plan.posts,
         plan.start,
         plan.settings,
-        using=lambda work: {**_where(job, plan, "base", work.fingerprint), "weights": plan.weights},
+        using=lambda work: {
+            **job.training(plan.config.frames.device, "base", work.fingerprint),
+            "weights": plan.weights,
+        },
         leaves=["models/base"],
         scratch=["checkpoints/base"],
         may_be_kept=True,
@@ -98,7 +101,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
             fold,
             plan.fold_settings,
             after=[base],
-            using=lambda work, fold=fold: _where(job, plan, f"fold_{fold}", work.fingerprint),
+            using=lambda work, fold=fold: job.training(plan.config.frames.device, f"fold_{fold}", work.fingerprint),
             leaves=[f"models/fold_{fold}"],
             scratch=[f"checkpoints/fold_{fold}"],
             may_be_kept=True,
@@ -106,16 +109,6 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
         for fold in plan.folds
     ]
     return base, folds
-
-
-def _where(job: Job, plan: Plan, stage: str, fingerprint: str) -> dict[str, Any]:
-    """Where and how a model is trained."""
-    return {
-        "folder": job.folder,
-        "fingerprint": fingerprint,
-        "accelerator": plan.config.frames.device,
-        "log": partial(job.tracking.log, stage=stage),
-    }
 
 
 def report(

@@ -1,7 +1,6 @@
 """recipe=kge: bias in knowledge-graph embeddings. load > train > rank > measure > report."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from omegaconf import DictConfig
@@ -101,7 +100,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
         plan.shape,
         plan.trained_by(seed),
         name,
-        using=lambda work: _where(job, plan, stage, work.fingerprint),
+        using=lambda work: job.training(plan.config.kge.device, stage, work.fingerprint),
         leaves=[f"embeddings/{name}"],
         scratch=[f"checkpoints/{name}"],
         may_be_kept=True,
@@ -124,7 +123,7 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
                 plan.config.kge.step,
                 number,
                 name,
-                using=lambda work, name=name: _where(job, plan, name, work.fingerprint),
+                using=lambda work, name=name: job.training(plan.config.kge.device, name, work.fingerprint),
                 scratch=[f"checkpoints/{name}"],
                 may_be_kept=True,
             )
@@ -160,16 +159,6 @@ def mitigate(
         places: dict[str, Any] = {"using": {"folder": job.folder}, "leaves": [f"embeddings/{name}" for name in others]}
         after = [job.stage(variant, project_out, plan.question, names, others, after=trained, **places)]
     return measure(job, plan, others, after, f"_{variant}")
-
-
-def _where(job: Job, plan: Plan, stage: str, fingerprint: str) -> dict[str, Any]:
-    """Where and how a model is trained."""
-    return {
-        "folder": job.folder,
-        "fingerprint": fingerprint,
-        "accelerator": plan.config.kge.device,
-        "log": partial(job.tracking.log, stage=stage),
-    }
 
 
 def report(
