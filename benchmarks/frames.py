@@ -33,7 +33,8 @@ from benchmarks.results import machine, write_section
 from mitigate.frames import CHOICES
 from mitigate.tasks.frames.forms import FIELDS
 from mitigate.tasks.frames.posts import read_posts
-from models.form import NO, UNKNOWN, YES, Filled, Form
+from models.filling import Filled, fill_in
+from models.form import NO, UNKNOWN, YES, Form
 
 ROWS = 32  # texts of a batch
 Frame = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
@@ -171,7 +172,7 @@ def open_up(form: Form, posts: Sequence[str]) -> None:
     makes the end, which would follow itself, no likelier than other words."""
     form.decoder.words.weight[form.end] *= 0.1
     for name in reversed(form.parents("group")):
-        filled = form.fill(form.read(posts), choices_only=True)
+        filled = fill_in(form, form.read(posts), choices_only=True)
         if np.mean([one.choices[CHOICES.index(name)] == YES for one in filled]) < 0.5:
             no, yes, _ = form.ids[name]
             form.decoder.words.weight[[no, yes]] = form.decoder.words.weight[[yes, no]]
@@ -191,8 +192,8 @@ def main() -> None:
         model = AutoModelForCausalLM.from_pretrained(Path(place) / "form", dtype=torch.float32).eval()
         texts = form.read(posts)
         contestants = {
-            "filling in (values and texts)": lambda: frames_of(form.fill(texts, rows=ROWS)),
-            "filling in, values only (what labels need)": lambda: form.fill(texts, rows=ROWS, choices_only=True),
+            "filling in (values and texts)": lambda: frames_of(fill_in(form, texts, rows=ROWS)),
+            "filling in, values only (what labels need)": lambda: fill_in(form, texts, rows=ROWS, choices_only=True),
             "generate": lambda: generated(model, form, texts),
         }
         rates: dict[str, list[float]] = {name: [] for name in contestants}

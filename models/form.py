@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -17,7 +16,8 @@ from torch.nn import functional as F
 from models import minilm
 from models.decoder import Decoder
 from models.encoding import Encoding
-from models.packing import UNSEEN, PackedTrees
+from models.form_rows import LaidOut, Rows
+from models.packing import PackedTrees
 
 Reads = Literal["both", "left"]
 """What the text's tokens look at: each other in both directions, as an encoder's, or earlier ones only, as GPT's."""
@@ -53,15 +53,6 @@ class Example:
         """Its rows, roughly."""
         branches = sum(len(text) + 1 for texts, *_ in self.alternatives for text in texts)
         return len(self.text) + len(self.choices) + branches + len(self.alternatives)
-
-
-class Filled(NamedTuple):
-    """A form as it was generated."""
-
-    log_probs: np.ndarray  # (choices, 2) of no and yes; NaN where not asked
-    choices: tuple[int, ...]  # greedy, NO, YES or UNKNOWN, in the order of the fields
-    texts: tuple[tuple[int, ...], ...]
-    text_log_prob: float  # of all tokens of the texts, their ends counted
 
 
 class Form(nn.Module):
@@ -127,11 +118,11 @@ class Form(nn.Module):
     def loss(self, examples: Sequence[Example]) -> Tensor:
         """The mean over learnt choices of minus the log-likelihood of the value against the other one, plus the mean
         over learnt tokens of texts of minus theirs."""
-        rows = _Rows([self._laid_out(one) for one in examples], self.decoder.words.weight.device, self.reads)
+        rows = Rows([self._laid_out(one) for one in examples], self.decoder.words.weight.device, self.reads)
         attention = PackedTrees(rows.seen, self.decoder.config.dropout if self.training else 0.0)
         hidden = self.decoder(rows.tokens, rows.positions, attention)
         total = hidden.new_zeros(())
-        choices, texts = rows.learnt({token: ids for ids in self.ids.values() for token in ids[:UNKNOWN]})
+        choices, texts = rows.learnt({token: ids[:UNKNOWN] for ids in self.ids.values() for token in ids[:UNKNOWN]})
         if choices:
             at, tokens, pairs = (torch.tensor(part, device=rows.device) for part in zip(*choices, strict=True))
             logits = (hidden[at][:, None] * self.decoder.words.weight[pairs]).sum(-1)
@@ -140,15 +131,15 @@ class Form(nn.Module):
             total = total + F.cross_entropy(logits.float(), (tokens == pairs[:, YES]).long())
         if texts:
             at, tokens = (torch.tensor(part, device=rows.device) for part in zip(*texts, strict=True))
-            total = total + F.cross_entropy(self._logits(hidden[at]), torch.searchsorted(self.allowed, tokens))
+            total = total + F.cross_entropy(self.word_logits(hidden[at]), torch.searchsorted(self.allowed, tokens))
         return total
 
-    def _logits(self, hidden: Tensor) -> Tensor:
-        """(rows, width) -> (rows, words)."""
+    def word_logits(self, hidden: Tensor) -> Tensor:
+        """Of the tokens that texts are made of: (rows, width) -> (rows, words)."""
         return self.decoder.logits(hidden, self.allowed).float()
 
-    def _laid_out(self, example: Example) -> "_Laid":
-        laid = _Laid(prefix=len(example.text))
+    def _laid_out(self, example: Example) -> LaidOut:
+        laid = LaidOut(prefix=len(example.text))
         laid.add(example.text, -1)
         for f, value, learnt in zip(self.first, example.choices, example.learnt, strict=True):
             laid.add([self.ids[f.name][value]], -1, learnt)
@@ -160,32 +151,6 @@ class Form(nn.Module):
                 place = laid.add([*text[: self.longest_text], self.end], branch, bool(text), place)
             laid.add([self.ids[self.last.name][last]], branch, learnt, place)
         return laid
-
-    @torch.inference_mode()
-    def fill(
-        self,
-        texts: Sequence[Sequence[int]],
-        *,
-        chances: np.ndarray | None = None,
-        always: bool = False,
-        choices_only: bool = False,
-        rows: int = 128,
-    ) -> list[Filled]:
-        """The form of each text (as `read` returns them), greedily; with chances, (texts, texts' tokens) in [0, 1), the
-        text fields are drawn. always: text fields are generated whatever the choices are; choices_only: they never are.
-
-        A choice that is not known is taken as unknown, and no other is than yes or no: no form is malformed."""
-        if self.training:
-            raise ValueError("the form is in training mode, where dropout changes what it says; call eval() first")
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        found: list[Filled | None] = [None] * len(texts)
-        for begin in range(0, len(order), rows):
-            places = order[begin : begin + rows]
-            drawn = None if chances is None else chances[places]
-            filling = _Filling(self, [texts[i] for i in places], drawn, always)
-            for place, filled in zip(places, filling.run(choices_only), strict=True):
-                found[place] = filled
-        return [filled for filled in found if filled is not None]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a text field."""
@@ -230,228 +195,3 @@ class Form(nn.Module):
         if encoding.vocab_size > decoder.config.vocab_size:
             decoder.grow(encoding.vocab_size)
         return cls(decoder, encoding, fields, **facts)  # type: ignore[arg-type]
-
-
-class _Laid:
-    """The rows of one example: a token, its position, its branch (-1: all see it), and what is learnt at it."""
-
-    def __init__(self, prefix: int) -> None:
-        self.prefix = prefix  # the text's tokens, which may look at each other
-        self.tokens: list[int] = []
-        self.positions: list[int] = []
-        self.branches: list[int] = []
-        self.targets: list[tuple[int, int]] = []  # the row that predicts, and the token it is to predict
-
-    def add(self, tokens: Sequence[int], branch: int, learnt: bool = False, place: int | None = None) -> int:
-        """Appends tokens, from that position on; returns the position after them."""
-        place = len(self.tokens) if place is None else place
-        for token in tokens:
-            if learnt:
-                # The first token of a branch is predicted by the trunk's last row.
-                self.targets.append((self._before(branch), token))
-            self.tokens.append(token)
-            self.positions.append(place)
-            self.branches.append(branch)
-            place += 1
-        return place
-
-    def _before(self, branch: int) -> int:
-        row = len(self.tokens) - 1
-        while self.branches[row] not in (-1, branch):
-            row -= 1
-        return row
-
-
-class _Rows:
-    """Examples side by side, padded on the right."""
-
-    def __init__(self, laid: Sequence[_Laid], device: torch.device, reads: str) -> None:
-        self.width = max(len(one.tokens) for one in laid)
-        shape = (len(laid), self.width)
-        tokens, positions = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        branches = np.full(shape, -2)
-        prefix = np.zeros(shape, bool)
-        for row, one in enumerate(laid):
-            size = len(one.tokens)
-            tokens[row, :size], positions[row, :size], branches[row, :size] = one.tokens, one.positions, one.branches
-            prefix[row, : one.prefix] = reads == "both"
-        own = branches[:, :, None] == branches[:, None, :]
-        seen = np.tril(own | (branches[:, None, :] == -1)) | (prefix[:, :, None] & prefix[:, None, :])
-        self.seen = torch.from_numpy(seen).to(device)  # (examples, width, width): which row looks at which
-        self.tokens, self.positions = (torch.from_numpy(a.ravel()).to(device) for a in (tokens, positions))
-        self.targets = [(row * self.width + at, token) for row, one in enumerate(laid) for at, token in one.targets]
-        self.device = device
-
-    def learnt(self, pairs: dict[int, list[int]]) -> tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]:
-        """What is predicted at which row: choices with the tokens of no and yes, and tokens of texts. pairs: by token
-        of a choice, those of all its values."""
-        choices = [(at, token, pairs[token][:UNKNOWN]) for at, token in self.targets if token in pairs]
-        return choices, [(at, token) for at, token in self.targets if token not in pairs]
-
-
-class _Growing:
-    """Attention of texts that are continued a token at a time: keys and values of all earlier tokens stay. (An
-    `Attention`.)"""
-
-    def __init__(self, bias: Tensor) -> None:
-        self.bias = bias  # (texts, rows that look, columns looked at)
-        self.keys: list[Tensor] = []  # by layer, (texts, heads, columns, head_width)
-        self.values: list[Tensor] = []
-
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        texts = len(self.bias)
-        query, key, value = (part.unflatten(0, (texts, -1)).transpose(1, 2) for part in (query, key, value))
-        if layer == len(self.keys):
-            self.keys.append(key)
-            self.values.append(value)
-        else:
-            self.keys[layer] = torch.cat([self.keys[layer], key], 2)
-            self.values[layer] = torch.cat([self.values[layer], value], 2)
-        scores = query @ self.keys[layer].mT * query.shape[-1] ** -0.5 + self.bias[:, None].to(query.dtype)
-        return (scores.softmax(-1) @ self.values[layer]).transpose(1, 2).flatten(0, 1)
-
-    def grow(self) -> None:
-        """The next token looks at all that the last one did, and at itself."""
-        self.bias = F.pad(self.bias[:, -1:], (0, 1))
-
-    def keep(self, rows: Tensor) -> None:
-        """Only these texts go on."""
-        self.bias = self.bias[rows]
-        self.keys = [part[rows] for part in self.keys]
-        self.values = [part[rows] for part in self.values]
-
-
-class _Filling:
-    """One batch of forms on their way."""
-
-    def __init__(self, form: Form, texts: Sequence[Sequence[int]], chances: np.ndarray | None, always: bool) -> None:
-        self.form, self.texts, self.chances, self.always = form, texts, chances, always
-        self.device = form.decoder.words.weight.device
-        self.rows = torch.arange(len(texts))  # which texts go on
-        self.log_probs = np.full((len(texts), len(form.ids), 2), np.nan)
-        self.choices = np.full((len(texts), len(form.ids)), UNKNOWN)
-        self.said: list[list[list[int]]] = [[[] for _ in form.texts] for _ in texts]
-        self.text_log_prob = np.zeros(len(texts))
-        self.drawn = 0
-
-    def run(self, choices_only: bool) -> list[Filled]:
-        self._read()
-        for number, f in enumerate(self.form.first):
-            self._choose(number, f, put=not choices_only or number + 1 < len(self.form.first))
-        self._keep(
-            torch.zeros(len(self.rows), dtype=torch.bool) if choices_only else self._open(self.form.texts[0].name)
-        )
-        if len(self.rows):
-            self._put(np.full(len(self.rows), self.form.end))
-            for number in range(len(self.form.texts)):
-                self._write(number)
-            self._choose(len(self.form.first), self.form.last, put=False)
-        return [
-            Filled(*parts)
-            for parts in zip(
-                self.log_probs,
-                map(tuple, self.choices.tolist()),
-                [tuple(map(tuple, said)) for said in self.said],
-                self.text_log_prob.tolist(),
-                strict=True,
-            )
-        ]
-
-    def _read(self) -> None:
-        laid = []
-        for text in self.texts:
-            one = _Laid(prefix=len(text))
-            one.add(text, -1)
-            laid.append(one)
-        rows = _Rows(laid, self.device, self.form.reads)
-        lengths = torch.tensor([len(text) for text in self.texts])
-        bias = torch.zeros(rows.seen.shape, device=self.device).masked_fill(~rows.seen, UNSEEN)
-        # Filling is looked at by nothing that counts: below, the last row of each text is the one that goes on.
-        self.attention = _Growing(bias)
-        hidden = self.form.decoder(rows.tokens, rows.positions, self.attention).unflatten(0, (len(self.texts), -1))
-        ends = torch.arange(len(self.texts)), lengths - 1
-        self.hidden = hidden[ends]
-        self.attention.bias = bias[ends][:, None]
-        self.place = lengths.to(self.device)
-
-    def _choose(self, number: int, f: Field, put: bool = True) -> None:
-        form = self.form
-        ids = torch.tensor(form.ids[f.name], device=self.device)
-        logits = form.decoder.logits(self.hidden, ids).float()
-        pair = logits[:, [NO, YES]].log_softmax(1).cpu().numpy()
-        rows = self.rows.numpy()
-        value = pair.argmax(1)
-        is_open = self._open(f.name).numpy()
-        if f.name in form.known:
-            self.log_probs[rows[is_open], number] = pair[is_open]
-            self.choices[rows, number] = np.where(is_open, value, NO)
-        else:
-            self.choices[rows, number] = UNKNOWN
-        if put:
-            self._put(ids.cpu().numpy()[self.choices[rows, number]])
-
-    def _open(self, name: str) -> Tensor:
-        """Of the texts that go on, those none of whose parents is negative."""
-        number = {name: at for at, name in enumerate(self.form.ids)}
-        if self.always and name in [f.name for f in self.form.texts]:
-            return torch.ones(len(self.rows), dtype=torch.bool)
-        values = self.choices[self.rows.numpy()]
-        closed = [values[:, number[parent]] == NO for parent in self.form.parents(name)]
-        return torch.from_numpy(~np.any(closed, 0)) if closed else torch.ones(len(self.rows), dtype=torch.bool)
-
-    def _put(self, tokens: np.ndarray) -> None:
-        """Every text that goes on gets one more token."""
-        self.attention.grow()
-        given = torch.from_numpy(tokens).to(self.device)
-        self.hidden = self.form.decoder(given, self.place, self.attention)
-        self.place = self.place + 1
-
-    def _keep(self, kept: Tensor) -> None:
-        where = kept.nonzero()[:, 0]
-        self.rows, self.hidden, self.place = self.rows[where], self.hidden[where], self.place[where]
-        self.attention.keep(where)
-
-    def _write(self, number: int) -> None:
-        """One text field of all that go on. Texts that end wait, and read an end that counts once."""
-        form = self.form
-        waiting = np.zeros(len(self.rows), bool)
-        for step in range(form.longest_text + 1):
-            log_probs = form._logits(self.hidden).log_softmax(1)
-            if step == form.longest_text:
-                places = torch.full((len(self.rows),), int(torch.searchsorted(form.allowed, form.end)))
-            elif self.chances is None:
-                places = log_probs.argmax(1)
-            else:
-                places = _drawn(log_probs, self.chances[self.rows.numpy(), self.drawn])
-            self.drawn += 1
-            places = places.to(self.device)
-            tokens = form.allowed[places].cpu().numpy()
-            chosen = log_probs.gather(1, places[:, None])[:, 0].cpu().numpy()
-            live = ~waiting
-            self.text_log_prob[self.rows.numpy()[live]] += chosen[live]
-            for row in np.flatnonzero(live & (tokens != form.end)):
-                self.said[self.rows[row]][number].append(int(tokens[row]))
-            waiting |= tokens == form.end
-            self._step(tokens, live)
-            if waiting.all():
-                return
-
-    def _step(self, tokens: np.ndarray, live: np.ndarray) -> None:
-        """One more token for those that are live; for the others nothing that anyone will look at."""
-        before, place = self.hidden, self.place
-        self._put(tokens)
-        if not live.all():
-            still = torch.from_numpy(live).to(self.device)
-            self.hidden = torch.where(still[:, None], self.hidden, before)
-            self.place = torch.where(still, self.place, place)
-            self.attention.bias = self.attention.bias.clone()
-            self.attention.bias[~still, :, -1] = UNSEEN
-
-
-def _drawn(log_probs: Tensor, chances: np.ndarray) -> Tensor:
-    """The token that each chance stands for, the likeliest first."""
-    likeliest, tokens = log_probs.double().sort(dim=1, descending=True)
-    shares = likeliest.exp().cumsum(1)
-    chance = torch.from_numpy(chances).to(shares.device)[:, None] * shares[:, -1:]
-    place = (shares <= chance).sum(1, keepdim=True).clamp(max=tokens.shape[1] - 1)
-    return tokens.gather(1, place)[:, 0]

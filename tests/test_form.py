@@ -8,6 +8,7 @@ import torch
 from small_models import save_gpt1
 
 from models.decoder import Decoder
+from models.filling import fill_in
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
 from models.packing import PackedTrees
 
@@ -47,7 +48,7 @@ def log_probs(form: Form, tokens: list[int], prefix: int) -> torch.Tensor:
 
 def test_what_is_filled_in_is_what_a_plain_pass_finds_likeliest(form: Form) -> None:
     texts = form.read(TEXTS)
-    together = form.fill(texts, always=True)
+    together = fill_in(form, texts, always=True)
     for text, filled in zip(texts, together, strict=True):
         said = [*text]
         for number, name in enumerate(("rude", "about")):
@@ -66,7 +67,7 @@ def test_what_is_filled_in_is_what_a_plain_pass_finds_likeliest(form: Form) -> N
                 total += float(found[form.words.index(token)])
                 said.append(token)
         assert filled.text_log_prob == pytest.approx(total, abs=1e-3)
-        alone = form.fill([text], always=True)[0]
+        alone = fill_in(form, [text], always=True)[0]
         assert (alone.choices, alone.texts) == (filled.choices, filled.texts)
 
 
@@ -98,7 +99,7 @@ def test_the_loss_is_that_of_a_plain_pass(form: Form) -> None:
 
 
 def test_below_a_negative_parent_nothing_is_asked(form: Form) -> None:
-    found = form.fill(form.read(TEXTS * 4))
+    found = fill_in(form, form.read(TEXTS * 4))
     for filled in found:
         rude, about, _ = filled.choices
         if rude == NO:
@@ -112,7 +113,7 @@ def test_below_a_negative_parent_nothing_is_asked(form: Form) -> None:
 
 def test_a_choice_that_no_example_gave_is_unknown(tmp_path: Path) -> None:
     form = Form.from_language_model(save_gpt1(tmp_path, TEXTS), FIELDS, known=["about"]).eval()
-    for filled in form.fill(form.read(TEXTS)):
+    for filled in fill_in(form, form.read(TEXTS)):
         assert filled.choices[0] == UNKNOWN
         assert np.isnan(filled.log_probs[0]).all()
         assert filled.choices[1] in (NO, YES)
@@ -121,19 +122,19 @@ def test_a_choice_that_no_example_gave_is_unknown(tmp_path: Path) -> None:
 def test_equal_chances_draw_equal_texts_and_a_saved_form_fills_in_the_same(form: Form, tmp_path: Path) -> None:
     texts = form.read(TEXTS)
     chances = np.random.default_rng(1).random((len(texts), 2 * (form.longest_text + 1)))
-    drawn = form.fill(texts, chances=chances, always=True)
-    assert [one.texts for one in drawn] != [one.texts for one in form.fill(texts, always=True)]
-    assert form.fill(texts[:1], chances=chances[:1], always=True)[0].texts == drawn[0].texts
+    drawn = fill_in(form, texts, chances=chances, always=True)
+    assert [one.texts for one in drawn] != [one.texts for one in fill_in(form, texts, always=True)]
+    assert fill_in(form, texts[:1], chances=chances[:1], always=True)[0].texts == drawn[0].texts
     form.save(tmp_path / "saved")
     again = Form.load(tmp_path / "saved")
-    assert [one.texts for one in again.fill(texts, chances=chances, always=True)] == [one.texts for one in drawn]
+    assert [one.texts for one in fill_in(again, texts, chances=chances, always=True)] == [one.texts for one in drawn]
     assert (again.reads, again.known, again.words) == (form.reads, form.known, form.words)
 
 
 def test_texts_are_made_of_the_words_they_are_restricted_to(form: Form) -> None:
     form.restrict(form.words_of(["lawyer wins"]))
     allowed = set(form.words) - {form.end}
-    for filled in form.fill(form.read(TEXTS), always=True):
+    for filled in fill_in(form, form.read(TEXTS), always=True):
         assert {token for tokens in filled.texts for token in tokens} <= allowed
 
 
@@ -144,4 +145,4 @@ def test_an_unknown_reading_is_told() -> None:
 
 def test_a_form_in_training_is_not_filled_in(form: Form) -> None:
     with pytest.raises(ValueError, match=r"call eval\(\) first"):
-        form.train().fill(form.read(TEXTS))
+        fill_in(form.train(), form.read(TEXTS))

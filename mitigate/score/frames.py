@@ -14,7 +14,8 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import fingerprint
 from mitigate.score.weights import digest_of_folder
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from models.form import YES, Filled, Form
+from models.filling import Filled, fill_in
+from models.form import YES, Form
 
 FILE = "scorer.json"
 """In the run folder: which model labels, and its calibration."""
@@ -52,13 +53,13 @@ class Frames:
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """Calibrated, (n,), that a text is offensive and targets a group."""
-        filled = self.form.fill(self.form.read(list(texts)), choices_only=True)
+        filled = fill_in(self.form, self.form.read(list(texts)), choices_only=True)
         scale, shift = self.calibration
         return 1 / (1 + np.exp(-(scale * log_odds(self.form, filled, self.otherwise) + shift)))
 
     def explain(self, texts: Sequence[str]) -> list[str]:
         """What each text implies of whom, given that it targets a group: "women: women are less qualified"."""
-        filled = self.form.fill(self.form.read(list(texts)), always=True)
+        filled = fill_in(self.form, self.form.read(list(texts)), always=True)
         return [": ".join(filter(None, map(self.form.decode, one.texts))) for one in filled]
 
 

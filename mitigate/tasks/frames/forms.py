@@ -9,7 +9,8 @@ import polars as pl
 
 from mitigate.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
 from models import minilm
-from models.form import NO, UNKNOWN, YES, Example, Field, Filled, Form
+from models.filling import Filled, fill_in
+from models.form import NO, UNKNOWN, YES, Example, Field, Form
 
 FIELDS = [
     *(
@@ -94,10 +95,10 @@ def fill_posts(
     samples: 0 is greedy; else so many candidates are drawn and the likeliest is kept. always: texts are generated
     whether or not the frame has any."""
     texts = form.read(list(posts))
-    filled = form.fill(texts, always=always, choices_only=choices_only)
+    filled = fill_in(form, texts, always=always, choices_only=choices_only)
     for number in range(samples):
         chances = np.random.default_rng([seed, number]).random((len(texts), 2 * (form.longest_text + 1)))
-        drawn = form.fill(texts, chances=chances, always=always)
+        drawn = fill_in(form, texts, chances=chances, always=always)
         pairs = zip(filled, drawn, strict=True)
         filled = [max(pair, key=lambda one: one.text_log_prob) for pair in pairs] if number else drawn
     return pl.DataFrame([_row(form, one) for one in filled], schema=SCHEMA, orient="row")
