@@ -8,6 +8,7 @@ import ast
 import functools
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,9 @@ AROUND = {
     "dashboards",
 }
 
+
+TRIED = 40
+"""Files that count as edited in turn, for each recipe."""
 
 RECIPES = (
     *("mitigate", "audit", "stories", "stories_trained", "humans", "survey"),
@@ -165,13 +169,14 @@ def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
 
 
 def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file that a stage reaches makes its record one of other code, and a file that it does not reach does not."""
+    """A file that a stage reaches makes its record one of other code, and a file that it does not reach does not. Of
+    hundreds of files some are tried, others for each recipe."""
     (folder,) = [path for path in outputs.iterdir() if path.is_dir()]
     records = {path.stem: json.loads(path.read_text()) for path in (folder / "stages").glob("*.json")}
-    everything = {file for stage in stages for file in stage.reached}
+    everything = sorted({file for stage in stages for file in stage.reached})
     depends = {stage.stage: stage.reached for stage in stages}
     assert everything
-    for file in everything:
+    for file in random.Random(outputs.parent.name).sample(everything, min(TRIED, len(everything))):
         with monkeypatch.context() as edited:
             edit(file, edited)
             for stage in stages:
