@@ -29,7 +29,7 @@ from transformers import (
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.frames import CHOICES
 from mitigate.tasks.frames.forms import FIELDS
 from mitigate.tasks.frames.posts import read_posts
@@ -222,7 +222,7 @@ def main() -> None:
         ),
     ]
     print("\n".join(lines))
-    write_section("frames", "\n".join(lines))
+    write_section("frames", "\n".join(lines), processor())
 
 
 if __name__ == "__main__":

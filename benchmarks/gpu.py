@@ -20,7 +20,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.load import conceptnet, sample
 from mitigate.probe.comet import Precision, probe
 from mitigate.relations import comet_relations
@@ -59,11 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> str:
         parser.error("torch finds no GPU here; --device cpu --small --steps 3 tries the benchmark out without one")
     examples = read_examples(given.root)
     sizes = {name: replace(config, **SMALL) if given.small else config for name, config in SIZES.items()}
-    processor = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, " if given.device == "cuda" else ""
+    gpu = torch.cuda.get_device_name() if given.device == "cuda" else None
+    measured_on = machine() if gpu is None else f"{gpu}, CUDA {torch.version.cuda}, {machine()}"
     section = "\n\n".join(
         [
             "## On one GPU",
-            f"Measured on {processor}{machine()}, by `python benchmarks/gpu.py --steps {given.steps}`.",
+            f"Measured on {measured_on}, by `python benchmarks/gpu.py --steps {given.steps}`.",
             training_table(sizes, examples, given.device, given.steps),
             f"Batches of {BATCH} of {'train100k' if given.root else 'the sample corpus'}, mean length of a text "
             f"{mean_length(examples):.1f} tokens; bf16 where the device computes in it. The steps that count come "
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> str:
         ]
     )
     if not given.small:
-        write_section("gpu", section)
+        write_section("gpu", section, gpu or processor())
     print(section)
     return section
 

@@ -25,7 +25,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.load.graph.published import fb15k237
 from mitigate.tasks.kge.graphs import triples_of
 from mitigate.train import harness
@@ -71,7 +71,7 @@ def main() -> None:
         ]
     )
     if not arguments.small:
-        write_section("kge speed", section)
+        write_section("kge speed", section, processor())
     print(section)
 
 

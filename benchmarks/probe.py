@@ -26,7 +26,7 @@ from transformers.utils import logging
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.probe.comet import probe
 from mitigate.relations import comet_relations
 from mitigate.store import PartFolder
@@ -82,7 +82,7 @@ def main() -> None:
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
-    write_section(f"probe {arguments.command}", "\n\n".join([f"## {title}", measured, *text]))
+    write_section(f"probe {arguments.command}", "\n\n".join([f"## {title}", measured, *text]), processor())
 
 
 def against_generate(rounds: int) -> list[str]:

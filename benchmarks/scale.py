@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.relations import relations
 from mitigate.targets import targets
 
@@ -113,7 +113,7 @@ def main() -> None:
             ended = f" --kill {arguments.kill:g}" if len(notes) > 1 else ""
             where = f"Measured on {machine()}, {os.cpu_count()} cores, by `{command}{ended}`"
             said = [f"## Audits of any size\n\n{where}: {described(path)}.", "\n".join(table), *notes]
-            write_section("scale", "\n\n".join(said))  # of the sizes so far: the next may take long
+            write_section("scale", "\n\n".join(said), processor())  # of the sizes so far: the next may take long
 
 
 def cells(rows: int, path: Path, texts: str, taken: Measured) -> tuple[str, ...]:

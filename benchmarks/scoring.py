@@ -31,7 +31,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.label_cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard, native_dtype
@@ -88,7 +88,7 @@ def main() -> None:
         title, *text = parts[name](statements, arguments.rounds)
         where = f"Measured on {machine()}, by `python benchmarks/scoring.py {name}`, {arguments.rounds} rounds."
         section = "\n\n".join([title, where, *text])
-        write_section(f"scoring {name}", section)
+        write_section(f"scoring {name}", section, processor())
         print(section, flush=True)
 
 

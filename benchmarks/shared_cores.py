@@ -19,7 +19,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from benchmarks.train import BATCH, SIZES, SMALL, Contestant, Work, begin, ours, read_examples
 from mitigate.threads import BUSY, CHOSEN_BY, QUIET
 from models.decoder import DecoderConfig
@@ -63,7 +63,7 @@ def main() -> None:
         ]
     )
     if not arguments.small:
-        write_section("shared_cores", section)
+        write_section("shared_cores", section, processor())
     print(section)
 
 

@@ -30,7 +30,7 @@ from transformers.utils import logging
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine, processor, write_section
 from mitigate.load.conceptnet import load
 from mitigate.relations import comet_relations
 from mitigate.train.comet import Examples, Settings, fit
@@ -102,7 +102,7 @@ def main() -> None:
         ]
     )
     if not arguments.small:
-        write_section("train", section)
+        write_section("train", section, processor())
     print(section)
 
 
