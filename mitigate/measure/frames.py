@@ -11,6 +11,12 @@ from mitigate.measure.bootstrap import Bootstrap
 FIGURES = ("f1", "precision", "recall")
 BINS = 10
 
+MODEL, FOLDS = "model", "model, five folds"
+CONSTRAINED = ", constrained"
+"""The most probable consistent values."""
+GIVEN = ", given a group"
+"""Texts generated whatever the model says of the classifications."""
+
 
 def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstrap) -> dict[str, float | None]:
     """F1, precision and recall of the positive class in percent, with _low and _high; None where the denominator is 0:

@@ -1,6 +1,6 @@
 """A run on Social Bias Frames as one HTML page that loads nothing, and in short on the terminal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ import polars as pl
 
 from mitigate import files
 from mitigate.frames import CHOICES, NAMES, TEXTS
+from mitigate.measure.frames import FOLDS, GIVEN, MODEL
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, span
 
-MODEL, FOLDS = "model", "model, five folds"
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}
 COUNTS = {
@@ -73,26 +73,30 @@ def measured(classified: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
 
 def findings(results: Results) -> Iterator[str]:
     """The findings in words, the headline first."""
-    groups = measured(results.classified)
-    for name, rows in groups.items():
-        own = next((row for row in rows if row["system"] == MODEL), None)
-        others = [row for row in rows if not row["system"].startswith("model")]
-        if own and others:
-            best = max(others, key=lambda row: row["f1"])
+    for name, rows in measured(results.classified).items():
+        if pair := beside_baselines(rows, MODEL, "f1"):
+            own, best = pair
             yield (
                 f"{NAMES[name].capitalize()}: F1 {with_interval(own, 'f1')} on {own['posts']:,} test posts, against "
                 f"{with_interval(best, 'f1')} by the best baseline ({best['system']})."
             )
     rows = results.texts.filter(variable="implied").rows(named=True)
-    own = next((row for row in rows if row["system"].startswith("model") and "given" in row["system"]), None)
-    others = [row for row in rows if not row["system"].startswith("model")]
-    if own and others:
-        best = max(others, key=lambda row: row["bleu2"])
+    if pair := beside_baselines(rows, (FOLDS if results.has_folds else MODEL) + GIVEN, "bleu2"):
+        own, best = pair
         yield (
             f"Implied statements: BLEU-2 {with_interval(own, 'bleu2')}, ROUGE-L {with_interval(own, 'rouge_l')}, "
             f"against {with_interval(best, 'bleu2')} and {with_interval(best, 'rouge_l')} by the best baseline "
             f"({best['system']})."
         )
+
+
+def beside_baselines(
+    rows: Sequence[Mapping[str, Any]], system: str, figure: str
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """The row of a system, and that of the baseline with the highest figure; None where either is missing."""
+    own = next((row for row in rows if row["system"] == system), None)
+    others = [row for row in rows if not row["system"].startswith(MODEL)]
+    return (own, max(others, key=lambda row: row[figure])) if own and others else None
 
 
 def with_interval(row: Mapping[str, Any], name: str, decimals: int = 1) -> str:
