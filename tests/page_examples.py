@@ -333,6 +333,7 @@ def example_frames() -> frames.Results:
         published=published(),
         examples=pl.DataFrame([{**example, "references": ["women are late", "are never on time"]}]),
         has_folds=True,
+        systems=("model", "model, five folds, given a group"),
         reading="both",
         notices=["These posts have no values of: <i>lewd</i>."],
     )

@@ -84,6 +84,22 @@ def test_calibration_finds_scale_and_shift() -> None:
     assert calibration_error(calibrated(log_odds, (1, 0)), truth) > 0.1
 
 
+def test_calibration_of_a_sure_model_is_the_likeliest_of_a_grid() -> None:
+    """Nearly all log-odds are at an end, where a plain Newton step leaps to thousands."""
+    log_odds = np.array([13.8] * 60 + [5.0, 2.0, -1.0, -4.0] + [-13.8] * 40)
+    truth = np.array([1.0] * 45 + [0] * 15 + [1, 0, 1, 0] + [0] * 38 + [1] * 2)
+
+    def loss(scale: float, shift: float) -> float:
+        p = calibrated(log_odds, (scale, shift))
+        nll = -np.log(np.where(truth == 1, p, 1 - p) + 1e-15).sum()
+        return float(nll + ((scale - 1) ** 2 + shift**2) / 2)
+
+    found = fit_calibration(log_odds, truth)
+    grid = [(scale, shift) for scale in np.linspace(0, 3, 61) for shift in np.linspace(-3, 3, 61)]
+    assert loss(*found) <= min(loss(*pair) for pair in grid) + 1e-6
+    assert 0 < found[0] < 1
+
+
 def test_the_calibration_error_is_a_weighed_mean() -> None:
     """Three posts at .95, two positive (off by .2833), and one at .05, negative (off by .05)."""
     found = calibration_error(np.array([0.95, 0.95, 0.95, 0.05]), np.array([1.0, 1, 0, 0]))

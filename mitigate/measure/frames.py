@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from mitigate.measure.bootstrap import Bootstrap
 
 FIGURES = ("f1", "precision", "recall")
 BINS = 10
-
-MODEL, FOLDS = "model", "model, five folds"
-CONSTRAINED = ", constrained"
-"""The most probable consistent values."""
-GIVEN = ", given a group"
-"""Texts generated whatever the model says of the classifications."""
 
 
 def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstrap) -> dict[str, float | None]:
@@ -105,25 +101,26 @@ def calibration_error(probability: np.ndarray, truth: np.ndarray) -> float:
 
 
 def fit_calibration(log_odds: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Platt's scale and shift: the probability is 1 / (1 + exp(-(scale * log_odds + shift))), by Newton's method on the
-    log-likelihood with a weak pull of the scale to 1 and the shift to 0."""
-    x = np.stack([log_odds, np.ones_like(log_odds)], 1)
-    theta, prior = np.array([1.0, 0.0]), np.array([1.0, 0.0])
-    for _ in range(50):
-        p = calibrated(log_odds, (float(theta[0]), float(theta[1])))
-        gradient = x.T @ (p - truth) + (theta - prior)
-        hessian = (x * (p * (1 - p))[:, None]).T @ x + np.eye(2)
-        step = np.linalg.solve(hessian, gradient)
-        theta = theta - step
-        if np.abs(step).max() < 1e-9:
-            break
-    return float(theta[0]), float(theta[1])
+    """Platt's scale and shift: the probability is 1 / (1 + exp(-(scale * log_odds + shift))), by the highest
+    log-likelihood less a weak pull of the scale to 1 and the shift to 0.
+
+    log_odds, truth: (n,)."""
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        scaled = theta[0] * log_odds + theta[1]
+        wrong = expit(scaled) - truth
+        pull = theta - (1.0, 0.0)
+        nll = np.logaddexp(0, scaled).sum() - truth @ scaled
+        return float(nll + pull @ pull / 2), np.array([wrong @ log_odds, wrong.sum()]) + pull
+
+    scale, shift = minimize(loss, (1.0, 0.0), jac=True, method="BFGS").x
+    return float(scale), float(shift)
 
 
 def calibrated(log_odds: np.ndarray, scale_and_shift: tuple[float, float]) -> np.ndarray:
-    """Probabilities by fit_calibration's scale and shift."""
+    """Probabilities (n,) by fit_calibration's scale and shift."""
     scale, shift = scale_and_shift
-    return 1 / (1 + np.exp(-np.clip(scale * log_odds + shift, -50, 50)))
+    return expit(scale * log_odds + shift)
 
 
 def describe(truth: np.ndarray) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import polars as pl
 
 from mitigate import files
 from mitigate.frames import CHOICES, NAMES, TEXTS
-from mitigate.measure.frames import FOLDS, GIVEN, MODEL
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, span
 
@@ -39,6 +38,7 @@ class Results(Page):
     published: pl.DataFrame
     examples: pl.DataFrame
     has_folds: bool
+    systems: tuple[str, str]  # which ones the findings are about: of classifications, and of texts
     reading: str
 
 
@@ -73,15 +73,16 @@ def measured(classified: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
 
 def findings(results: Results) -> Iterator[str]:
     """The findings in words, the headline first."""
+    of_choices, of_texts = results.systems
     for name, rows in measured(results.classified).items():
-        if pair := beside_baselines(rows, MODEL, "f1"):
+        if pair := beside_baselines(rows, of_choices, "f1"):
             own, best = pair
             yield (
                 f"{NAMES[name].capitalize()}: F1 {with_interval(own, 'f1')} on {own['posts']:,} test posts, against "
                 f"{with_interval(best, 'f1')} by the best baseline ({best['system']})."
             )
     rows = results.texts.filter(variable="implied").rows(named=True)
-    if pair := beside_baselines(rows, (FOLDS if results.has_folds else MODEL) + GIVEN, "bleu2"):
+    if pair := beside_baselines(rows, of_texts, "bleu2"):
         own, best = pair
         yield (
             f"Implied statements: BLEU-2 {with_interval(own, 'bleu2')}, ROUGE-L {with_interval(own, 'rouge_l')}, "
@@ -95,7 +96,7 @@ def beside_baselines(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     """The row of a system, and that of the baseline with the highest figure; None where either is missing."""
     own = next((row for row in rows if row["system"] == system), None)
-    others = [row for row in rows if not row["system"].startswith(MODEL)]
+    others = [row for row in rows if not row["system"].startswith("model")]
     return (own, max(others, key=lambda row: row[figure])) if own and others else None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import special
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import fingerprint
@@ -55,7 +56,7 @@ class Frames:
         """Calibrated, (n,), that a text is offensive and targets a group."""
         filled = fill_in(self.form, self.form.read(list(texts)), choices_only=True)
         scale, shift = self.calibration
-        return 1 / (1 + np.exp(-(scale * log_odds(self.form, filled, self.otherwise) + shift)))
+        return special.expit(scale * log_odds(self.form, filled, self.otherwise) + shift)
 
     def explain(self, texts: Sequence[str]) -> list[str]:
         """What each text implies of whom, given that it targets a group: "women: women are less qualified"."""
@@ -74,5 +75,4 @@ def log_odds(form: Form, filled: Sequence[Filled], otherwise: float) -> np.ndarr
 
 def logit(probability: np.ndarray) -> np.ndarray:
     """log(p / (1 - p)), of p within a millionth of 0 and 1 at most."""
-    kept = np.clip(probability, 1e-6, 1 - 1e-6)
-    return np.log(kept) - np.log1p(-kept)
+    return special.logit(np.clip(probability, 1e-6, 1 - 1e-6))

@@ -12,7 +12,7 @@ from mitigate.report import frames_card
 from mitigate.report.frames import Results
 from mitigate.report.frames import write as write_page
 from mitigate.report.saving import save
-from mitigate.tasks.frames.figures import published, unmeasured
+from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
 
 EXAMPLES = 12
 
@@ -46,6 +46,7 @@ def write_report(
         published=published(),
         examples=examples(posts, list(predicted.values())[-1]),
         has_folds=len(predicted) > 1,
+        systems=(MODEL, (FOLDS if len(predicted) > 1 else MODEL) + GIVEN),
         reading=reading,
         notices=notices(posts, lacking, has_folds=len(predicted) > 1),
         **about,

@@ -5,7 +5,6 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from mitigate.measure.frames import FOLDS, MODEL
 from mitigate.recipes import reporting
 from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.frames.plan import Plan, make_plan
@@ -13,7 +12,7 @@ from mitigate.recipes.job import Job, command, perform, say
 from mitigate.report.frames import console
 from mitigate.score.frames import FILE
 from mitigate.store import Result
-from mitigate.tasks.frames.figures import as_metrics, classification_table, text_table
+from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
 from mitigate.tasks.frames.posts import categories, sources, statistics
 from mitigate.tasks.frames.predictions import predict_base, predict_baselines, predict_folds, predict_texts
 from mitigate.tasks.frames.scorer import choose_scorer, flip_rates

@@ -9,19 +9,14 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES, PARENTS, TEXTS
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.frames import (
-    CONSTRAINED,
-    FIGURES,
-    GIVEN,
-    MODEL,
-    classification,
-    describe,
-    text_figures,
-    text_scores,
-)
+from mitigate.measure.frames import FIGURES, classification, describe, text_figures, text_scores
 from mitigate.tasks.frames.predictions import truth_of
 
+MODEL, FOLDS = "model", "model, five folds"
+CONSTRAINED = ", constrained"
 TEXT_FIGURES = ("bleu2", "rouge_l", "corpus_bleu2")
+GIVEN = ", given a group"
+"""Texts generated whatever the model says of the classifications."""
 
 
 def classification_table(
