@@ -17,6 +17,7 @@ from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.frames.forms import fill_posts
+from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import Policy, apply_policy
@@ -73,6 +74,30 @@ def test_what_a_baseline_says_is_what_one_can_count(run: Path) -> None:
     assert common["posts"] == 12
     assert common["distinct"] <= 100 * 5 / 12  # one constant a fold
     assert common["rouge_l"] == common["bleu2"]  # groups of one word: right or wrong
+
+
+def test_the_constant_of_a_group_is_the_commonest_statement_that_may_be_learnt_for_it() -> None:
+    def post(key: str, fold: int, implied: list[str], groups: list[str]) -> dict[str, object]:
+        texts = {"groups": groups, "implied": implied, "implied_groups": groups}
+        return {"key": key, "post": f"post {key}", "split": "test", "fold": fold, **texts}
+
+    posts = pl.DataFrame(
+        [
+            post("a", 0, ["cook"], ["nurses"]),
+            post("b", 0, ["sing"], ["nurses"]),
+            post("c", 1, ["sing", "paint"], ["nurses", "nurses"]),
+            post("d", 1, ["read", "read"], ["farmers", "farmers"]),
+        ]
+    )
+    predicted = pl.DataFrame({"key": ["a", "b", "c", "d"], "group": ["nurses", "farmers", "farmers", "nurses"]})
+    said = predict_texts(posts, [0, 1], predicted).filter(system="commonest of the group")
+    assert dict(said.select("key", "implied").iter_rows()) == {
+        "a": "paint",  # of fold 1, paint and sing once each: the first by letters
+        "b": "read",
+        "c": "cook",  # nobody in fold 0 is a farmer: the commonest of all, cook and sing once each
+        "d": "cook",
+    }
+    assert set(said["group"]) == {""}
 
 
 def test_the_same_command_finds_nothing_left_to_do(run: Path, corpus: list[str], monkeypatch, capsys) -> None:

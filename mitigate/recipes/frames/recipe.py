@@ -53,7 +53,8 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         of_folds = partial(predict_folds, posts, plan.folds)
         predicted[FOLDS] = job.stage("predict_folds", of_folds, *how, after=folds, using=here)
     baselines = job.stage("baselines", predict_baselines, posts, config.seed)
-    told = job.stage("baseline_texts", predict_texts, posts, plan.folds)
+    said = predicted.get(FOLDS, predicted[MODEL])
+    told = job.stage("baseline_texts", predict_texts, posts, plan.folds, said)
     classified = job.stage("classified", classification_table, posts, predicted, baselines, plan.intervals)
     texts = job.stage("texts", text_table, posts, predicted, told, plan.intervals)
     chosen = job.stage(

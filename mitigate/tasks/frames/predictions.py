@@ -83,11 +83,14 @@ def predict_baselines(posts: pl.DataFrame, seed: int) -> pl.DataFrame:
     return pl.concat(tables.values())
 
 
-def predict_texts(posts: pl.DataFrame, folds: Sequence[int]) -> pl.DataFrame:
+def predict_texts(posts: pl.DataFrame, folds: Sequence[int], predicted: pl.DataFrame) -> pl.DataFrame:
     """What simple rules say of the group and the implied statement of test posts with references: key, system, group,
     implied. "commonest": the commonest group and statement; "nearest": those of the post with the highest cosine of
-    TF-IDF, its first ones. Learnt as the models are: from training posts, or from the test posts of other folds."""
+    TF-IDF, its first ones; "commonest of the group": the commonest statement of the group that the model generates,
+    which it takes from `predicted` (key, group). Learnt as the models are: from training posts, or from the test posts
+    of other folds."""
     told = posts.filter(pl.col("implied").list.len() > 0)
+    said = predicted.select("key", "group")
     found = []
     every: list[int | None] = [*folds] or [None]
     for fold in every:
@@ -97,20 +100,33 @@ def predict_texts(posts: pl.DataFrame, folds: Sequence[int]) -> pl.DataFrame:
             known, asked = told.filter(pl.col("fold") != fold), told.filter(pl.col("fold") == fold)
         if known.is_empty() or asked.is_empty():
             continue
-        common = [
-            known.select(pl.col(column).explode())[column]
-            .value_counts(sort=True)
-            .sort("count", column, descending=[True, False])[column][0]
-            for column in ("groups", "implied")
-        ]
+        common = [_commonest(known, column) for column in ("groups", "implied")]
         vectors, others = _vectors(known["post"].to_list(), asked["post"].to_list())
         near = known[_nearest(vectors, others)]
         first = [near[column].list.get(0, null_on_oob=True).fill_null("") for column in ("groups", "implied")]
-        keys = asked["key"]
-        found.append(pl.DataFrame({"key": keys, "system": "commonest", "group": common[0], "implied": common[1]}))
-        found.append(pl.DataFrame({"key": keys, "system": "nearest", "group": first[0], "implied": first[1]}))
+        groups = asked.select("key").join(said, on="key", how="left", maintain_order="left")["group"]
+        of_group = groups.replace_strict(_commonest_of_groups(known), default=common[1], return_dtype=pl.String)
+        for system, group, implied in (
+            ("commonest", *common),
+            ("nearest", *first),
+            ("commonest of the group", "", of_group),
+        ):
+            found.append(pl.DataFrame({"key": asked["key"], "system": system, "group": group, "implied": implied}))
     schema = dict.fromkeys(("key", "system", "group", "implied"), pl.String)
     return pl.concat(found) if found else pl.DataFrame(schema=schema)
+
+
+def _commonest(posts: pl.DataFrame, column: str) -> str:
+    """The commonest of the texts in a column of lists."""
+    counts = posts.select(pl.col(column).explode())[column].value_counts(sort=True)
+    return counts.sort("count", column, descending=[True, False])[column][0]
+
+
+def _commonest_of_groups(posts: pl.DataFrame) -> dict[str, str]:
+    """The commonest statement of each group."""
+    pairs = posts.explode("implied", "implied_groups").group_by("implied_groups", "implied").len()
+    pairs = pairs.sort("len", "implied", descending=[True, False]).unique("implied_groups", keep="first")
+    return dict(pairs.drop_nulls("implied_groups").select("implied_groups", "implied").iter_rows())
 
 
 def _vectors(known: list[str], asked: list[str]) -> tuple[Any, Any]:
