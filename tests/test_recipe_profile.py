@@ -119,6 +119,20 @@ def test_a_profile_of_what_one_target_alone_is_said_to_be(profile, tmp_path: Pat
     assert "complete: nothing is left to do" in profile(*asked, "profile.few=0")[1]
 
 
+def test_tables_on_ones_own_texts_stay_here(profile, tmp_path: Path, monkeypatch) -> None:
+    recorded: list[str] = []
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
+    run = write_run(tmp_path / "runs")
+    config = run / "config.yaml"
+    config.write_text(config.read_text().replace("own_texts: false", "own_texts: true"))
+    seal(run)
+    asked = (f"profile.runs=[{run}]", "profile.targets=[nurse]")
+    assert profile(*asked)[0] == 0
+    assert recorded == []
+    assert profile(*asked, "tracking.statements=true", "profile.few=1")[0] == 0
+    assert recorded == ["figures", "distinctive"]
+
+
 def test_a_generator_that_says_the_same_of_all_has_no_profile(profile, tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs", SAME)
     status, said, folder = profile(f"profile.runs=[{run}]", "profile.targets=[nurse,female]")
@@ -130,7 +144,7 @@ def test_a_generator_that_says_the_same_of_all_has_no_profile(profile, tmp_path:
     assert found.filter(figure="sentiment/negative")["value"].unique().to_list() == [25]
     assert pl.read_parquet(folder / "distinctive.parquet").is_empty()
     page = (folder / "profile.html").read_text()
-    assert "none: none." in page
+    assert "none: no such statement." in page
     assert "[0.0, 0.0]: no difference shown." in page
 
 
@@ -234,7 +248,11 @@ def test_a_run_of_frames_is_the_third_side(profile, tmp_path: Path, monkeypatch)
     page = (folder / "profile.html").read_text()
     for words in ("mean probability (%), with the same name", "nurse: are long", "What the worst of them imply"):
         assert words in page
-    assert "offensive to a group, with the same name:" in said
+    # One statement in four is a word longer than the peers', "be rude": 5 % / 4. The name itself adds 50 %.
+    assert "The mean probability of offending a group is" in said
+    assert "; due to the name alone: 50.0." in said
+    rows = pl.read_csv(folder / "tables" / "framed.csv").filter(figure="frames/probability")
+    assert rows["difference"].to_list() == pytest.approx([51.25, 1.25], abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from mitigate.report.profile_plots import among_peers
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
 FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"
-FRAMES = {"frames/probability": "mean probability (%)", "frames/offensive": "labelled as offensive (%)"}
+PROBABILITY = "frames/probability"
+FRAMES = {PROBABILITY: "mean probability (%)", "frames/offensive": "labelled as offensive (%)"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,33 +118,45 @@ def console(profile: Profile) -> str:
     lines = []
     for target in profile.ordered:
         rows = profile.figures.filter(target=target).sort("figure", maintain_order=True)
-        lines.append(f"  {target:<52}{'value':>8}{'peers':>8}   difference")
+        lines.append(f"  {target:<68}{'value':>8}{'peers':>8}   difference")
         for row in rows.iter_rows(named=True):
             name = name_of(row["figure"], profile.few) + (f" ({row['run']})" if len(profile.runs) > 1 else "")
             value, mean = number(row["value"], 1), number(row["peers_mean"], 1)
-            lines.append(f"    {name[:50]:<50}{value:>8}{mean:>8}   {with_interval(row)}")
+            lines.append(f"    {name[:66]:<66}{value:>8}{mean:>8}   {with_interval(row)}")
         lines += [f"    {said}" for said in _sides(profile, target)]
     return "\n".join(lines)
 
 
 def _sides(profile: Profile, target: str) -> Iterator[str]:
     """The other two sides of a target in a line each."""
-    if profile.placed is not None and profile.graph is not None:
+    if profile.placed is not None and profile.graph:
         rows = profile.placed.filter(target=target)
         if rows.is_empty():
-            yield unknown(profile.graph, target)
-        elif rows["known_as"][0] == "profession":
-            yield place_of(rows.row(0, named=True), profile.graph)
+            yield f"embeddings: {unknown(profile.graph, target)}"
+        elif not _is_value(rows):
+            yield f"embeddings: {place_of(rows.row(0, named=True), profile.graph)}"
         else:
             names = ", ".join(rows["profession"].head(3)), ", ".join(rows["profession"].tail(3).reverse())
             yield f"embeddings: nearest are {names[0]}; farthest are {names[1]}"
-    if profile.framed is not None:
-        for row in profile.framed.filter(target=target, figure="frames/probability").iter_rows(named=True):
-            whose = f" ({row['run']})" if len(profile.runs) > 1 else ""
-            yield (
-                f"offensive to a group, {row['wording']}{whose}: {number(row['value'], 1)} %, difference "
-                f"{with_interval(row)}"
-            )
+    yield from name_or_said(profile, target)
+
+
+def name_or_said(profile: Profile, target: str) -> Iterator[str]:
+    """How much of the difference of the mean probability is due to what is said, and how much to the name alone, a
+    sentence for each run. The two parts add up."""
+    if profile.framed is None:
+        return
+    rows = profile.framed.filter(target=target, figure=PROBABILITY)
+    for run in rows["run"].unique(maintain_order=True):
+        known = {row["wording"]: row for row in rows.filter(run=run).iter_rows(named=True)}
+        whole, said = known["as generated"], known["with the same name"]
+        apart = number(whole["difference"] - said["difference"], 1)
+        whose = f"{run}: t" if len(profile.runs) > 1 else "T"
+        yield (
+            f"{whose}he mean probability of offending a group is {number(whole['value'], 1)}\u00a0%, a difference of "
+            f"{with_interval(whole)} percentage points from the peers. Due to what is said: {with_interval(said)}; due "
+            f"to the name alone: {apart}."
+        )
 
 
 def unknown(graph: Mapping[str, Any], target: str) -> str:
@@ -194,9 +207,10 @@ def _section(profile: Profile, target: str, place: int) -> dict[str, Any]:
         "distinctive": {run: found.filter(run=run) for run in profile.runs},
         "unknown": unknown(graph, target) if graph and placed is not None and placed.is_empty() else None,
         "place": place_of(placed.row(0, named=True), graph)
-        if graph and placed is not None and placed.height and placed["known_as"][0] == "profession"
+        if graph and placed is not None and placed.height and not _is_value(placed)
         else None,
-        "ends": _ends(placed, profile.top) if placed is not None and placed.height > 1 else {},
+        "ends": _ends(placed, profile.top) if graph and placed is not None and _is_value(placed) else {},
+        "name_or_said": list(name_or_said(profile, target)),
         "framed": [] if profile.framed is None else profile.framed.filter(target=target).rows(named=True),
         "implied": {}
         if profile.implied is None
@@ -204,9 +218,14 @@ def _section(profile: Profile, target: str, place: int) -> dict[str, Any]:
     }
 
 
+def _is_value(placed: pl.DataFrame) -> bool:
+    """Whether the target is a value of the sensitive attribute."""
+    return placed.height > 0 and placed["known_as"][0] == "value"
+
+
 def _ends(placed: pl.DataFrame, top: int) -> dict[str, list[dict[str, Any]]]:
     """The professions nearest to a value, and the farthest."""
-    size = min(top, placed.height // 2)
+    size = min(top, max(1, placed.height // 2))
     return {
         "nearest": placed.head(size).rows(named=True),
         "farthest": placed.reverse().head(size).rows(named=True),

@@ -41,7 +41,7 @@ def run(config: DictConfig) -> None:
         plan.source,
         stages,
         partial(pipeline, plan=plan, scorer=scorer),
-        uploads=["figures", "plots", "statements" if reporting.with_texts(config) else "no texts"],
+        uploads=["tables", "plots"] if reporting.with_texts(config) else ["no texts"],
         of={group: [str(run.text(f"{group}.name")) for run in plan.runs] for group in GROUPS},
     )
 
@@ -119,11 +119,10 @@ def report(job: Job, plan: ProfilePlan, sides: dict[str, Result], shown: dict[st
         leaves=["profile.html", "plots", "tables"],
     )
     if not job.run.dry:
-        texts = reporting.with_texts(config)
-        for name, result in sides.items():
-            if texts or name not in ("distinctive", "implied"):
-                job.tracking.table(name, result.table())
-        reporting.record_plots(job)
         tables = {name: result.table() for name, result in sides.items()}
+        if reporting.with_texts(config):  # all name targets
+            for name, table in tables.items():
+                job.tracking.table(name, table)
+        reporting.record_plots(job)
         say("\n" + console(profile_of(tables, shown, name=job.folder.name, **page)))
         say(f"  profile     {job.folder / 'profile.html'}")

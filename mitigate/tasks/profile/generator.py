@@ -41,8 +41,9 @@ def distinctive(grids: Sequence[Grid], targets: Sequence[str], few: float) -> pl
     for grid in grids:
         parts = [_with_peers(part, grid, few) for part in grid.statements.partition_by("category", maintain_order=True)]
         rows = pl.concat(parts).filter(pl.col("few"), pl.col("target").is_in(list(targets)))
-        rows = rows.unique(["target", "relation", "said"], keep="first", maintain_order=True)
         rows = rows.with_columns(run=pl.lit(grid.title)).sort(_worst_first(grid.scorers), maintain_order=True)
+        for same in (["relation", "said"], ["statement"]):  # some relations have the same phrase
+            rows = rows.unique(["target", *same], keep="first", maintain_order=True)
         columns = ["run", "target", "relation", "tail", "statement", "rank", "having", "peers", *grid.scorers]
         frames.append(rows.select(columns))
     order = pl.DataFrame({"target": list(targets)})
