@@ -246,7 +246,12 @@ def test_a_run_of_frames_is_the_third_side(profile, tmp_path: Path, monkeypatch)
     status, said, folder = profile(*asked)
     assert status == 0, said
     page = (folder / "profile.html").read_text()
-    for words in ("mean probability (%), with the same name", "nurse: are long", "What the worst of them imply"):
+    for words in (
+        "mean probability (%), with the same name",
+        "nurse: are long",
+        "Different implied texts: 1.",
+        "What the worst of them imply",
+    ):
         assert words in page
     # One statement in four is a word longer than the peers', "be rude": 5 % / 4. The name itself adds 50 %.
     assert "The mean probability of offending a group is" in said
