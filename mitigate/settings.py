@@ -26,6 +26,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
     "frames": ("device", "checkpoint_every", "weights"),
+    "profile": ("runs", "kge", "frames"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),

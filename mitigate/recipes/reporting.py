@@ -15,7 +15,7 @@ from mitigate.report.page import Stage
 
 NOT_GIVEN = "not given"
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
-SHOW_TEXTS = ["regions", "bars", "shown", "words"]  # groups of pictures with names of targets, or tails
+SHOW_TEXTS = ["regions", "bars", "shown", "words", "peers"]  # groups of pictures with names of targets, or tails
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
 
 

@@ -1,0 +1,1 @@
+"""Three sides of one group, from finished runs."""

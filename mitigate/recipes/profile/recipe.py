@@ -1,0 +1,128 @@
+"""recipe=profile: three sides of one group, from finished runs. read > measure > report."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from mitigate.label_cache import LabelStore
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes import reporting
+from mitigate.recipes.comparing import data_of, folder_name, with_facts
+from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
+from mitigate.recipes.profile.page import profile_of, write_report
+from mitigate.report.profile import console
+from mitigate.score.frames import Frames
+from mitigate.store import Result
+from mitigate.tasks.compare.plan import shared
+from mitigate.tasks.profile.embeddings import about as about_graph
+from mitigate.tasks.profile.embeddings import placed
+from mitigate.tasks.profile.frames import frame_figures, framed_statements, implied
+from mitigate.tasks.profile.generator import distinctive, figures
+from mitigate.tasks.profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
+
+GENERATOR, EMBEDDINGS, FRAMES = ("figures", "distinctive"), ("placed",), ("statements", "framed", "implied")
+
+
+def run(config: DictConfig) -> None:
+    """Profile the targets that `profile.targets` names, from the runs that `profile.runs`, `profile.kge` and
+    `profile.frames` name."""
+    asked = plain(config.profile)
+    plan = make_plan(asked["runs"], asked["targets"], asked["kge"], asked["frames"])
+    scorer = Frames(plan.frames.folder) if plan.frames else None
+    for notice in plan.notices:
+        say(f"  note: {notice}")
+    config = with_facts(config, about(plan))
+    stages = [*GENERATOR, *(EMBEDDINGS if plan.kge else ()), *(FRAMES if plan.frames else ()), "profile", "report"]
+    perform(
+        config,
+        folder_name(config.recipe.name, *plan.targets),
+        plan.source,
+        stages,
+        partial(pipeline, plan=plan, scorer=scorer),
+        uploads=["tables", "plots"] if reporting.with_texts(config) else ["no texts"],
+        of={group: [str(run.text(f"{group}.name")) for run in plan.runs] for group in GROUPS},
+    )
+
+
+def about(plan: ProfilePlan) -> dict[str, Any]:
+    """What of the configuration is the generators': their data and model, which the record in W&B is grouped by."""
+    names = {
+        name: shared([run.text(name) or reporting.NOT_GIVEN for run in plan.runs])
+        for name in ("data.name", "data.licence", "data.attribution", "model.name")
+    }
+    data = {key: names[f"data.{key}"] for key in ("name", "licence", "attribution")} | data_of(plan.runs)
+    return {"data": data, "model": {"name": names["model.name"]}}
+
+
+def pipeline(job: Job, plan: ProfilePlan, scorer: Frames | None) -> dict[str, Any]:
+    """The stages in their order; returns what profile.json holds."""
+    config, first = job.config, plan.grids[0]
+    asked, targets = config.profile, plan.targets
+    bootstrap = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+    sides: dict[str, Result] = {
+        "figures": job.stage("figures", figures, plan.grids, asked.few, bootstrap),
+        "distinctive": job.stage("distinctive", distinctive, plan.grids, targets, asked.few),
+    }
+    graph = None
+    if plan.kge:
+        graph = about_graph(plan.kge)
+        professions = plan.kge.table(PROFESSIONS)
+        sides["placed"] = job.stage("placed", placed, graph["values"], professions, targets, first.target_list)
+    if scorer:
+        cache = LabelStore(Path(config.paths.cache) / "labels")
+        read = job.stage(
+            "statements", framed_statements, plan.grids, targets, asked.peers, scorer, using={"cache": cache}
+        )
+        sides["framed"] = job.stage("framed", frame_figures, read, bootstrap)
+        sides["implied"] = job.stage("implied", implied, read, scorer, asked.top)
+    shown = {
+        "targets": targets,
+        "runs": [grid.title for grid in plan.grids],
+        "scorers": plan.scorers,
+        "few": asked.few,
+        "top": asked.top,
+        "most_peers": asked.peers,
+        "graph": graph,
+        "notices": plan.notices,
+    }
+    found = job.stage("profile", findings, sides, shown)
+    report(job, plan, sides, shown, found)
+    return found.facts()
+
+
+def findings(sides: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+    """What profile.json holds: the targets, the worst first, and the findings in words."""
+    profile = profile_of(sides, shown, name="", command="", demonstration=False)
+    return {"targets": profile.ordered, "runs": profile.runs, "lines": profile.lines, "notices": profile.notices}
+
+
+def report(job: Job, plan: ProfilePlan, sides: dict[str, Result], shown: dict[str, Any], found: Result) -> None:
+    """The page, its tables and pictures, and what W&B gets."""
+    config = job.config
+    named = {grid.title: facts_of(grid.run) for grid in plan.grids}
+    named |= {recipe: facts_of(run) for recipe, run in (("kge", plan.kge), ("frames", plan.frames)) if run}
+    page = {
+        "command": command(config),
+        "demonstration": bool(config.data.demonstration),
+        "stages": reporting.stages(job),
+        "facts": reporting.facts(job, {"data": reporting.source_of(config.data), **named}),
+    }
+    job.stage(
+        "report",
+        write_report,
+        sides,
+        shown,
+        after=[found],
+        using={"folder": job.folder, "about": page},
+        leaves=["profile.html", "plots", "tables"],
+    )
+    if not job.run.dry:
+        tables = {name: result.table() for name, result in sides.items()}
+        if reporting.with_texts(config):  # all name targets
+            for name, table in tables.items():
+                job.tracking.table(name, table)
+        reporting.record_plots(job)
+        say("\n" + console(profile_of(tables, shown, name=job.folder.name, **page)))
+        say(f"  profile     {job.folder / 'profile.html'}")

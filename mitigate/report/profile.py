@@ -1,0 +1,247 @@
+"""Three sides of each of some targets as one HTML page that loads nothing, and in short on the terminal: what
+generators say of it and not of its peers, where embeddings place it, and what its statements imply. The worst first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate.report.gallery import Picture
+from mitigate.report.html import Page, render_page
+from mitigate.report.legend import number, span
+from mitigate.report.profile_plots import among_peers
+
+NEGATIVE, POSITIVE = "/negative", "/positive"
+FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"
+PROBABILITY = "frames/probability"
+FRAMES = {PROBABILITY: "mean probability (%)", "frames/offensive": "labelled as offensive (%)"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Profile(Page):
+    """What the page shows; a side that there is not stays None."""
+
+    targets: Sequence[str]  # in any order
+    runs: Sequence[str]  # titles of the generators
+    scorers: Mapping[str, str]  # of the roles, whose reliability is shown
+    few: float  # percent of peers
+    top: int  # rows of a table
+    figures: pl.DataFrame  # tasks.profile.generator.figures, of all targets of the categories
+    distinctive: pl.DataFrame  # tasks.profile.generator.distinctive
+    graph: Mapping[str, Any] | None = None  # tasks.profile.embeddings.about
+    placed: pl.DataFrame | None = None  # tasks.profile.embeddings.placed
+    framed: pl.DataFrame | None = None  # tasks.profile.frames.frame_figures
+    implied: pl.DataFrame | None = None  # tasks.profile.frames.implied
+    most_peers: int = 0  # whose statements the model of frames reads
+
+    @cached_property
+    def ordered(self) -> list[str]:
+        """The targets, the worst first: by the largest difference of a negative share, over runs and scorers."""
+        return sorted(self.targets, key=lambda target: -worst(self, target)["difference"])
+
+    @property
+    def lines(self) -> list[str]:
+        """The finding on each target in words."""
+        return [summary(self, target) for target in self.ordered]
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The figures, drawn once."""
+        return [_picture(self, target, place) for place, target in enumerate(self.ordered, start=1)]
+
+
+def write(path: Path, profile: Profile) -> Path:
+    """Write the page, whole or not at all."""
+    return files.write(path, render(profile))
+
+
+def render(profile: Profile) -> str:
+    """The page's HTML, always the same for the same profile."""
+    return render_page(
+        "profile.html.jinja",
+        profile,
+        sentences=profile.lines,
+        scorers=profile.scorers,
+        sections=[_section(profile, target, place) for place, target in enumerate(profile.ordered)],
+        name_of=name_of,
+        with_interval=with_interval,
+        frames_names=FRAMES,
+        labels=[name for name in profile.distinctive.columns if name not in NOT_LABELS],
+    )
+
+
+NOT_LABELS = ("run", "target", "relation", "tail", "statement", "rank", "having", "peers")
+
+
+def name_of(figure: str, few: float) -> str:
+    """A figure in words."""
+    if figure in (FEW, FEW_NEGATIVE):
+        return f"said of at most {few:g} % of the peers{', and negative' if figure == FEW_NEGATIVE else ''}"
+    scorer, _, sign = figure.rpartition("/")
+    return f"{sign} by {scorer}"
+
+
+def worst(profile: Profile, target: str) -> dict[str, Any]:
+    """The row of the negative share that lies furthest above the peers' mean."""
+    rows = profile.figures.filter(pl.col("target") == target, pl.col("figure").str.ends_with(NEGATIVE))
+    return rows.sort("difference", descending=True, maintain_order=True).row(0, named=True)
+
+
+def summary(profile: Profile, target: str) -> str:
+    """The finding on a target: its largest difference from its peers, and how common such a difference is."""
+    row = worst(profile, target)
+    whose = f" ({row['run']})" if len(profile.runs) > 1 else ""
+    side = "above" if row["difference"] >= 0 else "below"
+    peers = "its only peer" if row["peers"] == 1 else f"the mean of its {row['peers']} peers"
+    bounds = "" if row["low"] is None else f" [{span(row['low'], row['high'], 1)}]"
+    end = ": no difference shown."
+    if row["beyond"]:
+        many = row["peers_beyond"]
+        end = f"; {many} of these peers differ from their own, too." if many else "; no peer differs from its own."
+    share = f"{number(row['value'], 1)}\u00a0% of its statements are {name_of(row['figure'], profile.few)}"
+    apart = number(abs(row["difference"]), 1)
+    return f"{target}{whose}: {share}, {apart} percentage points {side} {peers}{bounds}{end}"
+
+
+def with_interval(row: Mapping[str, Any], decimals: int = 1) -> str:
+    """ "1.2 [−0.3, 2.7]": a difference from the peers."""
+    value = number(row["difference"], decimals)
+    return value if row["low"] is None else f"{value} [{span(row['low'], row['high'], decimals)}]"
+
+
+def console(profile: Profile) -> str:
+    """The findings, and each target's figures."""
+    lines = []
+    for target in profile.ordered:
+        rows = profile.figures.filter(target=target).sort("figure", maintain_order=True)
+        lines.append(f"  {target:<68}{'value':>8}{'peers':>8}   difference")
+        for row in rows.iter_rows(named=True):
+            name = name_of(row["figure"], profile.few) + (f" ({row['run']})" if len(profile.runs) > 1 else "")
+            value, mean = number(row["value"], 1), number(row["peers_mean"], 1)
+            lines.append(f"    {name[:66]:<66}{value:>8}{mean:>8}   {with_interval(row)}")
+        lines += [f"    {said}" for said in _sides(profile, target)]
+    return "\n".join(lines)
+
+
+def _sides(profile: Profile, target: str) -> Iterator[str]:
+    """The other two sides of a target in a line each."""
+    if profile.placed is not None and profile.graph:
+        rows = profile.placed.filter(target=target)
+        if rows.is_empty():
+            yield f"embeddings: {unknown(profile.graph, target)}"
+        elif not _is_value(rows):
+            yield f"embeddings: {place_of(rows.row(0, named=True), profile.graph)}"
+        else:
+            names = ", ".join(rows["profession"].head(3)), ", ".join(rows["profession"].tail(3).reverse())
+            yield f"embeddings: nearest are {names[0]}; farthest are {names[1]}"
+    yield from name_or_said(profile, target)
+
+
+def name_or_said(profile: Profile, target: str) -> Iterator[str]:
+    """How much of the difference of the mean probability is due to what is said, and how much to the name alone, a
+    sentence for each run. The two parts add up."""
+    if profile.framed is None:
+        return
+    rows = profile.framed.filter(target=target, figure=PROBABILITY)
+    for run in rows["run"].unique(maintain_order=True):
+        known = {row["wording"]: row for row in rows.filter(run=run).iter_rows(named=True)}
+        whole, said = known["as generated"], known["with the same name"]
+        apart = number(whole["difference"] - said["difference"], 1)
+        whose = f"{run}: t" if len(profile.runs) > 1 else "T"
+        yield (
+            f"{whose}he mean probability of offending a group is {number(whole['value'], 1)}\u00a0%, a difference of "
+            f"{with_interval(whole)} percentage points from the peers. Due to what is said: {with_interval(said)}; due "
+            f"to the name alone: {apart}."
+        )
+
+
+def unknown(graph: Mapping[str, Any], target: str) -> str:
+    """That a graph does not know a target."""
+    return (
+        f"The graph of this run ({graph['data']}) does not know {target}: it is neither a value of "
+        f"{graph['sensitive']} ({' or '.join(graph['values'])}) nor a profession that enough people have."
+    )
+
+
+def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
+    """Where a profession stands among the others."""
+    first, second = graph["values"]
+    known = "" if row["low"] is None else f" [{span(row['low'], row['high'], 4)}]"
+    band = "No band of permuted graphs was made, so that chance cannot be ruled out."
+    if row["outside"] is not None:
+        band = (
+            f"The band of graphs with permuted attributes is {number(row['null_low'], 4)} to "
+            f"{number(row['null_high'], 4)}; the change is {'outside' if row['outside'] else 'within'} it, as are "
+            f"{_same(row)} of the other {row['professions'] - 1} professions."
+        )
+    return (
+        f"The score changes by {number(row['change'], 4)}{known} towards {first} (below 0: towards {second}), place "
+        f"{row['place']} of {row['professions']} professions. {band}"
+    )
+
+
+def _same(row: Mapping[str, Any]) -> int:
+    """How many other professions are on the same side of their bands."""
+    others = row["professions"] - 1
+    return row["others_outside"] if row["outside"] else others - row["others_outside"]
+
+
+def _section(profile: Profile, target: str, place: int) -> dict[str, Any]:
+    """What the page shows of a target."""
+    mine = profile.figures.filter(target=target)
+    order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
+    rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)
+    found = profile.distinctive.filter(target=target)
+    placed = None if profile.placed is None else profile.placed.filter(target=target)
+    graph = profile.graph
+    return {
+        "target": target,
+        "category": mine["category"][0],
+        "peers": int(mine["peers"].max()),  # type: ignore[arg-type]
+        "figures": rows.rows(named=True),
+        "picture": profile.pictures[place],
+        "distinctive": {run: found.filter(run=run) for run in profile.runs},
+        "unknown": unknown(graph, target) if graph and placed is not None and placed.is_empty() else None,
+        "place": place_of(placed.row(0, named=True), graph)
+        if graph and placed is not None and placed.height and not _is_value(placed)
+        else None,
+        "ends": _ends(placed, profile.top) if graph and placed is not None and _is_value(placed) else {},
+        "name_or_said": list(name_or_said(profile, target)),
+        "framed": [] if profile.framed is None else profile.framed.filter(target=target).rows(named=True),
+        "implied": {}
+        if profile.implied is None
+        else {run: profile.implied.filter(target=target, run=run).rows(named=True) for run in profile.runs},
+    }
+
+
+def _is_value(placed: pl.DataFrame) -> bool:
+    """Whether the target is a value of the sensitive attribute."""
+    return placed.height > 0 and placed["known_as"][0] == "value"
+
+
+def _ends(placed: pl.DataFrame, top: int) -> dict[str, list[dict[str, Any]]]:
+    """The professions nearest to a value, and the farthest."""
+    size = min(top, max(1, placed.height // 2))
+    return {
+        "nearest": placed.head(size).rows(named=True),
+        "farthest": placed.reverse().head(size).rows(named=True),
+    }
+
+
+def _picture(profile: Profile, target: str, place: int) -> Picture:
+    shares = pl.col("figure").str.ends_with(NEGATIVE) | pl.col("figure").str.ends_with(POSITIVE)
+    mine = pl.col("target") == target
+    category, cluster = profile.figures.filter(mine).select("category", "cluster").row(0)
+    rows = profile.figures.filter(shares, category=category).filter(mine | (pl.col("cluster") != cluster))
+    seen = "; ".join(
+        f"{name_of(row['figure'], profile.few)} {number(row['value'], 1)} %, peers {number(row['peers_low'], 1)} to "
+        f"{number(row['peers_high'], 1)} %"
+        for row in rows.filter(target=target).iter_rows(named=True)
+    )
+    return Picture(
+        f"peers-{place}", "peers", f"{target} among its peers", f"Dots of {target}: {seen}.", among_peers(rows, target)
+    )

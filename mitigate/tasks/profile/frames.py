@@ -1,0 +1,88 @@
+"""What a model of Social Bias Frames finds in the statements about a target: how probably they offend a group, beside
+those about its peers, and what the worst imply.
+
+The model reads a statement with its group, and a name alone moves its probability. So each peer's statements are asked
+about twice: as generated, and with the target's name in place of the peer's. By the second, a generator that says the
+same of all differs in nothing."""
+
+import hashlib
+from collections.abc import Sequence
+
+import polars as pl
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.profile import against_peers
+from mitigate.score.labels import NOTHING_CACHED, Explains, label_column
+from mitigate.tasks.profile.plan import Grid
+from mitigate.tasks.profile.words import forms_of
+from mitigate.triples import PREJUDICE, LabelCache, Scorer
+
+AS_GENERATED, SAME_NAME = "as generated", "with the same name"
+OFFENSIVE, PROBABILITY = "frames/offensive", "frames/probability"
+KEYS = ["run", "wording", "about"]
+
+
+def framed_statements(
+    grids: Sequence[Grid], targets: Sequence[str], most: int, scorer: Scorer, *, cache: LabelCache = NOTHING_CACHED
+) -> pl.DataFrame:
+    """The statements about each target and at most `most` of its peers, in both wordings: run, wording, about (the
+    target asked about), target (whose statement it is), cluster, relation, statement, probability (of offending a
+    group, calibrated) and label. scorer: score.frames.Frames, whose strengths are minus the probability."""
+    rows = pl.concat([_of_target(grid, target, most) for grid in grids for target in targets])
+    labels = label_column(rows["statement"], scorer, cache)
+    return rows.with_columns(
+        probability=pl.Series(-labels.strength, dtype=pl.Float64), label=pl.Series(labels.label, dtype=pl.Int8)
+    )
+
+
+def sampled_peers(target: str, grid: Grid, most: int) -> list[str]:
+    """Of the target's peers at most so many, always the same ones, whatever else the run was asked."""
+    known = grid.statements.select("target", "category", "cluster").unique(maintain_order=True)
+    mine = known.row(by_predicate=pl.col("target") == target, named=True)
+    peers = known.filter(category=mine["category"]).filter(pl.col("cluster") != mine["cluster"])["target"]
+    return sorted(peers, key=lambda word: hashlib.sha256(word.encode()).hexdigest())[:most]
+
+
+def _of_target(grid: Grid, target: str, most: int) -> pl.DataFrame:
+    chosen = [target, *sampled_peers(target, grid, most)]
+    parts = {
+        (who, wording): grid.statements.filter(target=who).select(
+            pl.lit(grid.title).alias("run"),
+            pl.lit(wording).alias("wording"),
+            pl.lit(target).alias("about"),
+            *("target", "cluster", "relation"),
+            statement=pl.col("statement")
+            if wording == AS_GENERATED or who == target
+            else pl.col("statement").str.replace_all(forms_of(who, grid.target_list), target),
+        )
+        for wording in (AS_GENERATED, SAME_NAME)
+        for who in chosen
+    }
+    return pl.concat(parts.values())
+
+
+def frame_figures(framed: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
+    """Of each run, wording and target: run, wording, and measure.profile.AGAINST of PROBABILITY (the mean, in percent)
+    and OFFENSIVE (the percentage that the scorer labels so)."""
+    frames = []
+    for (run, wording, about), part in framed.partition_by(KEYS, as_dict=True, maintain_order=True).items():
+        wide = part.group_by("target", "cluster", "relation", maintain_order=True).agg(
+            (100 * pl.col("probability").mean()).alias(PROBABILITY),
+            (100 * (pl.col("label") == PREJUDICE).mean()).alias(OFFENSIVE),
+        )
+        values = wide.unpivot(index=["target", "cluster", "relation"], variable_name="figure")
+        found = against_peers(values, bootstrap).filter(target=about)
+        frames.append(found.select(pl.lit(run).alias("run"), pl.lit(wording).alias("wording"), pl.all()))
+    return pl.concat(frames)
+
+
+def implied(framed: pl.DataFrame, scorer: Explains, top: int) -> pl.DataFrame:
+    """The statements about each target that are most probably offensive, at most `top` of each run, with what they
+    imply: run, target, relation, statement, probability, implies."""
+    own = framed.filter(pl.col("target") == pl.col("about"), pl.col("wording") == AS_GENERATED)
+    own = own.unique(["run", "target", "statement"], keep="first", maintain_order=True)
+    own = own.sort("probability", "statement", descending=[True, False])
+    worst = own.group_by("run", "target", maintain_order=True).head(top)
+    said = scorer.explain(worst["statement"].to_list())
+    columns = ["run", "target", "relation", "statement", "probability"]
+    return worst.select(columns).with_columns(implies=pl.Series(said, dtype=pl.String))

@@ -1,0 +1,302 @@
+"""recipe=profile from made-up run folders: what a generator says of a target alone, where a graph places it, what a
+model of frames finds; and what is no run or no target."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import here
+from compared_runs import make_run, seal
+from omegaconf import OmegaConf
+
+from mitigate.label_cache import LabelStore
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.target_list import TargetList
+from mitigate.tasks.profile.embeddings import placed
+from mitigate.tasks.profile.frames import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
+from mitigate.tasks.profile.plan import make_plan
+from mitigate.tracking import NoTracking
+from mitigate.triples import NEUTRAL, PREJUDICE, Labels
+from mitigate.verbalise import verbalise
+
+CATEGORIES = {"nurse": "profession", "chef": "profession", "pilot": "profession", "female": "gender", "male": "gender"}
+SAID = {
+    "nurse": {"CapableOf": ["cook", "be rude"], "IsA": ["kind nurse", "person"]},
+    "chef": {"CapableOf": ["cook", "sing"], "IsA": ["kind chef", "person"]},
+    "pilot": {"CapableOf": ["cook", "sing"], "IsA": ["kind pilot", "person"]},
+    "female": {"CapableOf": ["cook", "sing"], "IsA": ["person", "<b>cook</b>"]},
+    "male": {"CapableOf": ["cook", "sing"], "IsA": ["person", "friend"]},
+}
+SAME = {who: {"CapableOf": ["cook", "be rude"], "IsA": [f"kind {who}"]} for who in SAID}
+
+
+def write_run(outputs: Path, said: Mapping[str, Mapping[str, Sequence[str]]] = SAID, policy: str = "none") -> Path:
+    """The folder of a run that has generated this. Sentiment labels "rude" -1, "kind" +1; regard all 0."""
+    folder = make_run(outputs, policy)
+    rows = [
+        {"target": who, "category": CATEGORIES[who], "head": who, "relation": relation, "tail": tail, "rank": rank}
+        for who, relations in said.items()
+        for relation, tails in relations.items()
+        for rank, tail in enumerate(tails, start=1)
+    ]
+    tail = pl.col("tail").str
+    label = pl.when(tail.contains("rude")).then(-1).when(tail.contains("kind")).then(1).otherwise(0).cast(pl.Int8)
+    names = [(scorer, f"{scorer}{end}") for scorer in ("sentiment", "regard") for end in ("", "_neutral")]
+    labels = [(label if scorer == "sentiment" else pl.lit(0, pl.Int8)).alias(name) for scorer, name in names]
+    strengths = [pl.lit(0.5, pl.Float32).alias(f"{name}_strength") for _, name in names]
+    verbalise(pl.DataFrame(rows)).with_columns(*labels, *strengths).write_parquet(folder / "statements.parquet")
+    return seal(folder)
+
+
+def write_kge(outputs: Path) -> Path:
+    """The folder of a run of recipe=kge on male and female, and on three professions."""
+    folder = outputs / "kge-made-up"
+    folder.mkdir(parents=True)
+    config = {
+        **{"recipe": {"name": "kge"}, "seed": 1, "data": {"name": "made_up"}, "model": {"name": "transe"}},
+        "kge": {"sensitive": "gender", "values": ["male", "female"]},
+    }
+    (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
+    figures = {"fingerprint": "of a graph", "kge/mrr": 0.25, "kge/trainings": 5, "kge/null/graphs": 20}
+    (folder / "metrics.json").write_text(json.dumps(figures))
+    professions().write_parquet(folder / "professions.parquet")
+    (folder / "manifest.json").write_text("{}")
+    return seal(folder)
+
+
+def professions() -> pl.DataFrame:
+    rows = [("Pilot", 0.3, 0.2, 0.4, True), ("Baker", 0.0, -0.1, 0.1, False), ("Nurse", -0.2, -0.3, -0.1, True)]
+    table = pl.DataFrame(rows, schema=["profession", "change", "low", "high", "outside"], orient="row")
+    return table.with_columns(
+        of_a=pl.Series([30, 20, 5]), of_b=pl.Series([3, 20, 50]), null_low=pl.lit(-0.05), null_high=pl.lit(0.15)
+    )
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs the recipe; returns the exit status, what was printed on both streams, and the run folder."""
+
+    def run(*overrides: str) -> tuple[int, str, Path]:
+        mine = [f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none"]
+        status = here(monkeypatch, "recipe=profile", *mine, "measure.resamples=200", *overrides)
+        said, complaint = capsys.readouterr()
+        named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
+        return status, said + complaint, Path(named[-1]) if named else tmp_path
+
+    return run
+
+
+def test_a_profile_of_what_one_target_alone_is_said_to_be(profile, tmp_path: Path, monkeypatch) -> None:
+    recorded: list[str] = []
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
+    asked = (f"profile.runs=[{write_run(tmp_path / 'runs')}]", "profile.targets=[chef,Nurse]")
+    status, said, folder = profile(*asked, "profile.few=0")
+    assert status == 0, said
+    found = json.loads((folder / "profile.json").read_text())
+    assert found["targets"] == ["nurse", "chef"]  # the worst first
+    # Of nurse's two relations one has a negative statement of two: 25 %, and the peers have none.
+    assert found["lines"][0].startswith(
+        "nurse: 25.0\u00a0% of its statements are negative by sentiment, 25.0 percentage"
+    )
+    rows = pl.read_csv(folder / "tables" / "figures.csv").filter(target="nurse")
+    values = {row["figure"]: (row["value"], row["peers_mean"], row["place"]) for row in rows.iter_rows(named=True)}
+    assert values["sentiment/negative"] == (25, 0, 1)
+    assert values["sentiment/positive"] == (25, 25, 1)
+    assert values["regard/negative"] == (0, 0, 1)
+    assert values["distinctive"] == (25, 0, 1)  # "be rude"; "kind nurse" is the same as "kind chef"
+    assert values["distinctive_negative"] == (25, 0, 1)
+    alone = pl.read_csv(folder / "tables" / "distinctive.csv")
+    assert alone.select("target", "tail", "having", "peers").rows() == [("nurse", "be rude", 0, 2)]
+    page = (folder / "profile.html").read_text()
+    for words in ("content warning", "nurse is capable of be rude", "recipe=profile", "1 of 3"):
+        assert words in page
+    assert "Where embeddings place it" not in page
+    assert page.index(">nurse</h2>") < page.index(">chef</h2>")
+    assert recorded == ["figures", "distinctive"]
+    assert "complete: nothing is left to do" in profile(*asked, "profile.few=0")[1]
+
+
+def test_tables_on_ones_own_texts_stay_here(profile, tmp_path: Path, monkeypatch) -> None:
+    recorded: list[str] = []
+    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
+    run = write_run(tmp_path / "runs")
+    config = run / "config.yaml"
+    config.write_text(config.read_text().replace("own_texts: false", "own_texts: true"))
+    seal(run)
+    asked = (f"profile.runs=[{run}]", "profile.targets=[nurse]")
+    assert profile(*asked)[0] == 0
+    assert recorded == []
+    assert profile(*asked, "tracking.statements=true", "profile.few=1")[0] == 0
+    assert recorded == ["figures", "distinctive"]
+
+
+def test_a_generator_that_says_the_same_of_all_has_no_profile(profile, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "runs", SAME)
+    status, said, folder = profile(f"profile.runs=[{run}]", "profile.targets=[nurse,female]")
+    assert status == 0, said
+    found = pl.read_parquet(folder / "figures.parquet")
+    assert found["difference"].unique().to_list() == [0]
+    assert found["beyond"].any() is False
+    assert found["place"].unique().to_list() == [1]
+    assert found.filter(figure="sentiment/negative")["value"].unique().to_list() == [25]
+    assert pl.read_parquet(folder / "distinctive.parquet").is_empty()
+    page = (folder / "profile.html").read_text()
+    assert "none: no such statement." in page
+    assert "[0.0, 0.0]: no difference shown." in page
+
+
+def test_a_baseline_and_a_filtered_run_stand_side_by_side(profile, tmp_path: Path) -> None:
+    runs = write_run(tmp_path / "runs"), write_run(tmp_path / "runs", SAME, policy="both")
+    status, said, folder = profile(f"profile.runs=[{','.join(map(str, runs))}]", "profile.targets=[nurse]")
+    assert status == 0, said
+    rows = pl.read_csv(folder / "tables" / "figures.csv").filter(target="nurse", figure="sentiment/negative")
+    assert rows.select("run", "value", "difference").rows() == [("none", 25, 25), ("both", 25, 0)]
+    page = (folder / "profile.html").read_text()
+    assert "nurse (none): 25.0\u00a0%" in page
+    assert "negative by sentiment, both" in page  # of the picture
+    assert "The run both was asked 2 relations: intervals over so few are rough" in said
+
+
+def test_a_graph_places_a_profession_and_a_value_and_does_not_know_others(profile, tmp_path: Path) -> None:
+    run, kge = write_run(tmp_path / "runs"), write_kge(tmp_path / "runs")
+    status, said, folder = profile(f"profile.runs=[{run}]", f"profile.kge={kge}", "profile.targets=[nurse,female,chef]")
+    assert status == 0, said
+    page = (folder / "profile.html").read_text()
+    assert (
+        "The score changes by −0.2000 [−0.3000, −0.1000] towards male (below 0: towards female), place 3 of 3" in page
+    )
+    assert "is outside it, as are 1 of the other 2 professions" in page
+    assert "The graph of this run (made_up) does not know chef" in page
+    assert "&lt;b&gt;cook&lt;/b&gt;" in page
+    assert "The professions nearest to female" in page
+    rows = pl.read_csv(folder / "tables" / "placed.csv").filter(target="female")
+    assert rows["profession"].to_list() == ["Nurse", "Baker", "Pilot"]
+    assert "embeddings: nearest are Nurse, Baker, Pilot; farthest are Pilot, Baker, Nurse" in said
+
+
+def test_towards_value_b_all_changes_and_bounds_are_turned() -> None:
+    row = placed(["male", "female"], professions(), ["female"], TargetList()).row(0, named=True)
+    assert (row["profession"], row["change"], row["low"], row["high"]) == ("Nurse", 0.2, 0.1, 0.3)
+    assert (row["null_low"], row["null_high"], row["outside"]) == (-0.15, 0.05, True)
+    assert (row["place"], row["professions"], row["others_outside"]) == (1, 3, 1)
+    row = placed(["male", "female"], professions(), ["male"], TargetList()).row(0, named=True)
+    assert (row["profession"], row["change"]) == ("Pilot", 0.3)
+
+
+class Counting:
+    """Finds a statement offensive by half a tenth for each of its words, and by half where it is of a nurse."""
+
+    name, reads, fingerprint = "frames", "statement", "counting"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        strength = np.array([-0.05 * len(text.split()) - 0.5 * ("nurse" in text) for text in texts], np.float32)
+        return Labels(np.where(strength < -0.6, PREJUDICE, NEUTRAL).astype(np.int8), strength)
+
+    def explain(self, texts: Sequence[str]) -> list[str]:
+        return [f"{text.split()[0]}: are long" for text in texts]
+
+
+def test_a_name_alone_is_told_from_what_is_said(tmp_path: Path) -> None:
+    """All targets are said to be the same: what is left is the name."""
+    grids = make_plan([str(write_run(tmp_path, SAME))], ["nurse"]).grids
+    read = framed_statements(grids, ["nurse"], 20, Counting(), cache=LabelStore(tmp_path / "labels"))
+    found = {row["wording"]: row for row in frame_figures(read, Bootstrap(resamples=100)).iter_rows(named=True)}
+    as_generated, same_name = (
+        frame_figures(read, Bootstrap(resamples=100)).filter(wording=wording, figure="frames/probability")
+        for wording in ("as generated", SAME_NAME)
+    )
+    assert set(found) == {"as generated", SAME_NAME}
+    assert as_generated["difference"].item() == pytest.approx(50, abs=1e-4)
+    assert as_generated["beyond"].item()
+    assert same_name["difference"].item() == 0
+    texts = read.filter(wording=SAME_NAME)["statement"]
+    assert texts.unique().sort().to_list() == [
+        "nurse is a kind nurse",
+        "nurse is capable of be rude",
+        "nurse is capable of cook",
+    ]
+    worst = implied(read, Counting(), 1)
+    assert worst.select("statement", "implies").rows() == [("nurse is capable of be rude", "nurse: are long")]
+    assert worst["probability"].item() == pytest.approx(0.5 + 6 * 0.05)
+
+
+def test_of_many_peers_the_same_ones_are_read(tmp_path: Path) -> None:
+    (grid,) = make_plan([str(write_run(tmp_path))], ["nurse"]).grids
+    assert sampled_peers("nurse", grid, 1) == sampled_peers("nurse", grid, 2)[:1]
+    assert sorted(sampled_peers("nurse", grid, 20)) == ["chef", "pilot"]
+
+
+def test_a_run_of_frames_is_the_third_side(profile, tmp_path: Path, monkeypatch) -> None:
+    frames = tmp_path / "runs" / "frames-made-up"
+    frames.mkdir(parents=True)
+    (frames / "config.yaml").write_text("recipe: {name: frames}\n")
+    (frames / "manifest.json").write_text("{}")
+    seal(frames)
+    asked = (f"profile.runs=[{write_run(tmp_path / 'runs')}]", f"profile.frames={frames}", "profile.targets=[nurse]")
+    status, said, _ = profile(*asked)
+    assert status == 2
+    assert "has no scorer.json" in said
+    assert "Name the folder of a finished run of recipe=frames, which holds scorer.json" in said
+    (frames / "scorer.json").write_text("{}")
+    seal(frames)
+    monkeypatch.setattr("mitigate.recipes.profile.recipe.Frames", lambda folder: Counting())
+    status, said, folder = profile(*asked)
+    assert status == 0, said
+    page = (folder / "profile.html").read_text()
+    for words in (
+        "mean probability (%), with the same name",
+        "nurse: are long",
+        "Different implied texts: 1.",
+        "What the worst of them imply",
+    ):
+        assert words in page
+    # One statement in four is a word longer than the peers', "be rude": 5 % / 4. The name itself adds 50 %.
+    assert "The mean probability of offending a group is" in said
+    assert "; due to the name alone: 50.0." in said
+    rows = pl.read_csv(folder / "tables" / "framed.csv").filter(figure="frames/probability")
+    assert rows["difference"].to_list() == pytest.approx([51.25, 1.25], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "complaint"),
+    [
+        (lambda run: ["profile.targets=[nurse]"], "profile.runs names no run; name one or more finished runs"),
+        (lambda run: [f"profile.runs=[{run}]"], "profile.targets names no target; name some of the runs', such as"),
+        (lambda run: [f"profile.runs=[{run}]", "profile.targets=[nurses]"], "did you mean nurse?"),
+        (lambda run: [f"profile.runs=[{run.parent}]", "profile.targets=[nurse]"], "is no run folder: it has no config"),
+        (
+            lambda run: [f"profile.runs=[{run}]", "profile.targets=[nurse]", f"profile.kge={run}"],
+            "is a run of recipe=mitigate. Name folders that finished runs of recipe=kge left.",
+        ),
+    ],
+)
+def test_what_is_no_run_or_no_target_is_told(profile, tmp_path: Path, overrides: Callable, complaint: str) -> None:
+    status, said, _ = profile(*overrides(write_run(tmp_path / "runs")))
+    assert status == 2
+    assert complaint in said
+
+
+def test_an_unfinished_run_and_a_target_without_peers_are_told(profile, tmp_path: Path) -> None:
+    alone = write_run(tmp_path / "alone", {who: SAID[who] for who in ("nurse", "female", "male")})
+    status, said, _ = profile(f"profile.runs=[{alone}]", "profile.targets=[nurse]")
+    assert status == 2
+    assert "nurse has no peers in" in said
+    assert "no other target of the category profession" in said
+    (alone / "manifest.json").unlink()
+    status, said, _ = profile(f"profile.runs=[{alone}]", "profile.targets=[female]")
+    assert status == 2
+    assert "is not finished (it has no manifest.json)" in said
+
+
+def test_a_dry_run_lists_the_stages(profile, tmp_path: Path) -> None:
+    run, kge = write_run(tmp_path / "runs"), write_kge(tmp_path / "runs")
+    status, said, folder = profile(
+        f"profile.runs=[{run}]", f"profile.kge={kge}", "profile.targets=[nurse]", "dry_run=true"
+    )
+    assert status == 0
+    stages = [line.split()[0] for line in said.splitlines() if line.endswith("to be run")]
+    assert stages == ["figures", "distinctive", "placed", "profile", "report"]
+    assert not folder.exists()
