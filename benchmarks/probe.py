@@ -2,9 +2,11 @@
 
     python benchmarks/probe.py generate [--rounds 3]
     python benchmarks/probe.py grid [--generator DIR]
+    python benchmarks/probe.py kernels --generator DIR [--every 10]
 
 Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
-median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores."""
+median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores. `kernels` compares
+the two ways that models/products.py has to multiply, on every tenth target unless told otherwise."""
 
 import argparse
 import resource
@@ -28,10 +30,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, processor, write_section
 from mitigate.probe.comet import probe
+from mitigate.probe.grid import PART
 from mitigate.relations import comet_relations
 from mitigate.store import PartFolder
 from mitigate.targets import choose_targets
-from models.beam import beam_search
+from models import products
+from models.beam import Beam, beam_search
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
@@ -74,11 +78,16 @@ def main() -> None:
     commands.add_parser("grid").add_argument(
         "--generator", type=Path, help="a trained COMeT; without it, the untrained one, which never ends a tail"
     )
+    both_ways = commands.add_parser("kernels")
+    both_ways.add_argument("--generator", type=Path, required=True, help="a trained COMeT")
+    both_ways.add_argument("--every", type=int, default=10, help="of the targets, in their order, every so many")
     arguments = parser.parse_args()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     if arguments.command == "grid":
         title, text = "Probing: the full grid", grid(arguments.generator)
+    elif arguments.command == "kernels":
+        title, text = "Probing: whose matrix products", kernels(arguments.generator, arguments.every)
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
@@ -275,6 +284,53 @@ def grid(generator: Path | None) -> list[str]:
         f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted. `body` is the decoder's layers "
         "without attention, `head` the vocabulary: logits, normaliser and search.",
     ]
+
+
+def kernels(generator: Path, every: int) -> list[str]:
+    """The search in float32 with oneDNN's matrix products and with torch's own, part by part in turns."""
+    comet = Comet.load(generator)
+    targets, phrases = choose_targets("all")["target"].to_list()[::every], [r.phrase for r in comet_relations()]
+    prompts = comet.prompts([target for target in targets for _ in phrases], phrases * len(targets))
+    ways = {"oneDNN": True, "torch": False}
+    processor: dict[str, list[float]] = {name: [] for name in ways}  # seconds of each part
+    wall: dict[str, list[float]] = {name: [] for name in ways}
+    lists: dict[str, list[list[Beam]]] = {name: [] for name in ways}
+    for number, start in enumerate(range(0, len(prompts), PART // 4)):
+        for name in sorted(ways, reverse=number % 2 == 1):
+            with multiplied(ways[name]):
+                started = time.process_time(), time.perf_counter()
+                lists[name] += comet.search(prompts[start : start + PART // 4])
+                processor[name].append(time.process_time() - started[0])
+                wall[name].append(time.perf_counter() - started[1])
+    first, second = lists.values()
+    same = [a for a in zip(first, second, strict=True) if [x.tokens for x in a[0]] == [x.tokens for x in a[1]]]
+    apart = max(abs(x.score - y.score) for a, b in same for x, y in zip(a, b, strict=True))
+    lines = [
+        "| | processor seconds | seconds | processor seconds of a part, times oneDNN's, median |",
+        "|---|---|---|---|",
+    ]
+    for name in ways:
+        ratio = median(mine / theirs for mine, theirs in zip(processor[name], processor["oneDNN"], strict=True))
+        lines.append(f"| {name} | {sum(processor[name]):.1f} | {sum(wall[name]):.1f} | {ratio:.2f} |")
+    with torch.inference_mode():
+        chosen = "oneDNN" if Product(comet.decoder.words.weight, None).laid_out else "torch"
+    return [
+        f"{len(targets)} of 329 targets x {len(phrases)} relations x 10, fp32. Here the search uses {chosen}. "
+        f"Parts of {PART // 4} prompts, in turns.",
+        "\n".join(lines),
+        f"{len(same):,} of {len(prompts):,} lists of ten are identical; their scores differ by at most {apart:.1e}.",
+    ]
+
+
+@contextmanager
+def multiplied(by_onednn: bool) -> Iterator[None]:
+    """Inside, float32 weights are laid out for oneDNN, or not, whatever the processor."""
+    original = products._has_kernels
+    products._has_kernels = lambda weight: by_onednn
+    try:
+        yield
+    finally:
+        products._has_kernels = original
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Matrix products with weights that stay, laid out once as the processor's kernels read them.
 
-A float32 matrix torch hands to MKL, which on AMD is up to a third slower than oneDNN's kernels with a weight in blocks
-of their own; a bfloat16 one oneDNN brings into these blocks in every call."""
+A float32 matrix torch hands to MKL. On AMD with AVX-512 that is up to a third slower than oneDNN's kernels with a
+weight in blocks of their own; with AVX2 alone it is faster, above all where GELU follows. A bfloat16 matrix oneDNN
+brings into these blocks in every call."""
 
 import copy
 
@@ -51,5 +52,6 @@ def _has_kernels(weight: Tensor) -> bool:
     """Whether oneDNN is here and multiplies by such a weight faster than torch does otherwise."""
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return False
-    bf16 = weight.dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    return weight.dtype == torch.float32 or bf16
+    if weight.dtype == torch.float32:
+        return not (torch.backends.mkl.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX2")
+    return weight.dtype == torch.bfloat16 and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -14,7 +14,8 @@ TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 5e-2}
 
 @pytest.fixture(params=[True, False], ids=["onednn", "without"])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """With oneDNN where the processor has it, and as on a machine without."""
+    """With oneDNN wherever it is installed, and as on a machine without."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     if not request.param:
         monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     return request.param
@@ -49,3 +50,18 @@ def test_a_decoder_laid_out_says_the_same(kernels: bool, kind: str):
         assert torch.allclose(laid_out(*inputs), decoder(*inputs), atol=1e-5)
     assert laid_out.words.weight is decoder.words.weight  # shared, not copied
     assert all(torch.equal(tensor, before[name]) for name, tensor in decoder.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("capability", "mkl", "laid_out"),
+    [("AVX2", True, False), ("AVX2", False, True), ("AVX512", True, True), ("DEFAULT", False, True)],
+)
+def test_float32_is_left_to_mkl_where_the_processor_has_avx2_alone(
+    monkeypatch: pytest.MonkeyPatch, capability: str, mkl: bool, laid_out: bool
+) -> None:
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("oneDNN is not here")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
+    with torch.inference_mode():
+        assert Product(torch.ones(2, 3), None).laid_out == laid_out
