@@ -31,6 +31,7 @@ class TopTokens:
         self.logits = weight.new_empty(len(self.products), rows, TILE)
         self.exact = weight.new_empty(rows, TILE, dtype=torch.float32)
 
+    @torch.no_grad()
     def __call__(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """hidden (rows, width) -> log-probabilities and tokens, each (rows, count), the best first; of equal
         logits the lower token comes first. Fewer than count where the vocabulary is smaller."""
