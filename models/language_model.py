@@ -1,9 +1,9 @@
-"""Any causal language model of Hugging Face's, asked what a COMeT is asked, through `generate`.
+"""Any causal language model of Hugging Face's, asked what a COMeT is asked, and trained as one.
 
-It has the methods of models.comet.Comet that asking needs. It is not trained here, so nothing is added to it: a tail
-ends with the tokenizer's own end token, or is cut."""
+Nothing is added to its vocabulary: a tail ends with the tokenizer's own end token, or is cut."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from models.bars import no_bars
-from models.beam import Beam
+from models.beams import Beam
+from models.cached_search import CausalReading, cached_search
 from models.comet import TAIL_TOKENS, regimen
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
 
@@ -54,43 +55,20 @@ class LanguageModel(nn.Module):
         for start in range(0, len(tails), TEXTS):
             pairs = list(zip(prompts[start : start + TEXTS], tails[start : start + TEXTS], strict=True))
             logits = self.model(**self._padded([[*prompt, *tail[:-1]] for prompt, tail in pairs], "right")).logits
-            for row, (prompt, tail) in zip(logits, pairs, strict=True):
-                before = row[len(prompt) - 1 : len(prompt) - 1 + len(tail)].float()
-                found.append(F.cross_entropy(before, torch.tensor(tail, device=row.device), reduction="none"))
+            rows = [row for row, (_, tail) in enumerate(pairs) for _ in tail]
+            before = [len(prompt) - 1 + place for prompt, tail in pairs for place in range(len(tail))]
+            said = torch.tensor([token for _, tail in pairs for token in tail], device=logits.device)
+            found.append(F.cross_entropy(logits[rows, before].float(), said, reduction="none"))
         return torch.cat(found)
 
-    @torch.inference_mode()
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt that `generate` finds, the best first, as models.beam ranks them: by
-        log-probability per token, END counted. rows is the most beams worked on at a time."""
-        batch = max(1, rows // beams)
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        found: list[list[Beam]] = [[] for _ in prompts]
-        for start in range(0, len(order), batch):
-            places = order[start : start + batch]
-            asked = [prompts[i] for i in places]
-            for place, result in zip(places, self._generate(asked, beams, max_length), strict=True):
-                found[place] = result
-        return found
-
-    def _generate(self, prompts: Sequence[Sequence[int]], beams: int, max_length: int) -> list[list[Beam]]:
-        inputs = self._padded(prompts, "left")
-        limits = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": max_length}
-        texts = self.model.generate(**inputs, **limits)
-        said = texts[:, inputs["input_ids"].shape[1] :].tolist()
-        tails = [tokens[: tokens.index(self.end) + 1] if self.end in tokens else tokens for tokens in said]
-        # `generate` returns scores only with all logits of all steps, which of a large vocabulary no memory holds.
-        nll = self.nll([prompt for prompt in prompts for _ in range(beams)], tails).double()
-        log_probs = [-tokens.sum().item() for tokens in nll.split([len(tail) for tail in tails])]
-        found = [self._beam(*pair) for pair in zip(tails, log_probs, strict=True)]
-        starts = range(0, len(found), beams)
-        return [sorted(found[start : start + beams], key=lambda beam: -beam.score) for start in starts]
-
-    def _beam(self, tail: list[int], log_prob: float) -> Beam:
-        ended = tail[-1] == self.end
-        return Beam(tuple(tail[:-1] if ended else tail), log_prob, log_prob / len(tail), ended)
+        """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
+        time."""
+        reading = partial(CausalReading, self.model)
+        device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}
+        return cached_search(reading, prompts, end=self.end, device=device, **limits)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens that each text is begun with, what the tokenizer puts before a text included."""

@@ -20,7 +20,7 @@ from mitigate.tasks.run import filter_figures
 from mitigate.tasks.start import find_start
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels
-from models.beam import Beam
+from models.beams import Beam
 
 TARGETS = pl.DataFrame({"target": ["nurse", "man"], "category": ["profession", "gender"]})
 
