@@ -1,6 +1,6 @@
 """Any causal language model of Hugging Face's, asked what a COMeT is asked, and trained as one.
 
-Nothing is added to its vocabulary: a tail ends with the tokenizer's own end token, or is cut."""
+A tail ends with the tokenizer's own end token, or is cut. Only relations may get tokens of their own."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AddedToken,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from models.bars import no_bars
 from models.beams import Beam
@@ -54,7 +61,8 @@ class LanguageModel(nn.Module):
         found = []
         for start in range(0, len(tails), TEXTS):
             pairs = list(zip(prompts[start : start + TEXTS], tails[start : start + TEXTS], strict=True))
-            logits = self.model(**self._padded([[*prompt, *tail[:-1]] for prompt, tail in pairs], "right")).logits
+            texts = self._padded([[*prompt, *tail[:-1]] for prompt, tail in pairs], "right")
+            logits = self.model(**texts, use_cache=False).logits
             rows = [row for row, (_, tail) in enumerate(pairs) for _ in tail]
             before = [len(prompt) - 1 + place for prompt, tail in pairs for place in range(len(tail))]
             said = torch.tensor([token for _, tail in pairs for token in tail], device=logits.device)
@@ -118,8 +126,15 @@ class LanguageModel(nn.Module):
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side=side)
         return {"input_ids": tokens, "attention_mask": mask}
 
-    def save(self, folder: Path) -> None:
-        """Writes what AutoModelForCausalLM and AutoTokenizer read."""
+    def add(self, tokens: Sequence[str]) -> None:
+        """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
+        add_tokens(self.model, self.tokenizer, tokens)
+
+    def save(self, folder: Path, *, as_comet: bool = True) -> None:
+        """Writes what AutoModelForCausalLM and AutoTokenizer read; of one that was trained as a COMeT, also how it was
+        asked."""
+        if as_comet:
+            note_regimen(self.model, self.relation)
         with no_bars():
             self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
@@ -139,3 +154,21 @@ class LanguageModel(nn.Module):
         with no_bars():
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         return cls(model, tokenizer, relation).eval()
+
+
+def add_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> None:
+    """Adds tokens that stand for themselves wherever they occur in a text; the blank before one is part of it. A
+    vocabulary that is too small grows, by always the same weights."""
+    tokenizer.add_tokens([AddedToken(token, lstrip=True, normalized=False) for token in tokens], special_tokens=True)
+    if len(tokenizer) > len(model.get_input_embeddings().weight):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(len(tokenizer))
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+
+
+def note_regimen(model: Any, relation: str) -> None:
+    """Has a model's config.json say how it is asked (see regimen). It has no layout: that of a COMeT which it may once
+    have been is left out."""
+    model.config.comet_relation = relation
+    if hasattr(model.config, "comet_layout"):
+        del model.config.comet_layout

@@ -125,11 +125,13 @@ def test_examples_are_worded_and_weighted() -> None:
     assert found.weights.tolist() == [0.5]
 
 
-def test_only_a_comet_can_be_trained(tmp_path: Path) -> None:
+def test_a_generator_of_another_class_cannot_be_trained(tmp_path: Path) -> None:
     start = find_start(Words, tmp_path)
     assert as_it_is(start) == {"trained": False, "weights": start.weights}
     ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
-    with pytest.raises(MitigateError, match="Words cannot be trained"):
+    with pytest.raises(
+        MitigateError, match="Words cannot be trained; start from a model that Comet.load, LanguageModel.load opens"
+    ):
         train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
 
 

@@ -24,7 +24,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     if config.train and not settings.trainable:
         raise MitigateError(
             f"model={settings.name} is probed as it is and cannot be trained here: leave train=true out, or train "
-            "model=comet_minilm, or model=comet_gpt1 with model.base=FOLDER of a GPT-1 or GPT-2"
+            "model=comet_minilm, or model=hf with model.base=FOLDER of a causal language model"
         )
     if policy.changes_training and not config.train:
         raise MitigateError(

@@ -47,7 +47,7 @@ def train_on_sentences(
         log=log,
     )
     with replacing_folder(model) as part:
-        generator.save(part)
+        generator.save(part, as_comet=False)
     return fitted._asdict()
 
 
