@@ -111,6 +111,7 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
             ["model=hf", "model.base=.", "policy=erase"],
             "policy=erase changes what the project's own decoder generates, and this model is another",
         ),
+        (["model=seq2seq", "model.base=.", "model.prompt=tail"], "unknown model.prompt 'tail'; allowed: phrase, gen"),
         (
             ["model=hf", "model.base=.", "policy=both", "train=false"],
             "policy=both filters what a model is trained on, and this one is not trained",

@@ -130,7 +130,8 @@ def test_a_generator_of_another_class_cannot_be_trained(tmp_path: Path) -> None:
     assert as_it_is(start) == {"trained": False, "weights": start.weights}
     ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
     with pytest.raises(
-        MitigateError, match="Words cannot be trained; start from a model that Comet.load, LanguageModel.load opens"
+        MitigateError,
+        match="Words cannot be trained; start from a model that Comet.load, LanguageModel.load, Seq2Seq.load opens",
     ):
         train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
 

@@ -17,10 +17,11 @@ from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
 from models.comet import Comet
 from models.language_model import LanguageModel
+from models.seq2seq import Seq2Seq
 
 __all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 
-OF_TRANSFORMERS = (LanguageModel,)
+OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
 """The classes besides Comet whose models are trained; what they save, they load."""
 
 SETTINGS = TrainingSettings()
