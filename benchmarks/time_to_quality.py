@@ -63,7 +63,7 @@ class Variant(CometModule):
         betas = self.options.get("betas", (0.9, 0.999))
         if "muon" not in self.options:
             return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay, betas)
-        return Both(self.comet, self.settings, self.options)
+        return Both(self.model, self.settings, self.options)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         super().on_before_optimizer_step(optimizer)

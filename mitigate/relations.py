@@ -103,6 +103,7 @@ WORDINGS: dict[str, Callable[[Relation], str]] = {
     "phrase": lambda relation: relation.phrase,  # as statements are worded
     "words": lambda relation: relation.comet_words or relation.phrase,  # as the original, "has prequisite" included
     "token": lambda relation: f"<{relation.name}>",  # a word of its own, added to the generator's vocabulary
+    "name": lambda relation: relation.name,  # in plain letters, as COMET-ATOMIC 2020
 }
 
 

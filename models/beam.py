@@ -1,18 +1,14 @@
-"""COMeT's beam search (Bosselut et al. 2019), exact, many prompts at a time.
-
-In each step a prompt's live beams propose their best continuations and its ended beams stand with the score they
-have; those with the highest log-probability per token (END counted) stay. It ends when all beams have ended or are
-cut at the length limit. Of equal scores, that of the lower beam, then of the lower token, comes first.
+"""COMeT's beam search (models/beams.py) with our decoder, exact, many prompts at a time.
 
 A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
 so that the processor always has many rows to multiply."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from models.beams import Beam, Beams
 from models.decoder import Decoder
 from models.products import lay_out
 from models.top_tokens import TopTokens
@@ -24,15 +20,6 @@ equal ones the lower token first."""
 
 Head = Callable[[Decoder, int], NextTokens]
 """Makes one for a decoder and a largest number of rows."""
-
-
-class Beam(NamedTuple):
-    """One continuation of a prompt."""
-
-    tokens: tuple[int, ...]  # END not included
-    log_prob: float  # summed over the tokens, and END if it ended
-    score: float  # log_prob / number of tokens, END counted
-    ended: bool  # False when it was cut at the length limit
 
 
 @torch.inference_mode()
@@ -74,8 +61,7 @@ def beam_search(
 
 
 class _Search:
-    """The beams of the prompts at work. A beam's place in its slot is its rank; an empty place has
-    log-probability -inf."""
+    """The prompts at work, each in a slot."""
 
     def __init__(
         self,
@@ -91,20 +77,15 @@ class _Search:
         weight = decoder.words.weight
         device = weight.device
         self.decoder = lay_out(decoder)
-        self.end, self.unseen, self.max_length, self.slots = end, unseen, max_length, slots
+        self.unseen, self.slots = unseen, slots
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, nodes, like=weight)
         self.top_tokens = head(decoder, slots * beams)
+        self.beams = Beams(slots, beams, max_length, end, device)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
         self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
         self.nodes = torch.zeros(slots, dtype=torch.long, device=device)  # used in the attention's slot
-        self.steps = torch.zeros(slots, dtype=torch.long, device=device)
-        self.live = torch.zeros(slots, beams, dtype=torch.bool, device=device)
-        self.log_prob = torch.full((slots, beams), -torch.inf, dtype=torch.float64, device=device)
-        self.length = torch.ones(slots, beams, dtype=torch.long, device=device)  # tokens, END counted
-        self.token = torch.zeros(slots, beams, dtype=torch.long, device=device)  # the last one
-        self.history = torch.zeros(slots, beams, max_length, dtype=torch.long, device=device)
         self.seen = torch.zeros(slots, beams, nodes, dtype=torch.bool, device=device)  # a beam's nodes
 
     def busy(self) -> bool:
@@ -115,7 +96,7 @@ class _Search:
 
     def admit(self, slots: list[int], prompts: list[int]) -> None:
         """Puts prompts into free slots: all tokens but the last become nodes, the last is the only live beam's."""
-        device = self.token.device
+        device = self.seen.device
         prefixes = [self.prompts[p][:-1] for p in prompts]
         if any(prefixes):
             shared = SharedPrefixes(self.attention, slots, prefixes)
@@ -126,77 +107,36 @@ class _Search:
         self.prompt[where.cpu()] = torch.tensor(prompts)
         self.position[where] = positions
         self.nodes[where] = prefix
-        self.steps[where] = 0
-        self.log_prob[where] = -torch.inf
-        self.log_prob[where, 0] = 0
-        self.length[where] = 0
-        self.live[where, 0] = True
-        self.token[where, 0] = tokens
+        self.beams.begin(where)
+        self.beams.token[where, 0] = tokens
         self.seen[where] = torch.arange(self.seen.shape[2], device=device) < prefix[:, None, None]
 
     def step(self) -> None:
         """Each prompt's beams one token further."""
-        count = self.live.shape[1]
-        log_probs, tokens = self._continuations(count)  # (slots, beams, choices)
-        choices = tokens.shape[2]
-        log_prob = self.log_prob[..., None] + log_probs
-        length = self.length + self.live
-        score = (log_prob / length.clamp(min=1)[..., None]).flatten(1)
-        kept = score.sort(dim=1, descending=True, stable=True).indices[:, :count]  # (slots, beams)
-        parent = kept // choices
-        grown = self.live.gather(1, parent)
-        self.log_prob = log_prob.flatten(1).gather(1, kept)
-        self.length = length.gather(1, parent)
-        self.token = tokens.flatten(1).gather(1, kept)
-        slots = torch.arange(self.slots, device=kept.device)[:, None]
-        self.history, self.seen = self.history[slots, parent], self.seen[slots, parent]
-        last = (self.length - 1).clamp(min=0)[..., None]
-        self.history.scatter_(
-            2, last, torch.where(grown[..., None], self.token[..., None], self.history.gather(2, last))
-        )
-        self.live = grown & (self.token != self.end) & (self.log_prob > -torch.inf)
-        self.steps += 1
-        self.position += 1
-
-    def _continuations(self, count: int) -> tuple[Tensor, Tensor]:
-        """What each beam proposes: log-probabilities and tokens, (slots, beams, choices). A live beam its best
-        continuations, an ended one only to stay."""
-        slot, beam = self.live.nonzero(as_tuple=True)
-        node = (self.nodes[:, None] + self.live.cumsum(1) - 1)[slot, beam]
-        self.nodes += self.live.sum(1)
-        token = self.token[slot, beam]
-        self.seen[slot, beam, node] = (token != self.unseen) | (self.steps[slot] > 0)  # a tail's are all looked at
+        live, steps = self.beams.live, self.beams.steps
+        slot, beam = live.nonzero(as_tuple=True)
+        node = (self.nodes[:, None] + live.cumsum(1) - 1)[slot, beam]
+        self.nodes += live.sum(1)
+        token = self.beams.token[slot, beam]
+        self.seen[slot, beam, node] = (token != self.unseen) | (steps[slot] > 0)  # a tail's are all looked at
         self.attention.place(slot, node, self.seen[slot, beam])
         hidden = self.decoder(token, self.position[slot], self.attention)
-        best, words = self.top_tokens(hidden, count)
-        log_probs = self.log_prob.new_full((*self.live.shape, best.shape[1]), -torch.inf)
-        log_probs[..., 0] = 0
-        log_probs[slot, beam] = best.double()
-        tokens = self.token[..., None].repeat(1, 1, best.shape[1])
-        tokens[slot, beam] = words
-        return log_probs, tokens
+        parent = self.beams.advance(*self.top_tokens(hidden, live.shape[1]))
+        self.seen = self.seen[torch.arange(self.slots, device=parent.device)[:, None], parent]
+        self.position += 1
 
     def finished(self) -> list[tuple[int, list[Beam]]]:
         """The prompts that are done, with their beams; their slots become free."""
-        done = (~self.live.any(1) | (self.steps == self.max_length)).cpu() & (self.prompt >= 0)
-        where = done.nonzero()[:, 0]
-        fields = (self.history, self.log_prob, self.length, ~self.live)
-        rows = zip(*(field[where.to(field.device)].tolist() for field in fields), strict=True)
-        results = [[_beam(*beam) for beam in zip(*row, strict=True) if beam[1] > -torch.inf] for row in rows]
+        where = (self.beams.done.cpu() & (self.prompt >= 0)).nonzero()[:, 0]
         prompts = self.prompt[where].tolist()
         self.prompt[where] = -1
-        self.live[where.to(self.live.device)] = False
-        return list(zip(prompts, results, strict=True))
+        return list(zip(prompts, self.beams.take(where.to(self.seen.device)), strict=True))
 
 
 def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
     """The tokens of a prompt that need a row, each with its position: those looked at, and the last one, from which
     the continuation is predicted."""
     return [(token, place) for place, token in enumerate(prompt) if token != unseen or place == len(prompt) - 1]
-
-
-def _beam(history: list[int], log_prob: float, length: int, ended: bool) -> Beam:
-    return Beam(tuple(history[: length - ended]), log_prob, log_prob / length, ended)
 
 
 def _check(decoder: Decoder, prompts: Sequence[Sequence[int]], max_length: int) -> None:

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import layouts, minilm
-from models.beam import Beam, beam_search
+from models.beam import beam_search
+from models.beams import Beam
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedTrees, fill, pack

@@ -1,20 +1,36 @@
 """Models by their name on the Hugging Face hub, or in a folder of one's own."""
 
+import json
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
+from models import layouts
+
 FILES = ["*.json", "model*.safetensors", "vocab.*", "merges.txt", "*.model"]
 
 
-def locate(name: str, revision: str | None = None) -> Path:
+def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = None) -> Path:
     """The folder of a model: `name` itself when it is a folder, else the hub's model of that name, downloaded once
-    (its file's hash is checked by the hub's client).
+    (its file's hash is checked by the hub's client). seq2seq: whether it has an encoder and a decoder; None: either.
 
-    Raises FileNotFoundError when it is neither at hand nor to be had."""
-    if Path(name).is_dir():
-        return Path(name)
+    Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind."""
+    folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
+    if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
+        kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
+        there, setting = kinds[not seq2seq]
+        raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; say model={setting} model.base={name}")
+    return folder
+
+
+def is_seq2seq(folder: Path) -> bool:
+    """Whether the model of a folder has an encoder and a decoder, by its config.json."""
+    path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
+    return path.is_file() and bool(json.loads(path.read_text(encoding="utf-8")).get("is_encoder_decoder"))
+
+
+def _from_hub(name: str, revision: str | None) -> Path:
     try:
         return at_hand(name, revision) or Path(snapshot_download(name, revision=revision, allow_patterns=FILES))
     except Exception as error:  # network, proxy, hub and disk each have kinds of their own

@@ -1,9 +1,9 @@
-"""Any causal language model of Hugging Face's, asked what a COMeT is asked, through `generate`.
+"""Any causal language model of Hugging Face's, asked what a COMeT is asked, and trained as one.
 
-It has the methods of models.comet.Comet that asking needs. It is not trained here, so nothing is added to it: a tail
-ends with the tokenizer's own end token, or is cut."""
+A tail ends with the tokenizer's own end token, or is cut. Only relations may get tokens of their own."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AddedToken,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from models.bars import no_bars
-from models.beam import Beam
+from models.beams import Beam
+from models.cached_search import CausalReading, cached_search
 from models.comet import TAIL_TOKENS, regimen
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
 
@@ -53,44 +61,22 @@ class LanguageModel(nn.Module):
         found = []
         for start in range(0, len(tails), TEXTS):
             pairs = list(zip(prompts[start : start + TEXTS], tails[start : start + TEXTS], strict=True))
-            logits = self.model(**self._padded([[*prompt, *tail[:-1]] for prompt, tail in pairs], "right")).logits
-            for row, (prompt, tail) in zip(logits, pairs, strict=True):
-                before = row[len(prompt) - 1 : len(prompt) - 1 + len(tail)].float()
-                found.append(F.cross_entropy(before, torch.tensor(tail, device=row.device), reduction="none"))
+            texts = self._padded([[*prompt, *tail[:-1]] for prompt, tail in pairs], "right")
+            logits = self.model(**texts, use_cache=False).logits
+            rows = [row for row, (_, tail) in enumerate(pairs) for _ in tail]
+            before = [len(prompt) - 1 + place for prompt, tail in pairs for place in range(len(tail))]
+            said = torch.tensor([token for _, tail in pairs for token in tail], device=logits.device)
+            found.append(F.cross_entropy(logits[rows, before].float(), said, reduction="none"))
         return torch.cat(found)
 
-    @torch.inference_mode()
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt that `generate` finds, the best first, as models.beam ranks them: by
-        log-probability per token, END counted. rows is the most beams worked on at a time."""
-        batch = max(1, rows // beams)
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        found: list[list[Beam]] = [[] for _ in prompts]
-        for start in range(0, len(order), batch):
-            places = order[start : start + batch]
-            asked = [prompts[i] for i in places]
-            for place, result in zip(places, self._generate(asked, beams, max_length), strict=True):
-                found[place] = result
-        return found
-
-    def _generate(self, prompts: Sequence[Sequence[int]], beams: int, max_length: int) -> list[list[Beam]]:
-        inputs = self._padded(prompts, "left")
-        limits = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": max_length}
-        texts = self.model.generate(**inputs, **limits)
-        said = texts[:, inputs["input_ids"].shape[1] :].tolist()
-        tails = [tokens[: tokens.index(self.end) + 1] if self.end in tokens else tokens for tokens in said]
-        # `generate` returns scores only with all logits of all steps, which of a large vocabulary no memory holds.
-        nll = self.nll([prompt for prompt in prompts for _ in range(beams)], tails).double()
-        log_probs = [-tokens.sum().item() for tokens in nll.split([len(tail) for tail in tails])]
-        found = [self._beam(*pair) for pair in zip(tails, log_probs, strict=True)]
-        starts = range(0, len(found), beams)
-        return [sorted(found[start : start + beams], key=lambda beam: -beam.score) for start in starts]
-
-    def _beam(self, tail: list[int], log_prob: float) -> Beam:
-        ended = tail[-1] == self.end
-        return Beam(tuple(tail[:-1] if ended else tail), log_prob, log_prob / len(tail), ended)
+        """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
+        time."""
+        reading = partial(CausalReading, self.model)
+        device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}
+        return cached_search(reading, prompts, end=self.end, device=device, **limits)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens that each text is begun with, what the tokenizer puts before a text included."""
@@ -140,8 +126,15 @@ class LanguageModel(nn.Module):
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side=side)
         return {"input_ids": tokens, "attention_mask": mask}
 
-    def save(self, folder: Path) -> None:
-        """Writes what AutoModelForCausalLM and AutoTokenizer read."""
+    def add(self, tokens: Sequence[str]) -> None:
+        """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
+        add_tokens(self.model, self.tokenizer, tokens)
+
+    def save(self, folder: Path, *, as_comet: bool = True) -> None:
+        """Writes what AutoModelForCausalLM and AutoTokenizer read; of one that was trained as a COMeT, also how it was
+        asked."""
+        if as_comet:
+            note_regimen(self.model, self.relation)
         with no_bars():
             self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
@@ -161,3 +154,21 @@ class LanguageModel(nn.Module):
         with no_bars():
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         return cls(model, tokenizer, relation).eval()
+
+
+def add_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> None:
+    """Adds tokens that stand for themselves wherever they occur in a text; the blank before one is part of it. A
+    vocabulary that is too small grows, by always the same weights."""
+    tokenizer.add_tokens([AddedToken(token, lstrip=True, normalized=False) for token in tokens], special_tokens=True)
+    if len(tokenizer) > len(model.get_input_embeddings().weight):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(len(tokenizer))
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+
+
+def note_regimen(model: Any, relation: str) -> None:
+    """Has a model's config.json say how it is asked (see regimen). It has no layout: that of a COMeT which it may once
+    have been is left out."""
+    model.config.comet_relation = relation
+    if hasattr(model.config, "comet_layout"):
+        del model.config.comet_layout

@@ -8,7 +8,7 @@ from models.language_model import LanguageModel
 
 
 class Reader(nn.Module):
-    """To whoever trains a COMeT, one whose tails are whole texts: it has the methods that training asks for."""
+    """A language model whose tails are whole texts, with the methods that training asks for."""
 
     def __init__(self, model: LanguageModel) -> None:
         super().__init__()

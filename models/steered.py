@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.beam import Beam, NextTokens, beam_search
+from models.beam import NextTokens, beam_search
+from models.beams import Beam
 from models.comet import Comet, hidden_before
 from models.decoder import Decoder
 

@@ -37,12 +37,12 @@ class TopTokens:
         logits the lower token comes first. Fewer than count where the vocabulary is smaller."""
         rows = torch.arange(len(hidden), device=hidden.device)[:, None]
         maxima, normalisers = zip(*self._tiles(hidden), strict=True)
-        blocks = _largest(torch.cat(maxima, dim=1), count)  # (rows, count)
+        blocks = largest(torch.cat(maxima, dim=1), count)  # (rows, count)
         per_tile = TILE // BLOCK
         candidates = self.logits.unflatten(2, (per_tile, BLOCK))[blocks // per_tile, rows, blocks % per_tile]
         tokens = blocks[..., None] * BLOCK + torch.arange(BLOCK, device=hidden.device)
         values, tokens = candidates.flatten(1).float(), tokens.flatten(1)
-        best = _largest(values, min(count, self.vocab_size), tokens)
+        best = largest(values, min(count, self.vocab_size), tokens)
         normaliser = torch.stack(normalisers).logsumexp(0)
         return values.gather(1, best) - normaliser[:, None], tokens.gather(1, best)
 
@@ -67,7 +67,7 @@ def _filled(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     return F.pad(weight, (0, 0, 0, past)), F.pad(bias, (0, past), value=-torch.inf)
 
 
-def _largest(values: Tensor, count: int, ids: Tensor | None = None) -> Tensor:
+def largest(values: Tensor, count: int, ids: Tensor | None = None) -> Tensor:
     """Where the largest values of each row stand, the largest first; of equal ones, that with the lower id (its
     place, unless given). torch.topk alone leaves the order of equal values open."""
     ids = torch.arange(values.shape[1], device=values.device) if ids is None else ids

@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForSequenceClassification,
     BertTokenizerFast,
@@ -18,6 +20,8 @@ from transformers import (
     OpenAIGPTLMHeadModel,
     PreTrainedModel,
     PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
 )
 
 
@@ -103,3 +107,39 @@ def save_original(file: Path, gpt1: Path, relations: Sequence[str]) -> Path:
     vocab |= {token: len(vocab) + number for number, token in enumerate(special)}
     torch.save({"epoch": 1, "state_dict": state, "opt": {}, "vocab": vocab}, file)
     return file
+
+
+def save_bart(folder: Path, texts: list[str]) -> Path:
+    """A small random BART, whose tokenizer works on bytes and puts <s> and </s> around a text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    shape: dict[str, int] = {"d_model": 32, "max_position_embeddings": 64}
+    for part in ("encoder", "decoder"):
+        shape |= {f"{part}_layers": 2, f"{part}_attention_heads": 4, f"{part}_ffn_dim": 64}
+    config = BartConfig(vocab_size=tokenizer.get_vocab_size(), **shape)  # the numbers of its special tokens are these
+    model = BartForConditionalGeneration(config)
+    return _save_language_model(folder, model, tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
+
+
+def save_t5(folder: Path, texts: list[str]) -> Path:
+    """A small random T5, whose tokenizer marks a word's beginning by "▁" and puts </s> after a text."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = ["<pad>", "</s>", "<unk>"]
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, special_tokens=special))
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    shape = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    config = T5Config(vocab_size=tokenizer.get_vocab_size(), decoder_start_token_id=0, **shape)
+    return _save_language_model(
+        folder, T5ForConditionalGeneration(config), tokenizer, eos_token="</s>", pad_token="<pad>"
+    )

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
-from models.beam import Beam, beam_search
+from models.beam import beam_search
+from models.beams import Beam
 from models.decoder import Decoder, DecoderConfig
 
 END = 0

@@ -51,7 +51,7 @@ def test_a_language_model_of_hugging_faces(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = save_llama(tmp_path / "llama", texts)
-    folder = run(monkeypatch, tmp_path / "out", "model=hf", f"model.base={model}", "policy=none")
+    folder = run(monkeypatch, tmp_path / "out", "model=hf", f"model.base={model}", *AS_IT_IS)
     check(folder, LanguageModel.load(model), "phrase")
     assert not (folder / "model").exists()
     assert "The model was probed as it is" in capsys.readouterr().out
@@ -89,13 +89,31 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
     [
         (["model.relation=verb"], "unknown model.relation 'verb'; allowed: phrase, words, token"),
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
-        (["model=hf", "model.base=.", "train=true"], "model=hf is probed as it is and cannot be trained here"),
         (
-            ["model=hf", "model.base=.", "model.relation=token", "policy=none"],
+            ["model=tails", "model.path=x.tsv", "train=true"],
+            "model=tails is probed as it is and cannot be trained here",
+        ),
+        (
+            ["model=hf", "model.base=.", "model.relation=token", *AS_IT_IS],
             "asks with a word of each relation's own",
         ),
         (
-            ["model=hf", "model.base=.", "policy=both"],
+            ["model=hf", "model.base=.", "trainer.vocabulary=tails"],
+            "trainer.vocabulary=tails (allowed: auto or all): only",
+        ),
+        (
+            ["model=hf", "model.base=.", "trainer.compile=true", "trainer.vocabulary=tails"],
+            "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the "
+            "project's own decoder",
+        ),
+        (["model=hf", "model.base=.", "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
+        (
+            ["model=hf", "model.base=.", "policy=erase"],
+            "policy=erase changes what the project's own decoder generates, and this model is another",
+        ),
+        (["model=seq2seq", "model.base=.", "model.prompt=tail"], "unknown model.prompt 'tail'; allowed: phrase, gen"),
+        (
+            ["model=hf", "model.base=.", "policy=both", "train=false"],
             "policy=both filters what a model is trained on, and this one is not trained",
         ),
         (

@@ -119,7 +119,10 @@ def test_faults_are_told_before_the_long_part(small: Start) -> None:
     check_steered(EXPERTS, small, train=False, beams=15)
     with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam goes on"):
         check_steered(EXPERTS, small, train=True, beams=16)
-    with pytest.raises(MitigateError, match=r"policy=erase changes what a COMeT of this project generates; train one"):
+    with pytest.raises(
+        MitigateError,
+        match=r"policy=erase changes what the project's own decoder generates, and this model is another: train",
+    ):
         check_steered(ERASE, open_generator(), train=False, beams=1)
 
 

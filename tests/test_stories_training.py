@@ -63,7 +63,7 @@ def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest
 
     whole = fit(start(), TEXTS, SETTINGS, tmp_path / "whole", fingerprint="1", dev=NOTHING, accelerator="cpu")
     often = Settings(**{**vars(SETTINGS), "checkpoint_every": 1e-6})
-    step = training.ReadingModule.training_step
+    step = training.TailModule.training_step
 
     def dying(self, batch, batch_idx):
         if self.global_step == 5:
@@ -71,7 +71,7 @@ def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest
         return step(self, batch, batch_idx)
 
     with monkeypatch.context() as patched:
-        patched.setattr(training.ReadingModule, "training_step", dying)
+        patched.setattr(training.TailModule, "training_step", dying)
         with pytest.raises(RuntimeError, match="killed"):
             fit(start(), TEXTS, often, tmp_path / "killed", fingerprint="1", dev=NOTHING, accelerator="cpu")
     resumed = fit(start(), TEXTS, often, tmp_path / "killed", fingerprint="1", dev=NOTHING, accelerator="cpu")

@@ -20,7 +20,7 @@ from mitigate.tasks.run import filter_figures
 from mitigate.tasks.start import find_start
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels
-from models.beam import Beam
+from models.beams import Beam
 
 TARGETS = pl.DataFrame({"target": ["nurse", "man"], "category": ["profession", "gender"]})
 
@@ -125,11 +125,14 @@ def test_examples_are_worded_and_weighted() -> None:
     assert found.weights.tolist() == [0.5]
 
 
-def test_only_a_comet_can_be_trained(tmp_path: Path) -> None:
+def test_a_generator_of_another_class_cannot_be_trained(tmp_path: Path) -> None:
     start = find_start(Words, tmp_path)
     assert as_it_is(start) == {"trained": False, "weights": start.weights}
     ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
-    with pytest.raises(MitigateError, match="Words cannot be trained"):
+    with pytest.raises(
+        MitigateError,
+        match="Words cannot be trained; start from a model that Comet.load, LanguageModel.load, Seq2Seq.load opens",
+    ):
         train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
 
 

@@ -48,7 +48,7 @@ def test_only_candidates_learn_from_the_output() -> None:
     module = CometModule(small_comet(), EXAMPLES, QUICK)
     module.begin_vocabulary()
     module.nll(module.prompts, module.tails).sum().backward()
-    bias = module.comet.decoder.bias
+    bias = module.model.decoder.bias
     assert bias is not None
     assert bias.grad is not None
     assert module.candidates is not None

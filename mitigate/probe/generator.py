@@ -5,7 +5,7 @@ from typing import Protocol, Self
 
 from torch import Tensor
 
-from models.beam import Beam
+from models.beams import Beam
 
 
 class Generator(Protocol):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mitigate.relations import spelt
-from models.beam import Beam
+from models.beams import Beam
 
 EVERY_HEAD = None
 """The head of rows that are said of all heads."""

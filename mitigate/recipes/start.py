@@ -13,6 +13,7 @@ from mitigate.relations import Relation
 from mitigate.tasks.start import Start
 from mitigate.tasks.start import find_start as find
 from mitigate.train.comet import Settings
+from models.seq2seq import prompt_of, wording
 
 
 def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = ()) -> Start:
@@ -24,7 +25,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     if config.train and not settings.trainable:
         raise MitigateError(
             f"model={settings.name} is probed as it is and cannot be trained here: leave train=true out, or train "
-            "model=comet_minilm, or model=comet_gpt1 with model.base=FOLDER of a GPT-1 or GPT-2"
+            "model=comet_minilm, or model=hf with model.base=FOLDER of a causal language model"
         )
     if policy.changes_training and not config.train:
         raise MitigateError(
@@ -34,7 +35,14 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     folder = build(settings.folder)
     options = plain(settings.load)
     code = get_object(options.pop("_target_"))
-    how = {"layout": settings.layout, "relation": settings.relation, "train": bool(config.train)}
+    relation = settings.relation
+    if "prompt" in options:
+        try:
+            options["prompt"] = prompt_of(folder, options["prompt"])
+            options["relation"] = relation = wording(relation, options["prompt"])
+        except (ValueError, OSError) as error:
+            raise MitigateError(str(error)) from error
+    how = {"layout": settings.layout, "relation": relation, "train": bool(config.train)}
     return find(code, folder, **how, options=options, further=further)
 
 

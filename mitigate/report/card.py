@@ -35,6 +35,7 @@ class Card:
     tags: Sequence[str] = ("commonsense", "comet", "representational-harms")
     notices: Sequence[str] = field(default_factory=tuple)
     scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
+    seq2seq: bool = False  # whether it has an encoder and a decoder
 
 
 def write(folder: Path, card: Card) -> Path:
@@ -51,6 +52,7 @@ def render(card: Card) -> str:
     ledger = None if card.ledger is None or card.ledger.is_empty() else card.ledger
     return environment.get_template("card.md.jinja").render(
         card=card,
+        model_class="AutoModelForSeq2SeqLM" if card.seq2seq else "AutoModelForCausalLM",
         legend=legend,
         harms=legend.harms_by(card.scorers, card.metrics),
         left_out=left_out(card.targets),

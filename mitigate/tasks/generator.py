@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.relations import Relation
 from mitigate.tasks.start import Start, find_start
 from models import hub, minilm
 from models.comet import Comet, Layout
+from models.hub import is_seq2seq
+from models.kinds import kind_of
 from models.language_model import LanguageModel
 
 
@@ -21,27 +24,24 @@ def open_generator(
 ) -> Start:
     """A generator for train_generator and probe_generator; it is loaded when they need it.
 
-    model: the folder that train_generator wrote, or the folder or hub name of a GPT-1, GPT-2 or bert-generation; None:
-    a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). trainable=False: any causal language model,
-    probed as it is. layout ("packed", "comet") and relation ("phrase", "words", "token"): how it is asked; None: as it
-    was trained. own_relations: those that it is trained on or probed with besides COMeT's 34.
+    model: the folder that train_generator wrote, or the folder or hub name of a causal language model or a
+    sequence-to-sequence model; None: a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). A GPT-1,
+    GPT-2 or bert-generation is computed by the project's own decoder, any other by transformers. trainable=False: it is
+    probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): how
+    it is asked; None: as it was trained. own_relations: those that it is trained on or probed with besides COMeT's 34.
 
     Raises MitigateError for a model that is not found, or that was trained to be asked another way."""
     try:
         folder = minilm.locate() if model is None else hub.locate(str(model))
     except (ValueError, OSError) as error:
         raise MitigateError(str(error)) from error
-    if not trainable:
-        options = {"relation": relation} if relation else {}
-        return find_start(
-            LanguageModel.load,
-            folder,
-            layout=layout,
-            relation=relation,
-            train=False,
-            options=options,
-            further=own_relations,
-        )
-    asked = {"layout": layout, "relation": relation}
-    code = Comet.from_encoder if model is None else Comet.load
-    return find_start(code, folder, layout=layout, relation=relation, options=asked, further=own_relations)
+    how: dict[str, Any] = {"layout": layout, "relation": relation, "train": trainable, "further": own_relations}
+    if model is None and trainable:
+        return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
+    try:
+        kind = kind_of(folder) if trainable or is_seq2seq(folder) else LanguageModel
+    except (ValueError, OSError) as error:
+        raise MitigateError(f"{folder} is no folder of a model ({error})") from error
+    if kind is Comet:
+        return find_start(Comet.load, folder, options={"layout": layout, "relation": relation}, **how)
+    return find_start(kind.load, folder, options={"relation": relation} if relation else {}, **how)

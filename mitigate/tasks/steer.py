@@ -17,7 +17,7 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.progress import progress
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.start import Start
-from mitigate.tasks.train import TrainingSettings, train_generator
+from mitigate.tasks.train import TrainingSettings, code_after, train_generator
 from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments
 from models.experts import Experts
@@ -33,10 +33,10 @@ def check_steered(policy: Policy, start: Start, train: bool, beams: int) -> None
     """Raises MitigateError for a generator that such a policy cannot act on, and for fewer candidates than beams."""
     if not policy.steers:
         return
-    if not train and start.code != Comet.load:
+    if (code_after(start) if train else start.code) != Comet.load:
         raise MitigateError(
-            f"policy={policy.name} changes what a COMeT of this project generates; train one (train=true), or give one "
-            "that was trained: model=comet model.base=RUN/model"
+            f"policy={policy.name} changes what the project's own decoder generates, and this model is another: train "
+            "one (model=comet_minilm or comet_gpt1), or give one that was trained: model=comet model.base=RUN/model"
         )
     if policy.action == "experts" and policy.candidates < beams:
         raise MitigateError(

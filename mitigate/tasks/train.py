@@ -1,6 +1,6 @@
 """A generator trained on what a ledger keeps: train."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +13,16 @@ from mitigate.files import replacing_folder
 from mitigate.fingerprints import digest_of_values
 from mitigate.tasks.start import Start
 from mitigate.train import launch
-from mitigate.train.comet import Examples, Log
+from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
 from models.comet import Comet
+from models.language_model import LanguageModel
+from models.seq2seq import Seq2Seq
 
-__all__ = ["Examples", "TrainingSettings", "as_it_is", "examples", "train_generator", "trained"]
+__all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
+
+OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
+"""The classes besides Comet whose models are trained; what they save, they load."""
 
 SETTINGS = TrainingSettings()
 WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
@@ -50,8 +55,11 @@ def train_generator(
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
     fingerprint = fingerprint or digest_of_values(ledger, start, settings)
     generator = start.load()
-    if not isinstance(generator, Comet):
-        raise MitigateError(f"{type(generator).__name__} cannot be trained; start from a model that Comet.load opens")
+    if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
+        raise MitigateError(
+            f"{type(generator).__name__} cannot be trained; start from a model that "
+            f"{', '.join(f'{kind.__name__}.load' for kind in (Comet, *OF_TRANSFORMERS))} opens"
+        )
     rows = ledger.filter(pl.col("weight") > 0)
     if "valid" in rows.columns:
         rows = rows.filter("valid")
@@ -77,9 +85,21 @@ def as_it_is(start: Start) -> dict[str, Any]:
     return {"trained": False, "weights": start.weights}
 
 
+def check_training(start: Start, settings: TrainingSettings, *, compile: Any, strategy: str, **_: Any) -> None:
+    """Raises MitigateError for ways to train that the start's model has not."""
+    if code_after(start) != Comet.load:
+        check_settings(settings, compile=compile, strategy=strategy)
+
+
 def trained(start: Start, model: Path, digest: str) -> Start:
     """What train_generator saved in a folder; digest: a hash of that."""
-    return start.trained(Comet.load, model, digest)
+    return start.trained(code_after(start), model, digest)
+
+
+def code_after(start: Start) -> Callable[..., Any]:
+    """What loads the start's model once it has been trained."""
+    loaders = [kind.load for kind in OF_TRANSFORMERS]
+    return start.code if start.code in loaders else Comet.load
 
 
 def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:

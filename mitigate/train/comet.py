@@ -1,4 +1,5 @@
-"""Fits COMeT: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019, section 2.2)."""
+"""Fits a generator: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019, section
+2.2). The decoder of this project has further ways to compute its loss; models of transformers have one."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import PRECISIONS, Log
+from mitigate.train.learner import Learner
 from mitigate.train.module import TrainingModule, adamw, linear
 from mitigate.train.sharding import FullySharded
 from mitigate.train.vocabulary import OVER, begin_vocabulary
@@ -93,13 +95,13 @@ class Fitted(NamedTuple):
     dev_perplexity: float | None  # of the weights that are kept
 
 
-class CometModule(TrainingModule):
-    """The loss of COMeT on a batch."""
+class TailModule(TrainingModule):
+    """The loss of a batch of tails, for a learner of any kind."""
 
     batches: Batches
 
-    def __init__(self, comet: Comet, examples: Examples, settings: Settings, compiled: Compile = False) -> None:
-        prompts, tails = comet.prompts(examples.heads, examples.phrases), comet.tails(examples.tails)
+    def __init__(self, model: Learner, examples: Examples, settings: Settings) -> None:
+        prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
         lengths = np.array([len(prompt) + len(tail) for prompt, tail in zip(prompts, tails, strict=True)])
         steps = settings.num_steps(len(tails))
         together = numbered(prompts) if settings.together > 1 else None
@@ -110,29 +112,12 @@ class CometModule(TrainingModule):
             seed=settings.seed,
             clip=settings.clip,
         )
-        self.comet = comet
-        self.compiled = compiled
+        self.model = model
         self.settings = settings
-        self.candidates: Candidates | None = None  # all tokens
-        self.nll: Callable[..., Tensor] = comet.nll
+        self.nll: Callable[..., Tensor] = model.nll
         self.prompts, self.tails = prompts, tails
         weights = np.ones(len(tails)) if examples.weights is None else examples.weights
         self.weights = weights / weights.mean()  # over all examples, so that equal weights change nothing
-
-    def begin_vocabulary(self) -> None:
-        """Limits the tokens that the loss is normalised over, as the settings say."""
-        self.candidates = begin_vocabulary(self.comet.decoder, self.tails, self.settings.vocabulary)
-        self.nll = partial(self.comet.nll, candidates=self.candidates)
-
-    def configure_model(self) -> None:
-        if isinstance(self.trainer.strategy, FullySharded):
-            self.trainer.strategy.shard(self.comet.decoder)
-
-    def on_fit_start(self) -> None:
-        on_gpu = self.device.type == "cuda"
-        compiled = on_gpu and self.trainer.world_size == 1 if self.compiled == "auto" else self.compiled
-        if on_gpu or compiled:
-            self.nll = PaddedNll(self.comet, compiled, self.candidates)
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The weighted mean over the batch of each example's mean over the tokens of its tail.
@@ -150,6 +135,32 @@ class CometModule(TrainingModule):
         return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay)
 
 
+class CometModule(TailModule):
+    """The same of a COMeT, whose loss may be normalised over some tokens, compiled, or sharded."""
+
+    model: Comet
+
+    def __init__(self, comet: Comet, examples: Examples, settings: Settings, compiled: Compile = False) -> None:
+        super().__init__(comet, examples, settings)
+        self.compiled = compiled
+        self.candidates: Candidates | None = None  # all tokens
+
+    def begin_vocabulary(self) -> None:
+        """Limits the tokens that the loss is normalised over, as the settings say."""
+        self.candidates = begin_vocabulary(self.model.decoder, self.tails, self.settings.vocabulary)
+        self.nll = partial(self.model.nll, candidates=self.candidates)
+
+    def configure_model(self) -> None:
+        if isinstance(self.trainer.strategy, FullySharded):
+            self.trainer.strategy.shard(self.model.decoder)
+
+    def on_fit_start(self) -> None:
+        on_gpu = self.device.type == "cuda"
+        compiled = on_gpu and self.trainer.world_size == 1 if self.compiled == "auto" else self.compiled
+        if on_gpu or compiled:
+            self.nll = PaddedNll(self.model, compiled, self.candidates)
+
+
 def numbered(prompts: Sequence[Sequence[int]]) -> np.ndarray:
     """The number (n,) of each prompt; equal ones have the same."""
     numbers: dict[tuple[int, ...], int] = {}
@@ -159,7 +170,7 @@ def numbered(prompts: Sequence[Sequence[int]]) -> np.ndarray:
 class DevPerplexity(lightning.Callback):
     """Evaluates at the end of every epoch and of the run; keeps the best weights in the file `best`, if given."""
 
-    def __init__(self, module: CometModule, dev: Examples, best: Path | None, log: Log | None) -> None:
+    def __init__(self, module: TailModule, dev: Examples, best: Path | None, log: Log | None) -> None:
         self.module = module
         self.dev = dev
         self.best = best
@@ -173,7 +184,7 @@ class DevPerplexity(lightning.Callback):
         if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
             return
         # All go by the first process's figure: theirs could differ by a last digit, and where one saves, all gather.
-        found = trainer.strategy.broadcast(perplexity(self.module.comet, self.dev))
+        found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
         if self.write_log and trainer.is_global_zero:
             self.write_log({"dev_perplexity": found}, step)
         if self.best is None:
@@ -193,7 +204,7 @@ class DevPerplexity(lightning.Callback):
 
 
 def fit(
-    comet: Comet,
+    model: Learner,
     examples: Examples,
     settings: Settings,
     folder: Path,
@@ -204,14 +215,15 @@ def fit(
     compile: Compile = False,
     **trainer: Any,
 ) -> Fitted:
-    """Trains comet in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Trains the model in place, going on from the newest whole checkpoint that this same training left in folder.
 
     fingerprint names the training: whatever changes its result (model, data, settings) must change it. log gets
     numbers and the step they belong to. compile has steps compiled and replayed (models/compiled.py); "auto" does so on
     one GPU. trainer is passed on to Lightning: accelerator, devices, strategy. Of several devices this is the part of
-    one process (launch.py starts them); only the first one's comet is then the trained one.
+    one process (launch.py starts them); only the first one's model is then the trained one.
 
-    Raises MitigateError when there is nothing to learn from, or the checkpoint is of another training."""
+    Raises MitigateError when there is nothing to learn from, the checkpoint is of another training, or the settings are
+    for a COMeT alone (check_settings)."""
     if not len(examples.tails):
         raise MitigateError("no triple is left to train on; choose another policy or more data")
     if dev is not None and not len(dev.tails):  # a policy may leave none
@@ -220,13 +232,33 @@ def fit(
         raise MitigateError("trainer: keep='best' needs dev triples; give some, or keep='last'")
     if compile not in ("auto", True, False):
         raise one_of("trainer.compile", compile, ("auto", "true", "false"))
-    module = CometModule(comet, examples, settings, compile)
+    if not isinstance(model, Comet):
+        check_settings(settings, compile=compile, strategy=trainer.get("strategy", "auto"))
+        return fit_module(
+            TailModule(model, examples, settings), folder, fingerprint=fingerprint, dev=dev, log=log, **trainer
+        )
+    module = CometModule(model, examples, settings, compile)
     module.begin_vocabulary()
     return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
 
 
+def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
+    """Raises MitigateError for ways to train that only the decoder of this project has, and a model of transformers has
+    not."""
+    faults = [
+        (settings.vocabulary == "tails", "trainer.vocabulary=tails", "auto or all"),
+        (compile is True, "trainer.compile=true", "auto or false"),
+        (strategy not in ("auto", "ddp"), "trainer.strategy=fsdp", "auto or ddp"),
+    ]
+    if found := [f"{given} (allowed: {allowed})" for holds, given, allowed in faults if holds]:
+        raise MitigateError(
+            f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) can be "
+            "trained so, and this model is one of transformers"
+        )
+
+
 def fit_module(
-    module: CometModule, folder: Path, *, fingerprint: str, dev: Examples | None, log: Log | None, **trainer: Any
+    module: TailModule, folder: Path, *, fingerprint: str, dev: Examples | None, log: Log | None, **trainer: Any
 ) -> Fitted:
     """The part of `fit` that all models of texts share."""
     keep_best = module.settings.keep == "best"
@@ -243,8 +275,9 @@ def fit_module(
     )
     if keep_best:
         state = checkpoints.best_weights()
-        names = module.comet.state_dict()
-        module.comet.load_state_dict({name: state[f"comet.{name}"] for name in names}, assign=True)
+        sharded = isinstance(trainer.get("strategy"), FullySharded)  # what is a share takes no whole weights
+        weights = {name: state[f"model.{name}"] for name in module.model.state_dict()}
+        module.model.load_state_dict(weights, assign=sharded)
     return Fitted(
         steps=module.steps,
         seconds=counts.seconds,
@@ -255,15 +288,15 @@ def fit_module(
 
 
 @torch.no_grad()  # not inference_mode: sharded weights gathered here are those of the next step too
-def perplexity(comet: Comet, examples: Examples, batch_size: int = 256) -> float:
+def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> float:
     """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens counted."""
-    was_training = comet.training
-    comet.eval()
-    prompts, tails = comet.prompts(examples.heads, examples.phrases), comet.tails(examples.tails)
+    was_training = model.training
+    model.eval()
+    prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
     order = sorted(range(len(tails)), key=lambda i: prompts[i])  # equal ones are computed once
     total = 0.0
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        total += comet.nll([prompts[i] for i in batch], [tails[i] for i in batch]).double().sum().item()
-    comet.train(was_training)
+        total += model.nll([prompts[i] for i in batch], [tails[i] for i in batch]).double().sum().item()
+    model.train(was_training)
     return math.exp(total / sum(map(len, tails)))

@@ -21,14 +21,14 @@ from mitigate.train import comet as training
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.comet import Examples, Fitted, Settings
 from mitigate.train.harness import Log, quiet, trainer
+from mitigate.train.learner import Learner
 from mitigate.train.sharding import FullySharded
-from models.comet import Comet
 
 STRATEGIES = ("auto", "ddp", "fsdp")
 
 
 def fit(
-    comet: Comet, examples: Examples, settings: Settings, folder: Path, *, log: Log | None = None, **more: Any
+    model: Learner, examples: Examples, settings: Settings, folder: Path, *, log: Log | None = None, **more: Any
 ) -> Fitted:
     """training.fit on each of the devices; more is what else it takes, accelerator, devices and strategy included.
 
@@ -36,12 +36,12 @@ def fit(
     MitigateError for devices that are not there, and what any of the processes raises."""
     devices = count_devices(more.get("accelerator", "auto"), more.get("devices", 1))
     if devices == 1:
-        return training.fit(comet, examples, settings, folder, log=log, **more | {"strategy": "auto"})
+        return training.fit(model, examples, settings, folder, log=log, **more | {"strategy": "auto"})
     # Damaged checkpoints are set aside here, once, so that all processes go on from the same one.
     Checkpoints(folder, more["fingerprint"]).newest()
     with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
         start, trained = Path(place, "start.pt"), Path(place, "trained.pt")
-        torch.save(comet, start)
+        torch.save(model, start)
         where = {
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(find_free_network_port()),
@@ -52,7 +52,7 @@ def fit(
         what = (examples, settings, folder, more)
         said = share_out(_rank, [(rank, where, threads, start, trained, what) for rank in range(devices)])
         fitted = _listen(said, log)
-        comet.load_state_dict(torch.load(trained, mmap=True))
+        model.load_state_dict(torch.load(trained, mmap=True))
     return fitted
 
 
@@ -118,13 +118,13 @@ def _rank(
     """One process's part. The first one sends its steps, what it logs and what came of it, and saves the weights."""
     os.environ |= where | {"LOCAL_RANK": str(rank)}  # by which Lightning knows that it has not to start any
     torch.set_num_threads(threads)
-    comet: Comet = torch.load(start, weights_only=False)  # a file of our own
+    model: Learner = torch.load(start, weights_only=False)  # a file of our own
     examples, settings, folder, more = what
     if more.get("strategy") == "fsdp":
         more["strategy"] = FullySharded(int(where["WORLD_SIZE"]))
     log = None if rank else lambda values, step: send((values, step))
     with nullcontext() if rank else listening(_Relay(send)):
-        fitted = training.fit(comet, examples, settings, folder, log=log, **more)
+        fitted = training.fit(model, examples, settings, folder, log=log, **more)
     if rank == 0:
-        torch.save(comet.state_dict(), trained)
+        torch.save(model.state_dict(), trained)
         send(fitted)

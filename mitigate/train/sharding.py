@@ -55,7 +55,7 @@ class FullySharded(ModelParallelStrategy):
         """Gives the first process a whole decoder again; the share of the others is of no more use."""
         weights = self.lightning_module_state_dict()
         if self.is_global_zero:
-            comet: Any = self._module.comet
+            comet: Any = self._module.model
             with torch.device("meta"):
                 comet.decoder = Decoder(comet.decoder.config)
             self._module.load_state_dict(weights, assign=True)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.train.comet import CometModule, Examples, Fitted, Settings, fit_module
+from mitigate.train.comet import Examples, Fitted, Settings, TailModule, fit_module
 from mitigate.train.harness import Log
-from models.comet import Comet
 from models.language_model import LanguageModel
 from models.reading import Reader
 
@@ -25,13 +24,6 @@ class Texts(NamedTuple):
         """The same as tails that have no head."""
         nothing = [""] * len(self.texts)
         return Examples(nothing, nothing, self.texts, self.weights)
-
-
-class ReadingModule(CometModule):
-    """The loss of a language model of any kind on a batch."""
-
-    def on_fit_start(self) -> None:
-        """Nothing is padded or compiled here: the model is its library's own."""
 
 
 def fit(
@@ -57,7 +49,6 @@ def fit(
         raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
     if settings.vocabulary == "tails":
         raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; say trainer.vocabulary=all, or auto")
-    learner = cast(Comet, Reader(model))  # in all that training asks of it
-    module = ReadingModule(learner, texts.examples, settings)
+    module = TailModule(Reader(model), texts.examples, settings)
     dev_examples = dev.examples if dev.texts else None
     return fit_module(module, folder, fingerprint=fingerprint, dev=dev_examples, log=log, accelerator=accelerator)

@@ -37,6 +37,7 @@ from mitigate.tasks.heads import held_out_prompts
 from mitigate.tasks.start import Start, check_told_apart
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
+from mitigate.tasks.train import check_training
 from mitigate.train import launch
 from mitigate.triples import TEMPLATES, Scorer
 from mitigate.verbalise import verbalise
@@ -114,6 +115,8 @@ def make_plan(config: DictConfig) -> Plan:
         )
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy, corpus.further)
+    if config.train:
+        check_training(start, settings, **where)
     check_told_apart(start)
     check_steered(policy, start, bool(config.train), config.probe.beams)
     scorers, extras = build_role_scorers(config.score), build_extras(config.score)

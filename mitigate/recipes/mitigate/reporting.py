@@ -37,6 +37,7 @@ from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered
 from mitigate.texts import portable
 from mitigate.triples import label_columns
+from models.seq2seq import Seq2Seq
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
 NO_DEV = "– (no dev triples)"
@@ -67,7 +68,7 @@ def report(
         shown=shown_targets(config, plan.targets),
         scorers=of_roles(config.score),
         data=plan.origin["data"],
-        model=plan.origin["model"] if config.train else None,
+        model={**plan.origin["model"], "seq2seq": plan.start.code == Seq2Seq.load} if config.train else None,
         prompt=_prompt(plan),
         also=[*_limits(plan), *plan.notices],
         after=[training],
@@ -159,6 +160,7 @@ def write_report(
             targets=targets["target"].to_list(),
             notices=about.notices,
             scorers=list(scorers),
+            seq2seq=model["seq2seq"],
         )
         card.write(folder / "model", written)
     return {"notices": list(about.notices)}
@@ -181,7 +183,8 @@ def _prompt(plan: Plan) -> str:
     asked = plan.start.asked
     relations = [relation.name for relation in plan.corpus.relations]
     relation = "CapableOf" if "CapableOf" in relations else relations[0]
-    return f"{plan.targets['target'][0]} {asked[relation]}"
+    end = " [GEN]" if plan.start.options.get("prompt") == "gen" else ""
+    return f"{plan.targets['target'][0]} {asked[relation]}{end}"
 
 
 def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:

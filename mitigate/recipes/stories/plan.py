@@ -31,6 +31,7 @@ from mitigate.targets import LISTED, choose_targets
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.start import Start
 from mitigate.tasks.stories.generate import Telling
+from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.triples import LabelCache, Scorer
@@ -93,6 +94,7 @@ def make_plan(config: DictConfig) -> Plan:
     if config.recipe.post_train:
         return _with_training(config, how)
     start = find_start(_with(config, {"train": False}), build_policy(config))
+    check_tells(start)
     chosen = choose_targets(plain(config.probe.targets))
     return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, start=start)
 
@@ -128,6 +130,7 @@ def _with_training(config: DictConfig, how: Telling) -> Plan:
     check_relations(policy, with_own(corpus.own_relations))
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
+    check_tells(start)
     resource = Resource(
         corpus, policy, [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     )

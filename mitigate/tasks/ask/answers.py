@@ -127,18 +127,19 @@ class Answers:
     def _generator(self) -> tuple[Any, dict[str, str]]:
         """The model, and what it is asked with for each relation."""
         from mitigate.tasks.steer import load_steered
-        from models.comet import Comet, regimen
+        from models.comet import regimen
+        from models.kinds import kind_of
 
         folder = self.run.folder / "model"
         try:
             policy = self.run.setting("policy") or {}
             steers = policy.get("action") in STEERING
-            model = load_steered(self.run.folder, policy) if steers else Comet.load(folder)
+            model = load_steered(self.run.folder, policy) if steers else kind_of(folder).load(folder)
             wording = regimen(folder).relation
         except (ValueError, OSError, KeyError) as error:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
-            model = cast(Comet, model.bfloat16())
+            model = model.bfloat16()
         return model, asked_with(wording, self.known.further)
 
     @cached_property

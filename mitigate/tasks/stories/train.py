@@ -7,12 +7,14 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.tasks.start import Start
 from mitigate.train.comet import Settings
 from mitigate.train.harness import Log
 from mitigate.train.stories import Texts, fit
 from models.language_model import LanguageModel
+from models.seq2seq import Seq2Seq
 
 SENTENCES = 5  # of a text that is read: as many as of a story
 
@@ -47,8 +49,17 @@ def train_on_sentences(
         log=log,
     )
     with replacing_folder(model) as part:
-        generator.save(part)
+        generator.save(part, as_comet=False)
     return fitted._asdict()
+
+
+def check_tells(start: Start) -> None:
+    """Raises MitigateError for a model that does not go on with a text."""
+    if start.code == Seq2Seq.load:
+        raise MitigateError(
+            "stories go on with the words of a prompt, which a sequence-to-sequence model does not: it answers one "
+            "text by another. Give a causal language model: model=hf model.base=NAME"
+        )
 
 
 def as_language_model(loaded: Any) -> LanguageModel:
