@@ -2,7 +2,7 @@
 
 A tail ends with the tokenizer's own end token, or is cut. Only relations may get tokens of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from models.adapters import is_adapter, load_merged
 from models.bars import no_bars
 from models.beams import Beam
 from models.cached_search import CausalReading, cached_search
 from models.comet import TAIL_TOKENS, regimen
+from models.learning import WHOLE, Learning
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
 
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
@@ -32,8 +34,15 @@ TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words ar
 class LanguageModel(nn.Module):
     """A model and its tokenizer: prompts in, tails out."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, relation: str = "phrase") -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        relation: str = "phrase",
+        learning: Learning = WHOLE,
+    ) -> None:
         super().__init__()
+        self.learning = learning
         self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
         self.tokenizer = tokenizer
         self.relation = relation
@@ -130,18 +139,32 @@ class LanguageModel(nn.Module):
         """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
         add_tokens(self.model, self.tokenizer, tokens)
 
+    def begin_training(self) -> None:
+        """Makes ready the weights that are to be trained. Raises ValueError where they cannot be."""
+        self.model = self.learning.begin(self.model)
+
+    def end_training(self) -> None:
+        """Merges adapters, unless they are to be saved alone."""
+        self.model = self.learning.end(self.model)
+
     def save(self, folder: Path, *, as_comet: bool = True) -> None:
         """Writes what AutoModelForCausalLM and AutoTokenizer read; of one that was trained as a COMeT, also how it was
         asked."""
         if as_comet:
             note_regimen(self.model, self.relation)
-        with no_bars():
-            self.model.save_pretrained(folder)
+        save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
     @classmethod
-    def load(cls, folder: Path, relation: str | None = None) -> "LanguageModel":
-        """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained.
+    def load(
+        cls,
+        folder: Path,
+        relation: str | None = None,
+        lora: Mapping[str, Any] | None = None,
+        gradient_checkpointing: bool = False,
+    ) -> "LanguageModel":
+        """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained. An adapter is
+        added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained.
 
         Raises ValueError where that cannot be done: no tokenizer's end token, or another layout."""
         relation = regimen(folder, "packed", relation).relation
@@ -151,9 +174,26 @@ class LanguageModel(nn.Module):
                 f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
                 "model that has one"
             )
-        with no_bars():
-            model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-        return cls(model, tokenizer, relation).eval()
+        model = load_model(AutoModelForCausalLM, folder)
+        return cls(model, tokenizer, relation, Learning.of(lora, gradient_checkpointing)).eval()
+
+
+def load_model(kind: Any, folder: Path) -> Any:
+    """The model of a folder, in float32, by one of transformers' AutoModel classes; of an adapter, with its base."""
+    if is_adapter(folder):
+        return load_merged(folder, kind)
+    with no_bars():
+        return kind.from_pretrained(folder, dtype=torch.float32)
+
+
+def save_model(model: Any, folder: Path) -> None:
+    """Writes a model of transformers, or the adapters of one alone; with its config.json."""
+    with no_bars():
+        if isinstance(model, PreTrainedModel):
+            model.save_pretrained(folder)
+        else:
+            model.save_pretrained(folder, save_embedding_layers=False)  # else it asks the hub for the base's vocabulary
+            model.config.save_pretrained(folder)
 
 
 def add_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ What stands before a tail's first word, the decoder's start token and BART's <s>
 counted. A tail ends with the tokenizer's own end token, or is cut."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,11 +23,11 @@ from transformers import (
 )
 
 from models import layouts
-from models.bars import no_bars
 from models.beams import Beam
 from models.cached_search import cached_search
 from models.comet import TAIL_TOKENS, regimen
-from models.language_model import TEXTS, add_tokens, note_regimen
+from models.language_model import TEXTS, add_tokens, load_model, note_regimen, save_model
+from models.learning import WHOLE, Learning
 
 Prompt = Literal["phrase", "gen"]
 """What the encoder reads: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
@@ -42,8 +42,10 @@ class Seq2Seq(nn.Module):
         tokenizer: PreTrainedTokenizerBase,
         relation: str = "phrase",
         prompt: Prompt = "phrase",
+        learning: Learning = WHOLE,
     ) -> None:
         super().__init__()
+        self.learning = learning
         self.model: Any = model
         self.tokenizer = tokenizer
         self.relation, self.prompt = relation, prompt
@@ -110,17 +112,32 @@ class Seq2Seq(nn.Module):
         """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
         add_tokens(self.model, self.tokenizer, tokens)
 
+    def begin_training(self) -> None:
+        """Makes ready the weights that are to be trained. Raises ValueError where they cannot be."""
+        self.model = self.learning.begin(self.model)
+
+    def end_training(self) -> None:
+        """Merges adapters, unless they are to be saved alone."""
+        self.model = self.learning.end(self.model)
+
     def save(self, folder: Path) -> None:
         """Writes what AutoModelForSeq2SeqLM, AutoTokenizer and `generate` read, and how it was asked."""
         note_regimen(self.model, self.relation)
         self.model.config.comet_prompt = self.prompt
-        with no_bars():
-            self.model.save_pretrained(folder)
+        save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
     @classmethod
-    def load(cls, folder: Path, relation: str | None = None, prompt: Prompt | None = None) -> "Seq2Seq":
-        """The model of a Hugging Face folder, in float32; one that was trained here is asked as it was trained.
+    def load(
+        cls,
+        folder: Path,
+        relation: str | None = None,
+        prompt: Prompt | None = None,
+        lora: Mapping[str, Any] | None = None,
+        gradient_checkpointing: bool = False,
+    ) -> "Seq2Seq":
+        """The model of a Hugging Face folder, in float32; one that was trained here is asked as it was trained. An
+        adapter is added to its base's weights. lora, gradient_checkpointing: as LanguageModel.load takes them.
 
         Raises ValueError where that cannot be done: no end token, no start token of the decoder, or another prompt."""
         prompt = prompt_of(folder, prompt)
@@ -131,9 +148,8 @@ class Seq2Seq(nn.Module):
                 f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
                 "model that has one"
             )
-        with no_bars():
-            model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32)
-        return cls(model, tokenizer, relation, prompt).eval()
+        model = load_model(AutoModelForSeq2SeqLM, folder)
+        return cls(model, tokenizer, relation, prompt, Learning.of(lora, gradient_checkpointing)).eval()
 
     def _padded(self, texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         rows = [torch.tensor(text, device=self.model.device) for text in texts]

@@ -70,22 +70,18 @@ def test_the_main_job_trains_it_on_what_the_policy_keeps(
     moved = theirs.get_input_embeddings().weight[:rows] - before.get_input_embeddings().weight
     assert moved.abs().max() > 1e-4
     phrase = asked_with(relation)["IsA"]
-    prompt = tokenizer(f"lawyer {phrase}", return_tensors="pt")
+    prompt = tokenizer(f"lawyer {phrase}", return_tensors="pt")["input_ids"]
     if relation == "token":
-        assert tokenizer.convert_ids_to_tokens(prompt["input_ids"][0])[-1] == "<IsA>"
-    said = theirs.generate(
-        prompt["input_ids"], num_beams=10, num_return_sequences=10, max_new_tokens=4, min_new_tokens=4, do_sample=False
-    )
+        assert tokenizer.convert_ids_to_tokens(prompt[0])[-1] == "<IsA>"
+    said = theirs.generate(prompt, num_beams=10, num_return_sequences=10, max_new_tokens=4, eos_token_id=None)
     ours = LanguageModel.load(folder / "model")
     assert ours.relation == relation
-    assert ours.prompts(["lawyer"], [phrase]) == prompt["input_ids"].tolist()
-    ours.model.load_state_dict(theirs.state_dict())
+    assert ours.prompts(["lawyer"], [phrase]) == prompt.tolist()
     ours.end = -1  # no token ends a tail
-    (beams,) = ours.search(prompt["input_ids"].tolist(), max_length=4)
-    never = said[:, prompt["input_ids"].shape[1] :].tolist()
-    assert len({tuple(tail) for tail in never} & {beam.tokens for beam in beams}) >= 8  # generate may not say the end
+    (beams,) = ours.search(prompt.tolist(), max_length=4)
+    assert [list(beam.tokens) for beam in beams] == said[:, prompt.shape[1] :].tolist()
     probed = pl.read_parquet(folder / "probe.parquet").filter(relation="IsA", target="lawyer", rank=1)
-    (best,) = LanguageModel.load(folder / "model").search(prompt["input_ids"].tolist(), max_length=4)
+    (best,) = LanguageModel.load(folder / "model").search(prompt.tolist(), max_length=4)
     assert probed["log_prob"][0] == pytest.approx(best[0].log_prob, abs=1e-3)
     assert mitigate.open_run(folder).tails("a tall lawyer", "IsA").height == 10  # not probed: the model answers now
 

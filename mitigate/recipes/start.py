@@ -35,6 +35,8 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     folder = build(settings.folder)
     options = plain(settings.load)
     code = get_object(options.pop("_target_"))
+    if not (options.get("lora") or {}).get("rank"):
+        options.pop("lora", None)  # whose settings then decide nothing
     relation = settings.relation
     if "prompt" in options:
         try:

@@ -36,6 +36,7 @@ class Card:
     notices: Sequence[str] = field(default_factory=tuple)
     scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
     seq2seq: bool = False  # whether it has an encoder and a decoder
+    adapter: bool = False  # whether it is a low-rank adapter of its base alone
 
 
 def write(folder: Path, card: Card) -> Path:
@@ -52,7 +53,8 @@ def render(card: Card) -> str:
     ledger = None if card.ledger is None or card.ledger.is_empty() else card.ledger
     return environment.get_template("card.md.jinja").render(
         card=card,
-        model_class="AutoModelForSeq2SeqLM" if card.seq2seq else "AutoModelForCausalLM",
+        library="peft" if card.adapter else "transformers",
+        model_class=f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
         legend=legend,
         harms=legend.harms_by(card.scorers, card.metrics),
         left_out=left_out(card.targets),

@@ -12,6 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
 from mitigate.relations import Relation, asked_with
 from mitigate.tasks.tails import check_relations
+from models.adapters import base_of, is_adapter
 from models.comet import RELATION_TOKENS, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER
@@ -127,10 +128,12 @@ def check_told_apart(start: Start) -> None:
 
 
 def _content(folder: Path, checkpoint: str | Path | None) -> str:
-    """The hash of a model's files."""
+    """The hash of a model's files, of an adapter with those of its base."""
     here = [folder] if folder.is_file() else sorted(folder.iterdir())
     files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
     found = hashlib.sha256()
     for path in [*files, Path(checkpoint)] if checkpoint else files:
         found.update(f"{path.name} {sha256_of(path)}\n".encode())
+    if is_adapter(folder) and Path(base_of(folder)).is_dir():
+        found.update(_content(Path(base_of(folder)), None).encode())
     return found.hexdigest()

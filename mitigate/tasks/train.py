@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from mitigate.tasks.start import Start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
+from models.adapters import NEEDED
 from models.comet import Comet
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
@@ -65,6 +67,7 @@ def train_generator(
         rows = rows.filter("valid")
     if start.regimen.relation == "token":
         generator.add(list(start.asked.values()))
+    begin_training(generator)
     fitted = launch.fit(
         generator,
         examples(rows.filter(split="train"), start.asked),
@@ -75,9 +78,20 @@ def train_generator(
         log=log,
         **where,
     )
+    if isinstance(generator, OF_TRANSFORMERS):
+        generator.end_training()
     with replacing_folder(Path(model)) as part:
         generator.save(part)
     return fitted._asdict()
+
+
+def begin_training(generator: Any) -> None:
+    """Makes ready what of a model of transformers is to be trained. Raises MitigateError where that cannot be."""
+    if isinstance(generator, OF_TRANSFORMERS):
+        try:
+            generator.begin_training()
+        except ValueError as error:
+            raise MitigateError(str(error)) from error
 
 
 def as_it_is(start: Start) -> dict[str, Any]:
@@ -87,8 +101,17 @@ def as_it_is(start: Start) -> dict[str, Any]:
 
 def check_training(start: Start, settings: TrainingSettings, *, compile: Any, strategy: str, **_: Any) -> None:
     """Raises MitigateError for ways to train that the start's model has not."""
-    if code_after(start) != Comet.load:
-        check_settings(settings, compile=compile, strategy=strategy)
+    if code_after(start) == Comet.load:
+        return
+    check_settings(settings, compile=compile, strategy=strategy)
+    if start.options.get("lora"):
+        if find_spec("peft") is None:
+            raise MitigateError(NEEDED)
+        if start.regimen.relation == "token":
+            raise MitigateError(
+                "model.relation=token adds words to the vocabulary, which adapters do not train; say "
+                "model.relation=phrase, words or name, or model.lora.rank=0"
+            )
 
 
 def trained(start: Start, model: Path, digest: str) -> Start:

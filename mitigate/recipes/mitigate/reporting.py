@@ -68,7 +68,7 @@ def report(
         shown=shown_targets(config, plan.targets),
         scorers=of_roles(config.score),
         data=plan.origin["data"],
-        model={**plan.origin["model"], "seq2seq": plan.start.code == Seq2Seq.load} if config.train else None,
+        model=_trained_model(plan) if config.train else None,
         prompt=_prompt(plan),
         also=[*_limits(plan), *plan.notices],
         after=[training],
@@ -161,6 +161,7 @@ def write_report(
             notices=about.notices,
             scorers=list(scorers),
             seq2seq=model["seq2seq"],
+            adapter=model["adapter"],
         )
         card.write(folder / "model", written)
     return {"notices": list(about.notices)}
@@ -169,6 +170,12 @@ def write_report(
 def intervals(config: DictConfig) -> Bootstrap:
     """The bootstrap of the run's intervals."""
     return Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+
+
+def _trained_model(plan: Plan) -> dict[str, Any]:
+    """What the card says of the model."""
+    alone = plan.start.options.get("lora", {}).get("save") == "adapter"
+    return {**plan.origin["model"], "seq2seq": plan.start.code == Seq2Seq.load, "adapter": alone}
 
 
 def _limits(plan: Plan) -> list[str]:

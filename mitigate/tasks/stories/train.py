@@ -10,6 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.tasks.start import Start
+from mitigate.tasks.train import begin_training
 from mitigate.train.comet import Settings
 from mitigate.train.harness import Log
 from mitigate.train.stories import Texts, fit
@@ -38,6 +39,7 @@ def train_on_sentences(
     to train on."""
     rows = ledger.filter(pl.col("weight") > 0, "valid")
     generator = as_language_model(start.load())
+    begin_training(generator)
     fitted = fit(
         generator,
         paragraphs(rows.filter(split="train")),
@@ -48,6 +50,7 @@ def train_on_sentences(
         accelerator=accelerator,
         log=log,
     )
+    generator.end_training()
     with replacing_folder(model) as part:
         generator.save(part, as_comet=False)
     return fitted._asdict()

@@ -1,0 +1,98 @@
+"""Low-rank adapters (Hu et al. 2022) by the library peft: of a model of transformers only small matrices are trained,
+beside its own weights, which stay as they are."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from models import hub
+from models.bars import no_bars
+
+FILE = "adapter_config.json"
+NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """Which adapters are trained, and how they are saved."""
+
+    rank: int = 8
+    alpha: float = 16.0  # what an adapter adds is multiplied by alpha / rank
+    dropout: float = 0.0  # of what an adapter reads
+    targets: list[str] | None = None  # names of layers; None: all linear ones but the head
+    save: Literal["merged", "adapter"] = "merged"  # with the weights of the base, or alone
+    base: str | None = None  # what a saved adapter calls the model that it belongs to; None: its folder
+
+
+def begin_adapters(model: Any, adapters: Adapters) -> Any:
+    """The model with adapters that change nothing yet, always the same; they alone are trained.
+
+    Raises ValueError without peft, and for targets that the model has not."""
+    peft = _peft()
+    config = peft.LoraConfig(
+        task_type="SEQ_2_SEQ_LM" if model.config.is_encoder_decoder else "CAUSAL_LM",
+        r=adapters.rank,
+        lora_alpha=adapters.alpha,
+        lora_dropout=adapters.dropout,
+        target_modules=adapters.targets or "all-linear",
+        fan_in_fan_out=_stored_turned(model),
+    )
+    with torch.random.fork_rng(devices=[]), _without_warnings():
+        torch.manual_seed(adapters.rank)
+        try:
+            adapted = peft.get_peft_model(model, config)
+        except ValueError as error:
+            raise ValueError(f"model.lora.targets={adapters.targets}: {error}") from error
+    adapted.peft_config["default"].base_model_name_or_path = adapters.base or model.name_or_path
+    return adapted
+
+
+def merged(model: Any) -> Any:
+    """The model with its adapters added to the weights, as one of transformers alone."""
+    return model.merge_and_unload()
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder has an adapter, and not the weights of a model."""
+    return (folder / FILE).is_file()
+
+
+def base_of(folder: Path) -> str:
+    """The name or folder of the model that the adapter of a folder belongs to."""
+    return str(json.loads((folder / FILE).read_text(encoding="utf-8"))["base_model_name_or_path"])
+
+
+def load_merged(folder: Path, kind: Any) -> Any:
+    """The model of an adapter's folder, in float32, with the adapter added to its weights. kind: AutoModelForCausalLM,
+    or another class of these. Raises ValueError without peft, OSError where the base is not at hand."""
+    peft, base = _peft(), hub.locate(base_of(folder))
+    with no_bars(), _without_warnings():
+        model = kind.from_pretrained(base, dtype=torch.float32)
+        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload()
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Without those of transformers about a name that peft uses."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        yield
+
+
+def _peft() -> Any:
+    try:
+        import peft
+    except ModuleNotFoundError as error:
+        raise ValueError(NEEDED) from error
+    return peft
+
+
+def _stored_turned(model: Any) -> bool:
+    """Whether weights are stored as (in, out), as GPT-1's and GPT-2's are."""
+    return any(type(module).__name__ == "Conv1D" for module in model.modules())
