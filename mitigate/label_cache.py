@@ -79,7 +79,9 @@ class LabelStore:
         unwritten = self._unwritten.get(fingerprint, {})
         rows = self._read(fingerprint, texts) + [unwritten[text] for text in unwritten.keys() & place.keys()]
         for text, label, strength in rows:
-            i = place[text]
+            i = place.get(text)
+            if i is None:  # SQLite's JSON ends a text where it has a zero byte, and so finds the one that ends there
+                continue
             known[i], labels.label[i], labels.strength[i] = True, label, np.nan if strength is None else strength
         return known, labels
 

@@ -167,3 +167,16 @@ def test_a_full_place_keeps_what_it_has(file: Path, capsys: pytest.CaptureFixtur
     assert cache.get(SCORER, many + TEXTS)[0].all()
     assert LabelStore(file.parent).get(SCORER, many + TEXTS)[0].sum() == 300
     assert capsys.readouterr().err.count("labels cannot be kept in") == 1
+
+
+def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> None:
+    store = LabelStore(tmp_path)
+    store.put("a", ["bread\t", "tea"], Labels(np.array([1, -1], np.int8), np.array([0.5, -0.5], np.float32)))
+    store.put("a", ["bread\t\0x"], Labels(np.array([0], np.int8), np.array([0.1], np.float32)))
+    known, labels = store.get("a", ["tea", "bread\t\0x"])
+    assert known.tolist() in ([True, False], [True, True])
+    assert labels.label[0] == -1
+    assert not known[1] or labels.label[1] == 0
+    known, labels = LabelStore(tmp_path).get("a", ["bread\t\0x", "bread\t"])
+    assert labels.label[1] == 1
+    assert not known[0] or labels.label[0] == 0
