@@ -89,7 +89,7 @@ def data_root(given: str | None) -> Path:
     root = given or os.environ.get("MITIGATE_DATA")
     if not root or not (Path(root) / FOLDER).is_dir():
         raise MitigateError(
-            f"recipe=frames reads the Social Bias Inference Corpus: data.root={root} has no {FOLDER}/; give data.root=DIR, or "
-            "set MITIGATE_DATA, to a folder that has it (docs/frames.md lists its files)"
+            f"recipe=frames reads the Social Bias Inference Corpus: data.root={root} has no {FOLDER}/; "
+            "give data.root=DIR, or set MITIGATE_DATA, to a folder that has it (docs/frames.md lists its files)"
         )
     return Path(root)
