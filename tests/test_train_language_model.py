@@ -167,6 +167,13 @@ def test_a_folder_is_opened_as_what_was_trained(tmp_path: Path) -> None:
         open_generator(tmp_path / "saved", relation="phrase")
 
 
+def test_the_places_of_the_original_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    base = save_llama(tmp_path / "base", ["a lawyer reads", "a nurse sings"] * 3)
+    asked = ["model=hf", f"model.base={base}", "model.layout=comet", "tracking=none", f"paths.outputs={tmp_path}"]
+    assert here(monkeypatch, *SMALL, *asked) == 2
+    assert "model.layout=comet has fixed places" in capsys.readouterr().err
+
+
 def test_ways_that_only_our_decoder_has_are_refused(tmp_path: Path) -> None:
     model = small_model(tmp_path / "start")
     how = {"fingerprint": "one", "accelerator": "cpu"}

@@ -12,6 +12,7 @@ from mitigate.recipes.job import build, plain
 from mitigate.relations import Relation
 from mitigate.tasks.start import Start
 from mitigate.tasks.start import find_start as find
+from mitigate.tasks.train import OF_TRANSFORMERS
 from mitigate.train.comet import Settings
 from models.seq2seq import prompt_of, wording
 
@@ -35,6 +36,11 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     folder = build(settings.folder)
     options = plain(settings.load)
     code = get_object(options.pop("_target_"))
+    if settings.layout == "comet" and code in [kind.load for kind in OF_TRANSFORMERS]:
+        raise MitigateError(
+            f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
+            "asks with one text. Say model.layout=packed"
+        )
     if not (options.get("lora") or {}).get("rank"):
         options.pop("lora", None)  # whose settings then decide nothing
     relation = settings.relation
