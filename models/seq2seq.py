@@ -6,34 +6,28 @@ counted. A tail ends with the tokenizer's own end token, or is cut."""
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-from torch.nn.utils.rnn import pad_sequence
+from torch import Tensor
 from transformers import (
     AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
 from models import layouts
-from models.beams import Beam
-from models.cached_search import cached_search
 from models.comet import TAIL_TOKENS, regimen
-from models.language_model import TEXTS, add_tokens, load_model, note_regimen, save_model
 from models.learning import WHOLE, Learning
+from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, save_model
 
 Prompt = Literal["phrase", "gen"]
 """What the encoder reads: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(OfTransformers):
     """A model and its tokenizer: prompts in, tails out."""
 
     def __init__(
@@ -44,13 +38,8 @@ class Seq2Seq(nn.Module):
         prompt: Prompt = "phrase",
         learning: Learning = WHOLE,
     ) -> None:
-        super().__init__()
-        self.learning = learning
-        self.model: Any = model
-        self.tokenizer = tokenizer
-        self.relation, self.prompt = relation, prompt
-        self.end = tokenizer.eos_token_id
-        self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        super().__init__(model, tokenizer, relation, learning)
+        self.prompt = prompt
         said = [int(token) for token in tokenizer(text_target="")["input_ids"]]
         self.before = [_start(model), *said[: said.index(self.end)]]
         # Instead of its own, which may sample, forbid words or end elsewhere.
@@ -75,50 +64,22 @@ class Seq2Seq(nn.Module):
         texts = self.tokenizer(text_target=list(tails), add_special_tokens=False)["input_ids"]
         return [[*text[:TAIL_TOKENS], self.end] for text in texts]
 
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
-        found = []
-        for start in range(0, len(tails), TEXTS):
-            asked, said = prompts[start : start + TEXTS], tails[start : start + TEXTS]
-            tokens, mask = self._padded(asked)
-            spoken, spoken_mask = self._padded([[*self.before, *tail[:-1]] for tail in said])
-            logits = self.model(
-                input_ids=tokens,
-                attention_mask=mask,
-                decoder_input_ids=spoken,
-                decoder_attention_mask=spoken_mask,
-                use_cache=False,
-            ).logits
-            rows = [row for row, tail in enumerate(said) for _ in tail]
-            places = [len(self.before) - 1 + place for tail in said for place in range(len(tail))]
-            words = torch.tensor([token for tail in said for token in tail], device=logits.device)
-            found.append(F.cross_entropy(logits[rows, places].float(), words, reduction="none"))
-        return torch.cat(found)
+    def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
+        """Of each tail, its prompt read by the encoder (see OfTransformers)."""
+        tokens, mask = self.padded(prompts)
+        spoken, spoken_mask = self.padded([[*self.before, *tail[:-1]] for tail in tails])
+        logits = self.model(
+            input_ids=tokens,
+            attention_mask=mask,
+            decoder_input_ids=spoken,
+            decoder_attention_mask=spoken_mask,
+            use_cache=False,
+        ).logits
+        return logits, [len(self.before) - 1] * len(tails)
 
-    def search(
-        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
-    ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
-        time."""
-        reading = partial(Seq2SeqReading, self.model, self.before)
-        device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}
-        return cached_search(reading, prompts, end=self.end, device=device, **limits)
-
-    def decode(self, tail: Sequence[int]) -> str:
-        """A tail's text, in one line."""
-        return " ".join(str(self.tokenizer.decode(list(tail), skip_special_tokens=True)).split())
-
-    def add(self, tokens: Sequence[str]) -> None:
-        """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
-        add_tokens(self.model, self.tokenizer, tokens)
-
-    def begin_training(self) -> None:
-        """Makes ready the weights that are to be trained. Raises ValueError where they cannot be."""
-        self.model = self.learning.begin(self.model)
-
-    def end_training(self) -> None:
-        """Merges adapters, unless they are to be saved alone."""
-        self.model = self.learning.end(self.model)
+    def reading(self) -> "Seq2SeqReading":
+        """What reads prompts and continues them."""
+        return Seq2SeqReading(self.model, self.before)
 
     def save(self, folder: Path) -> None:
         """Writes what AutoModelForSeq2SeqLM, AutoTokenizer and `generate` read, and how it was asked."""
@@ -142,19 +103,9 @@ class Seq2Seq(nn.Module):
         Raises ValueError where that cannot be done: no end token, no start token of the decoder, or another prompt."""
         prompt = prompt_of(folder, prompt)
         relation = regimen(folder, "packed", wording(relation, prompt)).relation
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        if tokenizer.eos_token_id is None:
-            raise ValueError(
-                f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
-                "model that has one"
-            )
+        tokenizer = load_tokenizer(folder)
         model = load_model(AutoModelForSeq2SeqLM, folder)
         return cls(model, tokenizer, relation, prompt, Learning.of(lora, gradient_checkpointing)).eval()
-
-    def _padded(self, texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        rows = [torch.tensor(text, device=self.model.device) for text in texts]
-        tokens = pad_sequence(rows, batch_first=True, padding_value=self.pad)
-        return tokens, pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
 
 
 class Seq2SeqReading:

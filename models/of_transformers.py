@@ -1,0 +1,136 @@
+"""What all models of transformers share that are asked what a COMeT is asked, and trained as one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AddedToken, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from models.adapters import is_adapter, load_merged
+from models.bars import no_bars
+from models.beams import Beam
+from models.cached_search import Reading, cached_search
+from models.learning import WHOLE, Learning
+
+TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
+
+
+class OfTransformers(nn.Module, ABC):
+    """A model and its tokenizer. A tail ends with the tokenizer's own end token, or is cut."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        relation: str = "phrase",
+        learning: Learning = WHOLE,
+    ) -> None:
+        super().__init__()
+        self.learning = learning
+        self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
+        self.tokenizer = tokenizer
+        self.relation = relation
+        self.end = tokenizer.eos_token_id
+        self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+
+    @abstractmethod
+    def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
+        """Of texts (texts, length, vocab_size), and for each the place where its tail's first token is predicted."""
+
+    @abstractmethod
+    def reading(self) -> Reading:
+        """What reads prompts and continues them."""
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        found = []
+        for start in range(0, len(tails), TEXTS):
+            said = tails[start : start + TEXTS]
+            logits, firsts = self.logits(prompts[start : start + TEXTS], said)
+            rows = [row for row, tail in enumerate(said) for _ in tail]
+            places = [first + place for first, tail in zip(firsts, said, strict=True) for place in range(len(tail))]
+            words = torch.tensor([token for tail in said for token in tail], device=logits.device)
+            found.append(F.cross_entropy(logits[rows, places].float(), words, reduction="none"))
+        return torch.cat(found)
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
+        time."""
+        device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}
+        return cached_search(self.reading, prompts, end=self.end, device=device, **limits)
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text, in one line."""
+        return " ".join(str(self.tokenizer.decode(list(tail), skip_special_tokens=True)).split())
+
+    def add(self, tokens: Sequence[str]) -> None:
+        """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
+        add_tokens(self.model, self.tokenizer, tokens)
+
+    def begin_training(self) -> None:
+        """Makes ready the weights that are to be trained. Raises ValueError where they cannot be."""
+        self.model = self.learning.begin(self.model)
+
+    def end_training(self) -> None:
+        """Merges adapters, unless they are to be saved alone."""
+        self.model = self.learning.end(self.model)
+
+    def padded(self, texts: Sequence[Sequence[int]], side: str = "right") -> tuple[Tensor, Tensor]:
+        """The texts' tokens (texts, length), and which of them are no padding."""
+        rows = [torch.tensor(text, device=self.model.device) for text in texts]
+        tokens = pad_sequence(rows, batch_first=True, padding_value=self.pad, padding_side=side)
+        return tokens, pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side=side)
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a folder. Raises ValueError for one without an end token."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    if tokenizer.eos_token_id is None:
+        raise ValueError(
+            f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
+            "model that has one"
+        )
+    return tokenizer
+
+
+def load_model(kind: Any, folder: Path) -> Any:
+    """The model of a folder, in float32, by one of transformers' AutoModel classes; of an adapter, with its base."""
+    if is_adapter(folder):
+        return load_merged(folder, kind)
+    with no_bars():
+        return kind.from_pretrained(folder, dtype=torch.float32)
+
+
+def save_model(model: Any, folder: Path) -> None:
+    """Writes a model of transformers, or the adapters of one alone; with its config.json."""
+    with no_bars():
+        if isinstance(model, PreTrainedModel):
+            model.save_pretrained(folder)
+        else:
+            model.save_pretrained(folder, save_embedding_layers=False)  # else it asks the hub for the base's vocabulary
+            model.config.save_pretrained(folder)
+
+
+def add_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> None:
+    """Adds tokens that stand for themselves wherever they occur in a text; the blank before one is part of it. A
+    vocabulary that is too small grows, by always the same weights."""
+    tokenizer.add_tokens([AddedToken(token, lstrip=True, normalized=False) for token in tokens], special_tokens=True)
+    if len(tokenizer) > len(model.get_input_embeddings().weight):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(len(tokenizer))
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+
+
+def note_regimen(model: Any, relation: str) -> None:
+    """Has a model's config.json say how it is asked (see regimen). It has no layout: that of a COMeT which it may once
+    have been is left out."""
+    model.config.comet_relation = relation
+    if hasattr(model.config, "comet_layout"):
+        del model.config.comet_layout
