@@ -106,7 +106,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from test_train_language_model import QUICK, Settings, train
+from {module} import QUICK, Settings, train
 def die(numbers, step):
     if step == 5:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -114,13 +114,18 @@ train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), 
 """
 
 
-def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    """Killed in the last epoch but one, whose end it tells at step 5; the checkpoint is of step 4."""
-    code = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "killed"))
+def train_until_killed(module: str, folder: Path) -> None:
+    """By the function `train` of a test module, in a process of its own, killed at step 5; the checkpoint is of 4."""
+    code = KILLED.format(tests=str(Path(__file__).parent), module=module, folder=str(folder))
     root = Path(__file__).parents[1]
     killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert killed.returncode == -9, killed.stderr
-    assert torch.load(tmp_path / "killed" / "last.ckpt", weights_only=True)["global_step"] == 4
+    assert torch.load(folder / "last.ckpt", weights_only=True)["global_step"] == 4
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    """Killed in the last epoch but one, whose end it tells at step 5; the checkpoint is of step 4."""
+    train_until_killed("test_train_language_model", tmp_path / "killed")
     resumed, fitted = train(tmp_path / "killed")
     whole, uninterrupted = train(tmp_path / "whole")
     assert same(resumed, whole)

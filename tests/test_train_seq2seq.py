@@ -1,8 +1,6 @@
 """Sequence-to-sequence models trained as COMeTs: from the command line, killed and continued, and opened elsewhere."""
 
 import json
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import torch
 from command import SMALL, here
 from small_models import save_bart
 from test_train_comet import EXAMPLES
-from test_train_language_model import QUICK, TEXTS
+from test_train_language_model import QUICK, TEXTS, train_until_killed
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import mitigate
@@ -76,25 +74,9 @@ def test_it_learns(tmp_path: Path) -> None:
     assert perplexity(model, EXAMPLES) < before / 10
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from test_train_seq2seq import QUICK, Settings, train
-def die(numbers, step):
-    if step == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
-train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), log=die)
-"""
-
-
 def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     """BART's dropout included: each step has random numbers of its own."""
-    code = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "killed"))
-    root = Path(__file__).parents[1]
-    killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, killed.stderr
-    assert torch.load(tmp_path / "killed" / "last.ckpt", weights_only=True)["global_step"] == 4
+    train_until_killed("test_train_seq2seq", tmp_path / "killed")
     resumed, fitted = train(tmp_path / "killed")
     whole, uninterrupted = train(tmp_path / "whole")
     assert same(resumed, whole)
