@@ -12,6 +12,7 @@ from frames_corpus import write_corpus, write_published
 
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
+from mitigate.load.sbic import read_annotations
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
@@ -242,3 +243,10 @@ def test_labels_of_the_command_line_have_an_explanation(run: Path, tmp_path: Pat
     told += ['texts=["the nurses cook rude"]', f"paths.outputs={tmp_path}", f"paths.cache={tmp_path}", "tracking=none"]
     assert here(monkeypatch, *told) == 0
     assert "frames" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [b"\xed\x00\xff", b"0,a\n1,b\xff\n", b"0," + b"a" * 200_000])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "offensive_train.csv").write_bytes(content)
+    with pytest.raises(MitigateError, match=r"offensive_train.csv is no CSV file in UTF-8 \(.*copy it again"):
+        read_annotations(tmp_path)

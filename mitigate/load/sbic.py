@@ -60,8 +60,15 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     found = [(row, path) for row, path in found if not (row["form"] == "aggregated" and row["part"] in plain)]
     if not found:
         raise MitigateError(f"{folder} has no file of the corpus; it may have {', '.join(known)}")
-    rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
+    rows = [row for known, path in found for row in _annotations(path, known)]
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
+
+
+def _annotations(path: Path, known: Mapping[str, str]) -> list[tuple[Any, ...]]:
+    try:
+        return list(READERS[known["form"]](path, known))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise MitigateError(f"{path} is no CSV file in UTF-8 ({error}); it may be damaged: copy it again") from error
 
 
 def normalise(post: str) -> str:
