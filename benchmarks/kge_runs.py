@@ -7,16 +7,19 @@
 
 A training adds its figures to benchmarks/kge/runs.csv as soon as they are measured, so that tables are drawn again
 without it. One that was stopped goes on from its checkpoint in the folder --work, which is emptied afterwards. A
-training is done when there are figures of the same code, settings and seed. Each takes one thread."""
+training is done when there are figures of the same code, settings and seed. Each takes one thread. Two processes
+at once share the work by `--share 1/2` and `--share 2/2`."""
 
 import argparse
 import csv
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -83,12 +86,12 @@ def planned() -> list[Run]:
     paper, seeds = ("transe", "complex"), range(1, 6)
     return [
         *(Run("fb15k237", model, "as_published", seed) for model in paper for seed in seeds),
-        *(Run("fb15k237", model, "as_published", 1) for model in ("transe_l2", "distmult", "complex_n3")),
         *(Run("fb15k237", "transe", "downsampled", seed) for seed in seeds),
         *(Run("codex_m", model, "as_published", seed) for model in paper for seed in seeds),
         *(Run("fb15k237", "transe", "permuted", number) for number in range(1, 21)),
         *(Run("fb15k237", "complex", "permuted", number) for number in range(1, 21)),
         *(Run("fb15k237", "complex", "downsampled", seed) for seed in seeds),
+        *(Run("fb15k237", model, "as_published", 1) for model in ("transe_l2", "distmult", "complex_n3")),
     ]
 
 
@@ -97,6 +100,7 @@ def main() -> None:
     parser.add_argument("action", choices=["list", "next", "all", "tables"])
     parser.add_argument("--root", help="the folder that has kg/ (as data.root); else MITIGATE_DATA")
     parser.add_argument("--work", type=Path, default=HERE / "kge" / "work", help="for checkpoints and embeddings")
+    parser.add_argument("--share", type=share, default=(1, 1), help="2/3: every third training, from the second on")
     arguments = parser.parse_args()
     if arguments.action == "tables":
         for name, text in sections(pl.read_csv(RUNS, infer_schema_length=None), pl.read_csv(PROFESSIONS)):
@@ -104,9 +108,11 @@ def main() -> None:
             print(text)
         return
     torch.set_num_threads(1)
-    left = [run for run in planned() if not is_done(run)]
+    number, of = arguments.share
+    mine = planned()[number - 1 :: of]
+    left = [run for run in mine if not is_done(run)]
     if arguments.action == "list":
-        for run in planned():
+        for run in mine:
             print("to be done" if run in left else "done", *run)
         return
     for run in left[:1] if arguments.action == "next" else left:
@@ -115,6 +121,14 @@ def main() -> None:
         print(*run, f"{time.monotonic() - started:.0f} s", flush=True)
     if not left:
         print("none is left")
+
+
+def share(text: str) -> tuple[int, int]:
+    """Of 2/3: 2 and 3."""
+    number, of = map(int, text.split("/"))
+    if not 1 <= number <= of:
+        raise ValueError
+    return number, of
 
 
 def do(run: Run, root: str | None, work: Path) -> None:
@@ -240,16 +254,25 @@ def add(run: Run, rows: Sequence[dict[str, Any]]) -> None:
     changed = git("status", "--porcelain", "--", "mitigate", "models", "conf")
     commit = git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     common = {**run._asdict(), "code": code_of(run)[:12], "settings": settings_of(run)[:12], "commit": commit}
-    before = RUNS.read_text() if RUNS.exists() else ",".join(COLUMNS) + "\n"
-    place = RUNS.with_suffix(".part")
-    with place.open("w", newline="") as file:
-        file.write(before)
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        for row in rows:
-            writer.writerow({key: short(value) for key, value in {**common, **row}.items()})
-        file.flush()
-        os.fsync(file.fileno())
-    place.replace(RUNS)
+    with alone():
+        before = RUNS.read_text() if RUNS.exists() else ",".join(COLUMNS) + "\n"
+        place = RUNS.with_suffix(".part")
+        with place.open("w", newline="") as file:
+            file.write(before)
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            for row in rows:
+                writer.writerow({key: short(value) for key, value in {**common, **row}.items()})
+            file.flush()
+            os.fsync(file.fileno())
+        place.replace(RUNS)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """No other process writes results meanwhile."""
+    with RUNS.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def git(*arguments: str) -> str:
@@ -267,9 +290,10 @@ def write_professions(data: str, questions: dict[str, Question]) -> None:
         question.professions.select(pl.lit(data).alias("data"), pl.lit(name).alias("question"), pl.all())
         for name, question in questions.items()
     ]
-    if PROFESSIONS.exists():
-        tables.append(pl.read_csv(PROFESSIONS).filter(pl.col("data") != data))
-    pl.concat(tables).sort("data", "question", maintain_order=True).write_csv(PROFESSIONS, float_precision=4)
+    with alone():
+        if PROFESSIONS.exists():
+            tables.append(pl.read_csv(PROFESSIONS).filter(pl.col("data") != data))
+        pl.concat(tables).sort("data", "question", maintain_order=True).write_csv(PROFESSIONS, float_precision=4)
 
 
 if __name__ == "__main__":

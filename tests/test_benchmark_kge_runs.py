@@ -46,6 +46,21 @@ def test_every_training_is_planned_once_and_the_permuted_graphs_have_numbers() -
 
 
 @pytest.mark.usefixtures("_small")
+def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(share: str) -> list[str]:
+        monkeypatch.setattr(sys, "argv", ["kge_runs.py", "list", "--share", share])
+        kge_runs.main()
+        return capsys.readouterr().out.splitlines()
+
+    parts = [listed(f"{number}/3") for number in (1, 2, 3)]
+    assert sorted(line for part in parts for line in part) == sorted(listed("1/1"))
+    for wrong in ("0/2", "3/2", "half"):
+        with pytest.raises(SystemExit):
+            listed(wrong)
+        assert f"--share: invalid share value: '{wrong}'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_small")
 def test_finished_trainings_are_not_repeated_and_tables_are_drawn_from_them(tmp_path, monkeypatch) -> None:
     wanted = [Run("fb15k237", "transe", "as_published", seed) for seed in (1, 2)]
     wanted += [Run("fb15k237", "transe", "downsampled", 1)]
