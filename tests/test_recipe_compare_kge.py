@@ -63,6 +63,8 @@ def test_two_models_stand_side_by_side(runs, compare) -> None:
     professions = pl.read_csv(folder / "tables" / "professions.csv")
     assert sorted(professions["first_place"]) == [1, 2, 3, 4, 5, 6] == sorted(professions["second_place"])
     assert -1 <= found["agreement"]["ranked_alike"] <= 1
+    (caption,) = pl.read_csv(folder / "plots" / "captions.csv")["caption"]
+    assert "Scatter plot of 6 professions, transe across and complex upwards" in caption
     page = (folder / "comparison.html").read_text()
     for words in ("midwife", "at least five of each", "Welch", "place, complex"):
         assert words in page

@@ -159,7 +159,7 @@ def _pictures(results: Results) -> Iterator[Picture]:
     first, second = (professions["profession"].head(3), professions["profession"].reverse().head(3))
     yield Picture(
         "scatter",
-        "shown",
+        "scatter",
         "Score and counts",
         f"Scatter plot of {professions.height} professions. Most towards {results.names[0]}: {', '.join(first)}; "
         f"towards {results.names[1]}: {', '.join(second)}.",

@@ -40,7 +40,7 @@ class KgeComparison(Page):
         return [
             Picture(
                 "rankings",
-                "shown",
+                "rankings",
                 "The change of each profession's score in both runs",
                 f"Scatter plot of {self.professions.height} professions, {self.titles[0]} across and {self.titles[1]} "
                 f"upwards. The places of {moved} differ most.",
