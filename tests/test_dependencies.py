@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -212,35 +213,70 @@ EDITS = [  # (file, text, what stands in its place, the first stage of the main 
 ]
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+FORKING = """
+import json, os, runpy, sys
+import hydra, wandb, mitigate.recipes.mitigate.recipe
+for name in [*sys.modules]:
+    if name.partition(".")[0] in ("mitigate", "models"):
+        del sys.modules[name]
+for line in sys.stdin:
+    process = os.fork()
+    if not process:
+        sys.argv = ["mitigate", *json.loads(line)]
+        os.dup2(os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        os.dup2(1, 2)
+        runpy.run_module("mitigate", run_name="__main__", alter_sys=True)
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+"""
+"""Runs the command for each line of arguments, in a process that has no module of this project yet, but the libraries,
+which take most of a command's start."""
+
+
+class Copied(NamedTuple):
     """A copy of the project, with a finished run of the main job."""
+
+    place: Path
+    commands: subprocess.Popen[str]
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copied]:
     place = tmp_path_factory.mktemp("copied")
     labels = tmp_path_factory.getbasetemp() / "cache"  # of this session's other tests
     labels.mkdir(exist_ok=True)
     (place / "cache").symlink_to(labels)
     for name in ("mitigate", "models", "conf"):
         shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
-    assert rehearse(place, dry_run=False) == []
-    assert rehearse(place) == []
-    return place
-
-
-def rehearse(place: Path, dry_run: bool = True) -> list[str]:
-    """The stages that a rehearsal in the copy finds to be run."""
-    where = [f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", f"dry_run={str(dry_run).lower()}"]
-    command = [sys.executable, "-m", "mitigate", "policy=both", *SMALL, *where]
     environment = {**os.environ, "PYTHONPATH": str(place)}
-    found = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    return [line.split()[0] for line in found.stdout.splitlines() if line.endswith("to be run")]
+    line = [sys.executable, "-c", FORKING]
+    with subprocess.Popen(line, cwd=place, env=environment, stdin=PIPE, stdout=PIPE, text=True) as commands:
+        found = Copied(place, commands)
+        assert rehearse(found, dry_run=False) == []
+        assert rehearse(found) == []
+        yield found
+        commands.communicate()
+
+
+def rehearse(copied: Copied, dry_run: bool = True) -> list[str]:
+    """The stages that a rehearsal in the copy finds to be run."""
+    place, commands = copied
+    assert commands.stdin
+    assert commands.stdout
+    where = [f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", f"dry_run={str(dry_run).lower()}"]
+    commands.stdin.write(json.dumps(["policy=both", *SMALL, *where]) + "\n")
+    commands.stdin.flush()
+    status = int(commands.stdout.readline())
+    said = (place / "said").read_text()
+    assert status == 0, said
+    return [line.split()[0] for line in said.splitlines() if line.endswith("to be run")]
 
 
 @pytest.mark.parametrize(("file", "text", "instead", "first"), EDITS, ids=[edit[0] for edit in EDITS])
 def test_an_edit_makes_a_rehearsal_say_what_is_to_be_run(
-    copied: Path, file: str, text: str | None, instead: str, first: str | None
+    copied: Copied, file: str, text: str | None, instead: str, first: str | None
 ) -> None:
-    path = copied / file
+    path = copied.place / file
     before = path.read_text(encoding="utf-8")
     after = before + instead if text is None else before.replace(text, instead)
     assert after != before
