@@ -167,7 +167,8 @@ def codex(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
     )
     yield (
         "The last columns: of the 20 professions of the paper's table those that this graph has with at least 20 "
-        "people, and which of them change in the same direction here."
+        "people, and which of them change in the same direction here; and how many of all professions do, which is what "
+        "professions drawn at random would reach."
     )
     yield from tables
 
@@ -217,13 +218,14 @@ def both_ways(
 
 
 def again(professions: pl.DataFrame, found: pl.DataFrame, paper: pl.DataFrame, question: str, end: int) -> str:
-    """Which of the paper's professions change in the same direction here."""
+    """Which of the paper's professions change in the same direction here, and the share of all that do."""
     theirs = [name.casefold() for name in paper.filter(question=question, towards=NAMES[question][end])["profession"]]
     mean = changes_of(found).mean(0)
     here = {name.casefold(): change for name, change in zip(professions["profession"], mean, strict=True)}
     known = [name for name in dict.fromkeys(theirs) if name in here]
     same = [name for name in known if (here[name] < 0 if end else here[name] > 0)]
-    return f"{len(same)} of {len(known)}" + (f": {', '.join(same)}" if same else "")
+    share = 100 * float(np.mean(mean < 0 if end else mean > 0))
+    return f"{len(same)} of {len(known)} (of all {share:.0f} %)" + (f": {', '.join(same)}" if same else "")
 
 
 def changes_of(runs: pl.DataFrame) -> np.ndarray:

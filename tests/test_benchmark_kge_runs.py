@@ -94,4 +94,4 @@ def test_professions_of_the_paper_that_change_in_the_same_direction() -> None:
         {"question": ["ethnicity"] * 3, "towards": ["Jewish people"] * 3, "profession": ["rabbi", "editor", "poet"]}
     )
     found = pl.DataFrame({"changes": ["0.2 -0.1 0.3", "0.4 -0.3 0.1"]})
-    assert again(professions, found, paper, "ethnicity", 0) == "1 of 2: rabbi"
+    assert again(professions, found, paper, "ethnicity", 0) == "1 of 2 (of all 67 %): rabbi"

@@ -158,6 +158,11 @@ def test_own_triples_are_split_with_all_entities_in_training(tmp_path):
     again = own.load(str(path), seed=3)
     assert np.array_equal(graph.test, again.test)
     assert not np.array_equal(graph.test, own.load(str(path), seed=4).test)
+    assert not any("repeat another" in notice for notice in again.notices)
+    path.write_text(path.read_text() + "only\tonce\there\n")
+    repeated = own.load(str(path), seed=3)
+    assert np.array_equal(repeated.test, again.test)
+    assert f"{path}: 1 of {len(rows) + 1:,} triples repeat another and were left out" in repeated.notices
 
 
 def test_own_folder_and_its_faults(tmp_path):

@@ -33,6 +33,8 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     else:
         triples, notices = triples_of(None, place, on_bad_line=on_bad_line)
         splits = split_at_random(triples, seed)
+        if repeated := len(triples) - sum(map(len, splits.values())):
+            notices.append(f"{place}: {repeated:,} of {len(triples):,} triples repeat another and were left out")
         notices.append(
             f"{place} was split by seed {seed}: " + ", ".join(f"{split} {len(splits[split]):,}" for split in SPLITS)
         )
