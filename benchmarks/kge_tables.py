@@ -167,7 +167,7 @@ def codex(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
     )
     yield (
         "The last columns: of the 20 professions of the paper's table those that this graph has with at least 20 "
-        "people, and which of them change in the same direction here; and how many of all professions do, which is what "
+        "people, and which of them change in the same direction here; and how many of all professions do, which "
         "professions drawn at random would reach."
     )
     yield from tables
