@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_found, with_facts
+from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_brief, with_facts
 from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.saving import save
@@ -36,7 +36,7 @@ def run(config: DictConfig) -> None:
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
     uploads = ["tables", "charts", "plots"]
     stages = partial(pipeline, plan=plan, endpoints=endpoints)
-    say_found(perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
+    say_brief(config, perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
 
 
 def what_of(plan: ComparePlan) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, harm_key, lift_of, quality_key
 from mitigate.report import comparison as page
+from mitigate.report import comparison_brief
 from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.proxies import proxies
@@ -83,6 +84,8 @@ def comparison(
                 "identical": pair.is_same,
                 "seeds": list(pair.seeds),
                 "quality_kept": pair.quality_kept,
+                "sentence": comparison_brief.verdict(pair),
+                "cost": comparison_brief.cost(pair),
                 "primary": {
                     row["endpoint"]: {key: row[key] for key in pair.primary.columns[2:]}
                     | {"verdict": pair.verdict(row)}
@@ -96,6 +99,7 @@ def comparison(
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
         "lines": [page.line(pair) for pair in found],
+        "figures": comparison_brief.figures(found),
         "notices": plan.notices,
         "proxies": [row._asdict() for row in proxies(plan.scorers)],
     }
