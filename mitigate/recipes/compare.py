@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 from omegaconf import DictConfig
@@ -109,10 +110,17 @@ def report(
         stages=stages,
         facts=facts,
         notices=plan.notices,
+        links=_links(plan, folder),
     )
     page.write(folder / "comparison.html", about)
     save(folder, frames, about.pictures)
     return {"notices": plan.notices}
+
+
+def _links(plan: ComparePlan, folder: Path) -> dict[str, str]:
+    """By run the way from the comparison's page to the run's own, of those that stand beside each other."""
+    beside = [run.folder for run in plan.runs if run.folder.parent == folder.resolve().parent]
+    return {run.name: f"../{quote(run.name)}/report.html" for run in beside if (run / "report.html").is_file()}
 
 
 def _facts(plan: ComparePlan) -> dict[str, Any]:

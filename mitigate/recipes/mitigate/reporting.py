@@ -4,6 +4,7 @@ record in W&B."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 from omegaconf import DictConfig
@@ -79,6 +80,7 @@ def report(
             "command": command(config),
             "stages": stages(job),
             "facts": _facts(job, plan, training),
+            "baseline": find_baseline(Path(config.paths.outputs), plain(config), metrics.facts()),
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
@@ -128,6 +130,7 @@ def write_report(
     command: str,
     stages: Sequence[page.Stage],
     facts: Mapping[str, Any],
+    baseline: FinishedRun | None,
 ) -> dict[str, Any]:
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
     besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
@@ -145,6 +148,8 @@ def write_report(
         lifts=by_relation,
         shown=shown,
         scorers=scorers,
+        baseline=baseline.metrics if baseline else None,
+        links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
         stages=stages,
         facts=facts,
         notices=[
