@@ -17,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.files import disk_fault
-from mitigate.recipes import arguments, faults, notes
+from mitigate.recipes import arguments, faults, helping, notes
+from mitigate.recipes.showing import say
 from mitigate.settings import check, with_lists
 from mitigate.texts import escaped
 from mitigate.threads import set_waiting
@@ -120,6 +121,10 @@ def cli() -> None:
 
 def _main() -> None:
     """main(), whose errors come as they were raised."""
+    folders = [*map(Path, arguments.named_folders(sys.argv)), CONF]
+    if text := helping.answer(sys.argv[1:], folders):
+        say(text)
+        return
     sys.argv[1:] = arguments.readable(sys.argv[1:])
     try:
         main()

@@ -19,7 +19,7 @@ from mitigate.triples import ROLES
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
 SURROUNDINGS: dict[str, tuple[str, ...]] = {
-    "": ("paths", "tracking", "hydra", "dry_run", "optimized_metric", "experiment", "call", "code"),
+    "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call", "code"),
     "recipe": ("run", "shown", "reads"),
     "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
     "compare": ("runs", "baseline"),

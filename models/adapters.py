@@ -11,9 +11,6 @@ from typing import Any, Literal
 
 import torch
 
-from models import hub
-from models.bars import no_bars
-
 FILE = "adapter_config.json"
 NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
 
@@ -71,6 +68,9 @@ def base_of(folder: Path) -> str:
 def load_merged(folder: Path, kind: Any) -> Any:
     """The model of an adapter's folder, in float32, with the adapter added to its weights. kind: AutoModelForCausalLM,
     or another class of these. Raises ValueError without peft, OSError where the base is not at hand."""
+    from models import hub  # these load transformers and the hub's client: a second, for adapters alone
+    from models.bars import no_bars
+
     peft, base = _peft(), hub.locate(base_of(folder))
     with no_bars(), _without_warnings():
         model = kind.from_pretrained(base, dtype=torch.float32)

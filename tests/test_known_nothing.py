@@ -95,7 +95,7 @@ def test_a_comparison_begins_with_quality(
 ) -> None:
     known, echo, constants = (run_of(name, outputs) for name in ("known", "echo", "constants"))
     runs = [f"compare.runs=['{echo}','{constants}']", f"compare.baseline='{known}'", "tracking=none"]
-    assert here(monkeypatch, "recipe=compare", *runs, f"paths.outputs={outputs}") == 0
+    assert here(monkeypatch, "recipe=compare", *runs, "verbose=true", f"paths.outputs={outputs}") == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "against none" in line]
     for line, name in zip(lines, ("echo", "constants"), strict=True):
         assert line.strip().startswith(f"none, {name} against none, known (one seed each")

@@ -1,6 +1,7 @@
 """The main job on models of all kinds: how they are asked, and those that are probed as they are."""
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def test_a_language_model_of_hugging_faces(
     folder = run(monkeypatch, tmp_path / "out", "model=hf", f"model.base={model}", *AS_IT_IS)
     check(folder, LanguageModel.load(model), "phrase")
     assert not (folder / "model").exists()
-    assert "The model was probed as it is" in capsys.readouterr().out
+    assert "The model was probed as it is" in (folder / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"  notes       .* on the page; verbose=true prints them", capsys.readouterr().out)
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["model"] == "hf"
     assert metrics["quality/perplexity/all"] > 1

@@ -211,7 +211,12 @@ def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> Non
 def test_a_complete_comparison_is_read_and_says_the_same(two_models: Compared, models: list[Path]) -> None:
     again = compared(two_models.folder.parent, named(*models), "compare.baseline=none", "tracking.mode=offline")
     assert "complete: nothing is left to do" in again.said
-    assert two_models.facts["lines"][0] in again.said
+    (contrast,) = two_models.facts["contrasts"]
+    for said in (contrast["sentence"], contrast["cost"], two_models.facts["figures"]):
+        assert said in again.said
+    assert two_models.facts["lines"][0] not in again.said
+    verbose = compared(two_models.folder.parent, named(*models), "compare.baseline=none", "verbose=true")
+    assert two_models.facts["lines"][0] in verbose.said
     assert two_models.page == again.page
 
 
@@ -254,7 +259,10 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert primary["harm"]["low_corrected"] < primary["harm"]["low"] < primary["harm"]["fixed_low"]
     assert "both against none by relation" in found.words
     assert quality["distinct_tails"]["low"] is None
-    (line,) = [line for line in found.said.splitlines() if line.startswith("  both against none (5 seeds each)")]
+    assert "“both” is " in found.said
+    assert ", shown with 5 seeds each." in found.said
+    (line,) = found.facts["lines"]
+    assert line.startswith("both against none (5 seeds each)")
     assert "helps" in line
     assert "quality/valid/all" in line
     pictures = {f"pareto-{harm}-{cost}" for harm in ("regard", "sentiment") for cost in ("perplexity", "valid")}

@@ -198,7 +198,12 @@ def test_two_policies_side_by_side_are_two_runs_and_a_comparison(
     none, both = sorted(tmp_path.glob("mitigate-*"), key=lambda path: "both" in path.name)
     assert metrics_of(both) == metrics_of(finished)
     assert (metrics_of(none)["filter/dropped"], metrics_of(none)["policy"]) == (0, "none")
-    assert ["none", "both"] in [line.split() for line in said.splitlines()]
+    assert len(said.splitlines()) < 50  # about a screen
+    beside = said.split("side by side")[1].split("comparison")[0]
+    assert [line.split()[0] for line in beside.splitlines() if line][:3] == ["NSM", "none", "both"]
+    assert said.count("  verdict     ") == 3  # of each run, and of the comparison
+    assert said.count("\n  cost        ") == 3
+    assert "  likelihood " not in said
     (page,) = tmp_path.glob("compare-*/comparison.html")
     assert "Quality, swap lift (held-out heads and professions), against “none”: " in page.read_text(encoding="utf-8")
     records = [inspect(none), inspect(both), inspect(page.parent)]

@@ -10,7 +10,7 @@ from comparison_example import UNTRUSTED, example_comparison
 from mitigate.metrics import quality_key
 from mitigate.report.before_after import only_in
 from mitigate.report.comparison import line, render, sentences
-from mitigate.report.pareto import HARMS, QUALITIES, alt, mark, means
+from mitigate.report.pareto import HARMS, QUALITIES, alt, bars, mark, means
 from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict
 
 
@@ -167,3 +167,29 @@ def test_the_swap_lift_of_each_model_stands_beside_generators_that_know_nothing(
     assert '<th scope="row">both</th><td>2</td><td>8.2</td>' in page
     row = page.partition('<th scope="row">both</th><td>2</td><td>8.2</td>')[2].partition("</tr>")[0]
     assert re.findall("<td>(.*?)</td>", row) == ["−0.5", "0.0", "–", "49.4"]
+
+
+def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None:
+    plain = example_comparison()
+    alone = render(replace(plain, pairs=plain.pairs[:1], links={plain.models["run"][0]: "../a%20run/report.html"}))
+    assert '<p class="lede">“both” is 15.0 points more neutral in regard than “none”, but two seeds each' in alone
+    assert '<p class="cost"><strong>Cost</strong>: perplexity on neutral test triples × 1.14; quality within' in alone
+    assert f'<a href="../a%20run/report.html">{plain.models["run"][0]}</a>' in alone
+    several = render(plain)
+    assert '<p class="lede">2 comparisons, each with its cost.</p>' in several
+    assert "<li>“both” is 15.0 points more neutral in regard than “none”" in several
+    assert "../" not in several
+
+
+def test_the_finding_stands_beside_the_policy() -> None:
+    table = render(example_comparison()).split('aria-label="Primary endpoints of every policy"')[1].split("</thead>")[0]
+    headings = re.findall(r"<th [^>]*>(.*?)</th>", table)
+    assert headings[:3] == ["Policy", "finding", "change"]
+
+
+def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:
+    several = pl.DataFrame({"NRM": [80.0, 82.0]})  # of two values the standard error is half their difference
+    assert bars(several, "NRM") == [[pytest.approx(12.706, abs=1e-3)], [pytest.approx(12.706, abs=1e-3)]]
+    single = pl.DataFrame({"NRM": [80.0], "NRM_low": [77.0], "NRM_high": [84.0]})
+    assert bars(single, "NRM") == [[3.0], [4.0]]
+    assert bars(single.drop("NRM_low", "NRM_high"), "NRM") is None

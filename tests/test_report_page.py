@@ -200,8 +200,27 @@ def test_empty_frames_are_as_good_as_none(plain: page.Report) -> None:
 def test_policy_none_drops_nothing(plain: page.Report) -> None:
     kept = plain.ledger.with_columns(weight=pl.lit(1.0, pl.Float32), reason=pl.lit("kept"))
     text = " ".join(Elements(page.render(replace(plain, ledger=kept))).text.split())
-    assert "kept 3,000 and dropped 0 (0.0 %). Nothing was filtered" in text
+    assert "triples it kept" not in text
     assert "Examples of triples" not in text
+
+
+def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
+    header = page.render(plain).split("<nav")[0]
+    regard = plain.metrics["neutral_template/NRM"]
+    assert f'<p class="lede">Of 100 statements about a target {regard:.1f} are neutral in regard, ' in header
+    assert '<p class="cost"><strong>Cost</strong>: ' in header
+    baseline = {**plain.metrics, "policy": "none", "neutral_template/NRM": regard - 12}
+    beside = page.render(replace(plain, baseline=baseline, links={"The run of policy none": "../none/report.html"}))
+    assert '<p class="lede">12.0 points more neutral in regard than “none”, but with one seed each ' in beside
+    assert '<a href="../none/report.html">The run of policy none</a>' in beside
+
+
+def test_what_is_long_is_folded(plain: page.Report) -> None:
+    html = page.render(replace(plain, notices=["First.", "Second."]))
+    assert "<summary>2 notices: read before the figures</summary>" in html
+    assert "<summary>One notice: read before the figures</summary>" in page.render(replace(plain, notices=["One."]))
+    for title in ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times"):
+        assert f"<summary>{title}</summary>" in html
 
 
 def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.Report) -> None:

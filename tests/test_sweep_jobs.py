@@ -95,7 +95,7 @@ def test_a_complete_job_that_wandb_hands_out_is_recorded_all_the_same(
 ) -> None:
     sweep(files[1:])
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
-    status, said, _ = sweep(files[1:])
+    status, said, _ = sweep(files[1:], "verbose=true")  # which lists the stages of a sweep's jobs too
     assert status == 0
     assert "nothing is left to do" not in said
     assert said.count("cached") == 2

@@ -104,6 +104,7 @@ def _check(argument: str) -> None:
     is_known = any(flag.startswith(key) if key.startswith("--") else key.startswith(flag[:2]) for flag in known)
     if key.startswith("-") and not is_known:
         longer = [flag for flag in known if flag.startswith("--")]
+        longer += ["--list"]  # which the command answers itself (recipes/helping.py), as it does --version
         raise MitigateError(f"unknown flag {key!r}; allowed: {', '.join(longer)}{did_you_mean(key, longer)}")
     if EMPTY.fullmatch(value) and key not in FREE_TEXT:
         raise MitigateError(f"{argument} names nothing to sweep over: there are no jobs; name values")

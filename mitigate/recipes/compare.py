@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_found, with_facts
+from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_brief, with_facts
 from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.saving import save
@@ -36,7 +37,7 @@ def run(config: DictConfig) -> None:
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
     uploads = ["tables", "charts", "plots"]
     stages = partial(pipeline, plan=plan, endpoints=endpoints)
-    say_found(perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
+    say_brief(config, perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
 
 
 def what_of(plan: ComparePlan) -> dict[str, list[str]]:
@@ -109,10 +110,17 @@ def report(
         stages=stages,
         facts=facts,
         notices=plan.notices,
+        links=_links(plan, folder),
     )
     page.write(folder / "comparison.html", about)
     save(folder, frames, about.pictures)
     return {"notices": plan.notices}
+
+
+def _links(plan: ComparePlan, folder: Path) -> dict[str, str]:
+    """By run the way from the comparison's page to the run's own, of those that stand beside each other."""
+    beside = [run.folder for run in plan.runs if run.folder.parent == folder.resolve().parent]
+    return {run.name: f"../{quote(run.name)}/report.html" for run in beside if (run / "report.html").is_file()}
 
 
 def _facts(plan: ComparePlan) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.recipes.arguments import literally
-from mitigate.recipes.job import plain, say
+from mitigate.recipes.job import is_brief, plain, say
+from mitigate.recipes.reporting import say_notices, say_verdict
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.runs import FinishedRun, folders, recipe_of
 
@@ -53,6 +54,17 @@ def data_of(runs: Sequence[FinishedRun]) -> dict[str, Any]:
 def folder_name(*parts: str) -> str:
     """The name of a run folder, of texts that may hold anything."""
     return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))[:LONGEST_NAME]
+
+
+def say_brief(config: DictConfig, found: Mapping[str, Any] | None) -> None:
+    """The verdict of each contrast with its cost and four figures; with verbose=true the lines of all figures."""
+    if found is None or not is_brief(config):
+        say_found(found)
+        return
+    for contrast in found["contrasts"]:
+        say_verdict(contrast["sentence"], contrast["cost"])
+    say(found["figures"])
+    say_notices(config, found["notices"])
 
 
 def say_found(found: Mapping[str, Any] | None) -> None:

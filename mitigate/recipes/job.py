@@ -19,7 +19,7 @@ from mitigate.fingerprints import plain as known_by
 from mitigate.progress import listening
 from mitigate.recipes import notes
 from mitigate.recipes.building import build as build
-from mitigate.recipes.showing import Showing, say
+from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
 from mitigate.settings import deciding
 from mitigate.status import Status
 from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, wait_for
@@ -41,6 +41,7 @@ class Job:
         self.tracking = tracking
         self.status = status
         self.folder = run.folder
+        self.brief = is_brief(config)
 
     def stage(
         self, name: str, function: Callable[..., pl.DataFrame | dict[str, Any]], *values: Any, **more: Any
@@ -60,7 +61,7 @@ class Job:
     def _done(self, result: Result) -> Result:
         if self.status:
             self.status.done(result.stage)
-        if not self.run.dry:
+        if not self.run.dry and not (self.brief and call(self.config)["sweep"]):
             _say_stage(result)
         return result
 
@@ -110,6 +111,8 @@ def perform(
         say("  complete: nothing is left to do")
         _restore_settings(config, folder)
         notes.leave(call(config), {"folder": str(folder)})
+        for page in sorted(folder.glob("*.html")):
+            say(f"  {page.stem:<10}  {page}")
         return metrics
     try:
         run = Run(folder, keep_code=keep_code)
@@ -134,7 +137,8 @@ def _perform(
     try:
         write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
         notes.leave(call(config), {"folder": str(run.folder)})
-        with listening(Showing(status)):
+        seldom = is_brief(config) and call(config)["sweep"]
+        with listening(Showing(status, SELDOM if seldom else EVERY)):
             metrics = _recorded(config, run, status, pipeline, uploads, facts, of)
         state = "finished"
     except KeyboardInterrupt:
@@ -226,6 +230,11 @@ def _without_folders(node: Any) -> Any:
     if isinstance(node, list):
         return [_without_folders(part) for part in node]
     return without_folders(node) if isinstance(node, str) else node
+
+
+def is_brief(config: DictConfig) -> bool:
+    """Whether the terminal gets a verdict and a few figures (verbose=false), and not all of them."""
+    return not config.get("verbose", False)
 
 
 def science(config: DictConfig) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from mitigate.charts import Chart, compared, summary
 from mitigate.errors import MitigateError
 from mitigate.headlines import figures, headlines
-from mitigate.recipes.job import Job, provenance
+from mitigate.recipes.job import Job, is_brief, provenance, say
 from mitigate.report.page import Stage
 
 NOT_GIVEN = "not given"
@@ -55,6 +55,23 @@ def source_of(data: Mapping[str, Any] | DictConfig) -> str:
 def title_of(data: Mapping[str, Any] | DictConfig) -> str:
     """What the resource that the group `data` names is called; a file of a user's own by its name."""
     return data.get("title") or (Path(data["path"]).name if data.get("path") else data["name"])
+
+
+def say_verdict(verdict: str, cost: str) -> None:
+    """The finding in a sentence and what it cost, on the terminal; "" is left out."""
+    for name, sentence in {"verdict": verdict, "cost": cost}.items():
+        if sentence:
+            say(f"  {name:<10}  {sentence}")
+
+
+def say_notices(config: DictConfig, notices: Sequence[str]) -> None:
+    """The notices on the terminal, or how many of them the page has."""
+    if not is_brief(config):
+        for notice in notices:
+            say(f"  note: {notice}")
+    elif notices:
+        count = "one notice" if len(notices) == 1 else f"{len(notices)} notices"
+        say(f"  notes       {count} on the page; verbose=true prints them, and every figure")
 
 
 def with_texts(config: DictConfig) -> bool:

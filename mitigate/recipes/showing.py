@@ -11,6 +11,7 @@ from mitigate.status import Status
 from mitigate.texts import escaped
 
 EVERY = 20.0  # seconds between two lines
+SELDOM = 60.0  # of a job of a sweep, whose lines stand between those of others
 
 
 def say(message: str) -> None:
@@ -21,8 +22,9 @@ def say(message: str) -> None:
 class Showing:
     """A listener of mitigate.progress: the terminal, and status.json."""
 
-    def __init__(self, status: Status | None = None) -> None:
+    def __init__(self, status: Status | None = None, every: float = EVERY) -> None:
         self.status = status
+        self.every = every
         self.bar: tqdm | None = None
         self.said = 0.0
 
@@ -45,7 +47,7 @@ class Showing:
             self.status.step(step)
         if self.bar is not None:
             self.bar.update((100 if step.total == 1.0 else 1) * step.done - self.bar.n)
-        elif time.monotonic() - self.said > EVERY and step.pace and step.seconds_left is not None:
+        elif time.monotonic() - self.said > self.every and step.pace and step.seconds_left is not None:
             pace = f"{step.pace:,.0f} {step.unit}/s" if step.pace >= 10 else f"{step.pace:.1f} {step.unit}/s"
             say(f"  {step.name:<17}{step.share:>12.0%}    {pace}, about {_minutes(step.seconds_left)} left")
             self.said = time.monotonic()

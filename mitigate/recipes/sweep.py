@@ -12,7 +12,8 @@ from omegaconf import DictConfig
 
 from mitigate.recipes import notes
 from mitigate.recipes.arguments import quoted
-from mitigate.recipes.job import say
+from mitigate.recipes.job import is_brief, plain, say
+from mitigate.settings import role_scorers
 from mitigate.store import read_json
 from mitigate.tasks.runs import short_names
 
@@ -32,11 +33,22 @@ class SideBySide(Callback):
         runs = {folder: read_json(folder / "metrics.json") for folder in notes.runs(config)}
         finished = {folder: metrics for folder, metrics in runs.items() if metrics}
         if len(finished) > 1:
-            from mitigate.report.tables import console
-
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
-            say("\nside by side\n\n" + console(named))
+            say("\nside by side\n\n" + _beside(config, named))
             compare(config, finished)
+
+
+def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
+    """Runs by their names: four figures with their cost, or with verbose=true, and where a recipe has no such, all."""
+    if is_brief(config) and "score" in config:
+        from mitigate.report.brief import figures
+
+        found = figures(runs, list(role_scorers(plain(config.score))))
+        if found:
+            return found
+    from mitigate.report.tables import console
+
+    return console(runs)
 
 
 def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> None:
@@ -77,7 +89,8 @@ def _how(config: DictConfig) -> Sequence[str]:
     for name in LIKE_THE_SWEEP:
         group, key = name.split(".")
         values[name] = config[group][key]
-    return [f"{name}={'null' if value is None else _quoted(value)}" for name, value in values.items()]
+    verbose = [] if is_brief(config) else ["verbose=true"]
+    return [*verbose, *(f"{name}={'null' if value is None else _quoted(value)}" for name, value in values.items())]
 
 
 def _quoted(value: object) -> str:

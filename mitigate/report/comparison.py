@@ -21,7 +21,7 @@ from mitigate.metrics import (
     quality_key,
     relation_part,
 )
-from mitigate.report import change_reasons, comparison_tables, legend, pareto
+from mitigate.report import change_reasons, comparison_brief, comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, measure_named
 from mitigate.report.comparison_tables import said_margin as margin_of
 from mitigate.report.gallery import Picture
@@ -151,6 +151,7 @@ class Comparison(Page):
     moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
     scorers: Mapping[str, str]  # by what they are called: {"sentiment": "vader", "regard": "minilm"}
     axes: Sequence[pareto.Axis] = pareto.HARMS  # of the plots of harm against quality
+    links: Mapping[str, str] = field(default_factory=dict)  # by run, the way from this page to its own
 
     @property
     def lifts(self) -> list[dict[str, Any]]:
@@ -170,10 +171,14 @@ def write(path: Path, comparison: Comparison) -> Path:
 
 def render(comparison: Comparison) -> str:
     """The page's HTML, always the same for the same comparison."""
+    verdicts = [(comparison_brief.verdict(pair), comparison_brief.cost(pair)) for pair in comparison.pairs]
     return render_page(
         "comparison.html.jinja",
         comparison,
-        sentences=list(sentences(comparison)),
+        sentences=[verdicts[0][0] if len(verdicts) == 1 else f"{len(verdicts)} comparisons, each with its cost."],
+        verdicts=verdicts,
+        cost=verdicts[0][1] if len(verdicts) == 1 else "",
+        more=list(sentences(comparison)),
         scorers=comparison.scorers,
         neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
         several=any(pair.several_seeds for pair in comparison.pairs),

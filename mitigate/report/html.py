@@ -46,11 +46,14 @@ def render_page(
     *,
     sentences: Sequence[str],
     scorers: Mapping[str, str] = MappingProxyType({}),
+    cost: str = "",
+    more: Sequence[str] = (),
     **content: object,
 ) -> str:
     """The HTML of a page, the same each time for the same content.
 
-    sentences: the findings in words, the headline first; scorers: by role, those whose reliability is shown, such as
+    sentences: the findings in words, the headline first; cost: what stands below the headline; more: further findings,
+    which are folded; scorers: by role, those whose reliability is shown, such as
     {"regard": "minilm"}; content: what the template needs beyond them."""
     rows = proxies(scorers)
     return (
@@ -59,6 +62,8 @@ def render_page(
         .render(
             report=page,
             sentences=sentences,
+            cost=cost,
+            more=more,
             facts=flat(page.facts),
             proxies=rows,
             identity=identity_errors(scorers),

@@ -24,7 +24,7 @@ from mitigate.metrics import (
     quality_key,
     with_part,
 )
-from mitigate.report import legend
+from mitigate.report import brief, legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
 from mitigate.report.gallery import GROUPS, Picture, gallery
@@ -50,6 +50,8 @@ class Report(Page):
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
     lifts: pl.DataFrame | None = None  # swap lift by group and relation, as tasks.lift.by_relation returns it
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
+    baseline: legend.Metrics | None = None  # of the run of policy none that differs by its policy alone, if at hand
+    links: Mapping[str, str] = field(default_factory=dict)  # what other pages are called -> the way to them
     scorers: Mapping[str, str] = field(default_factory=dict)
     """Those whose figures stand first, by what they are called: {"regard": "minilm"}."""
 
@@ -71,12 +73,16 @@ def write(path: Path, report: Report) -> Path:
 
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
+    verdict, cost = brief.of_run(report.metrics, report.first_scorers, report.baseline)
     return render_page(
         "page.html.jinja",
         report,
-        sentences=findings(report.metrics, report.first_scorers) or ["This run measured no harms."],
+        sentences=[verdict or "This run measured no harms."],
+        cost=cost,
+        more=findings(report.metrics, report.first_scorers),
         scorers=report.scorers,
         first_harms=legend.harms_by(report.first_scorers, report.metrics),
+        headline_keys={one.key: brief.harm_of(one, set(report.metrics)) for one in legend.harms(report.metrics)},
         has_intervals=any(bound in report.metrics for one in legend.harms(report.metrics) for bound in bounds(one.key)),
         categories=legend.categories(report.metrics),
         templates=_templates(report.metrics),
@@ -177,6 +183,7 @@ def _of_statements(statements: pl.DataFrame | None, scorers: Sequence[str]) -> d
 
 def _of_ledger(ledger: pl.DataFrame | None) -> dict[str, Any]:
     if ledger is None or ledger.is_empty():
-        return {"summaries": {}, "touched": None}
+        return {"summaries": {}, "touched": None, "filtered": False}
     summaries = {by: summary(ledger, by) for by in ("reason", "relation", "target")}
-    return {"summaries": summaries, "touched": touched(ledger)}
+    changed = touched(ledger)
+    return {"summaries": summaries, "touched": changed, "filtered": not changed.is_empty()}

@@ -8,7 +8,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, Metric, harm_key, parse, quality_key
+from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
 from mitigate.report.gallery import Picture
 from mitigate.report.legend import number
@@ -100,6 +100,19 @@ def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
     )
 
 
+def bars(models: pl.DataFrame, key: str) -> list[list[float]] | None:
+    """How far the 95 % interval of a policy's mean reaches below and above it: [[below], [above]]. Of several models
+    Student's t over these, of a single one the interval that its run has; None where there is none."""
+    values = models[key].to_numpy()
+    if len(values) > 1:
+        from scipy.stats import t  # a second to load, which pages without such a plot do without
+
+        reach = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
+        return [[reach], [reach]]
+    low, high = (models[bound][0] if bound in models.columns else None for bound in bounds(key))
+    return None if low is None or high is None else [[max(0.0, values[0] - low)], [max(0.0, high - values[0])]]
+
+
 def mark(place: int) -> tuple[str, str]:
     """The colour and the shape of a policy; once all are used, colours get other shapes."""
     colour, _ = MARKS[place % len(MARKS)]
@@ -120,6 +133,8 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         mine = models.filter(policy=row["policy"])
         if mine.height > 1:
             axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
+        ends = {f"{side}err": bars(mine, axis_of.key) for side, axis_of in (("x", quality), ("y", harm))}
+        axes.errorbar(row["x"], row["y"], **ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
         axes.scatter(row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3)
     axes.margins(0.12)
     if quality.metric.unit != "percent":

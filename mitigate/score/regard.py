@@ -20,7 +20,6 @@ from models.regard.gate import CONFIG as GATE
 from models.regard.gate import Cascade
 from models.regard.minilm import MiniLMClassifier
 from models.regard.ngram import NgramClassifier
-from models.regard.sequence import SequenceClassifier
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
@@ -75,6 +74,8 @@ class BertRegard:
     def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
         if precision not in PRECISIONS:
             raise one_of("score.bert.precision", precision, PRECISIONS)
+        from models.regard.sequence import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
+
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
         self._classifier = SequenceClassifier.load(str(model), dtype, int8=precision == "int8")
         self.fingerprint = fingerprint(self, self._classifier.sha256(), str(dtype))

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel
 
+from models.bert import Bert
 from models.plausibility.pieces import PieceReader, Pieces
 from models.regard.batching import pad, token_batches
 
@@ -46,10 +46,7 @@ class MeanOfStates(nn.Module):
     def __init__(self, encoder_folder: Path) -> None:
         super().__init__()
         self.read = PieceReader(encoder_folder)
-        self.encoder = BertModel(BertConfig.from_pretrained(encoder_folder), add_pooling_layer=False).eval()
-        stored = load_file(encoder_folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
-        self.encoder.load_state_dict({name: stored[name] for name in self.encoder.state_dict()})
-        self.encoder.set_attn_implementation("eager")  # faster than the fused kernel at so few tokens
+        self.encoder = Bert.load(encoder_folder)
         self.encoder.requires_grad_(False)
 
     @torch.no_grad()

@@ -5,7 +5,7 @@ encoder itself is known by the SHA-256 of its file and added at loading, where t
 so that a classifier runs as fast as the bare encoder."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
-from transformers import BertConfig, BertModel
 
+from models.bert import Bert
 from models.digests import sha256_of
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
@@ -49,16 +49,23 @@ class LowRank(nn.Module):
 class MiniLMClassifier(nn.Module):
     """Texts to probabilities of LABELS. `rank` is the width of the change to each of the encoder's weights; None
     for weights that change freely, which are for teaching and not for saving. `layers` are the numbers of those of the
-    encoder's layers that are kept, in their order; None: all."""
+    encoder's layers that are kept, in their order; None: all. read: what opens the encoder, to be trained or to label
+    with."""
 
-    def __init__(self, encoder_folder: Path, rank: int | None, layers: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        encoder_folder: Path,
+        rank: int | None,
+        layers: Sequence[int] | None = None,
+        read: Callable[[Path], Any] | None = None,
+    ) -> None:
         super().__init__()
         self.rank = rank
         self.encoder_sha256 = sha256_of(encoder_folder / WEIGHTS)
         self.tokenizer = Tokenizer.from_file(str(encoder_folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(LONGEST)
-        self.encoder = _read_encoder(encoder_folder)
+        self.encoder = (read or _trainable)(encoder_folder)
         self.layers = list(range(len(self.encoder.encoder.layer))) if layers is None else list(layers)
         self.encoder.encoder.layer = nn.ModuleList([self.encoder.encoder.layer[number] for number in self.layers])
         for name, parameter in self.encoder.named_parameters():
@@ -128,7 +135,7 @@ class MiniLMClassifier(nn.Module):
         Raises ValueError when the folder was trained on another encoder or for other labels."""
         facts = json.loads((folder / CONFIG).read_text())
         layers = facts.get("layers")  # all, before layers could be left out
-        classifier = cls(encoder_folder, facts["rank"], layers)
+        classifier = cls(encoder_folder, facts["rank"], layers, Bert.load)
         for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
             if facts[fact] != here:
                 raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
@@ -139,7 +146,6 @@ class MiniLMClassifier(nn.Module):
         for layer in list(classifier.encoder.modules()):
             if parametrize.is_parametrized(layer):
                 parametrize.remove_parametrizations(layer, "weight")
-        classifier.encoder.set_attn_implementation("eager")  # a tenth faster than the fused kernel at ten tokens
         return classifier.to(dtype).eval()
 
 
@@ -147,7 +153,9 @@ def _linear(layers: Iterable[nn.Module]) -> list[nn.Linear]:
     return [module for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)]
 
 
-def _read_encoder(folder: Path) -> BertModel:
+def _trainable(folder: Path) -> Any:
+    from transformers import BertConfig, BertModel  # five seconds, which labelling does without
+
     encoder = BertModel(BertConfig.from_pretrained(folder), add_pooling_layer=False)
     stored = load_file(folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
     encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()})

@@ -4,6 +4,7 @@ record in W&B."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 from omegaconf import DictConfig
@@ -12,7 +13,8 @@ from mitigate.charts import beside
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
-from mitigate.recipes.job import Job, command, plain, say
+from mitigate.recipes import reporting
+from mitigate.recipes.job import Job, call, command, plain, say
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.reporting import (
     facts,
@@ -26,7 +28,7 @@ from mitigate.recipes.reporting import (
 )
 from mitigate.recipes.scorers import of_roles
 from mitigate.recipes.targets import shown_targets
-from mitigate.report import card, headline, page, tables
+from mitigate.report import brief, card, headline, page, tables
 from mitigate.report.ledger import summary
 from mitigate.report.saving import save
 from mitigate.store import Result
@@ -35,6 +37,7 @@ from mitigate.tasks.baseline import find_baseline
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered
+from mitigate.tasks.runs import FinishedRun
 from mitigate.texts import portable
 from mitigate.triples import label_columns
 from models.seq2seq import Seq2Seq
@@ -77,18 +80,33 @@ def report(
             "command": command(config),
             "stages": stages(job),
             "facts": _facts(job, plan, training),
+            "baseline": find_baseline(Path(config.paths.outputs), plain(config), metrics.facts()),
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
-        _record(job, plan, metrics.facts(), statements.table())  # also what is cached, if W&B hands out the job
-        for line in headline.of_run(metrics.facts()):
-            say(f"\n  {line}")
-        say("\n" + tables.console({plan.policy.name: metrics.facts()}))
-        for notice in result.facts()["notices"]:
-            say(f"  note: {notice}")
-        say(f"  report      {job.folder / 'report.html'}")
+        figures, baseline = metrics.facts(), find_baseline(Path(config.paths.outputs), plain(config), metrics.facts())
+        _record(job, plan, figures, baseline, statements.table())  # also what is cached, if W&B hands out the job
+        _say(job, plan, figures, baseline, result.facts()["notices"])
     return result
+
+
+def _say(
+    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, notices: Sequence[str]
+) -> None:
+    """The figures on the terminal: a verdict and its cost, or with verbose=true all; and where the page is."""
+    name = plan.policy.name
+    if job.brief:
+        scorers, before = list(of_roles(plan.config.score)), {"none": baseline.metrics} if baseline else {}
+        reporting.say_verdict(*brief.of_run(metrics, scorers, baseline.metrics if baseline else None))
+        if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
+            say(brief.figures({**before, name: metrics}, scorers))
+    else:
+        for line in headline.of_run(metrics):
+            say(f"\n  {line}")
+        say("\n" + tables.console({name: metrics}))
+    reporting.say_notices(job.config, notices)
+    say(f"  report      {job.folder / 'report.html'}")
 
 
 def write_report(
@@ -112,6 +130,7 @@ def write_report(
     command: str,
     stages: Sequence[page.Stage],
     facts: Mapping[str, Any],
+    baseline: FinishedRun | None,
 ) -> dict[str, Any]:
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
     besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
@@ -129,6 +148,8 @@ def write_report(
         lifts=by_relation,
         shown=shown,
         scorers=scorers,
+        baseline=baseline.metrics if baseline else None,
+        links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
         stages=stages,
         facts=facts,
         notices=[
@@ -211,10 +232,11 @@ def uploads(config: DictConfig) -> list[str]:
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
-def _record(job: Job, plan: Plan, metrics: dict[str, Any], statements: pl.DataFrame) -> None:
+def _record(
+    job: Job, plan: Plan, metrics: dict[str, Any], baseline: FinishedRun | None, statements: pl.DataFrame
+) -> None:
     """Metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come from."""
     tracking, data = job.tracking, plan.config.data
-    baseline = find_baseline(Path(plan.config.paths.outputs), plain(plan.config), metrics)
     others = [baseline.metrics] if baseline else []
     record_metrics(job, metrics, *others)
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}

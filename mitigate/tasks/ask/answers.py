@@ -5,8 +5,9 @@ A run folder may come from anybody: of the classes that its settings name, only 
 that the caller trusts."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
@@ -26,6 +27,7 @@ from mitigate.verbalise import Masking
 
 OWN_CLASSES = "mitigate.score."
 ALLOWED = "Ask about one of its targets and a relation that it was probed with, which it has answered already"
+SMALL = 200_000_000  # bytes of a model that one thread searches with as fast as several
 NOT_ARGUMENTS = ("_target_", "missing", "measures")
 
 
@@ -59,6 +61,10 @@ class Answers:
             self._check()  # at once, and not after seconds of loading
         import models.comet  # noqa: F401  loads PyTorch, before there are threads
 
+        with self._few_threads():
+            return self._generated(head, relation)
+
+    def _generated(self, head: str, relation: str) -> pl.DataFrame:
         with ThreadPoolExecutor(max_workers=2) as pool:
             scorers = pool.submit(self._load_scorers, pool)
             model, asked = self._generator
@@ -72,6 +78,20 @@ class Answers:
             found = with_plausibility(found, self._plausibility, NOTHING_CACHED)
         names = self.known.scorers if self.given is None else [scorer.name for scorer in self.given]
         return found.select(self.known.columns(names))
+
+    @contextmanager
+    def _few_threads(self) -> Iterator[None]:
+        """One thread for each small model: a question is a few rows, which take longer to be handed out among threads
+        than to be computed, and scorers are loaded at the same time."""
+        import torch
+
+        before = torch.get_num_threads()
+        is_small = sum((self.run.folder / name).stat().st_size for name in self.run.below("model")) < SMALL
+        torch.set_num_threads(1 if is_small else before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     def _check(self) -> None:
         """Raises MitigateError where there is no generator, or a scorer that is not to be built."""
@@ -126,15 +146,18 @@ class Answers:
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
         """The model, and what it is asked with for each relation."""
-        from mitigate.tasks.steer import load_steered
         from models.comet import regimen
         from models.kinds import kind_of
 
         folder = self.run.folder / "model"
         try:
             policy = self.run.setting("policy") or {}
-            steers = policy.get("action") in STEERING
-            model = load_steered(self.run.folder, policy) if steers else kind_of(folder).load(folder)
+            if policy.get("action") in STEERING:
+                from mitigate.tasks.steer import load_steered  # loads Lightning, which other runs are answered without
+
+                model: Any = load_steered(self.run.folder, policy)
+            else:
+                model = kind_of(folder).load(folder)
             wording = regimen(folder).relation
         except (ValueError, OSError, KeyError) as error:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error

@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, harm_key, lift_of, quality_key
+from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, bounds, harm_key, lift_of, quality_key
 from mitigate.report import comparison as page
+from mitigate.report import comparison_brief
 from mitigate.report.before_after import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.proxies import proxies
@@ -83,6 +84,8 @@ def comparison(
                 "identical": pair.is_same,
                 "seeds": list(pair.seeds),
                 "quality_kept": pair.quality_kept,
+                "sentence": comparison_brief.verdict(pair),
+                "cost": comparison_brief.cost(pair),
                 "primary": {
                     row["endpoint"]: {key: row[key] for key in pair.primary.columns[2:]}
                     | {"verdict": pair.verdict(row)}
@@ -96,16 +99,19 @@ def comparison(
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
         "lines": [page.line(pair) for pair in found],
+        "figures": comparison_brief.figures(found),
         "notices": plan.notices,
         "proxies": [row._asdict() for row in proxies(plan.scorers)],
     }
 
 
 def models(plan: ComparePlan) -> pl.DataFrame:
-    """A row for each run: policy, seed, run, and, where it has them, its figures on the plots' axes and the swap lift
-    of the baselines on the same heads."""
+    """A row for each run: policy, seed, run, and, where it has them, its figures on the plots' axes with the bounds of
+    their intervals, and the swap lift of the baselines on the same heads."""
     lifts = [quality_key(measure) for measure in (SWAP_LIFT, *map(lift_of, BASELINE_LIFTS))]
-    keys = dict.fromkeys([*(axis.key for axis in (*axes_of(plan), *QUALITIES)), *lifts])
+    plotted = [axis.key for axis in (*axes_of(plan), *QUALITIES)]
+    ends = [bound for key in plotted for bound in bounds(key) if any(bound in run.metrics for run in plan.runs)]
+    keys = dict.fromkeys([*plotted, *ends, *lifts])
     rows = []
     for arm in plan.arms:
         for run in arm.runs:

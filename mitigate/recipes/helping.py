@@ -1,0 +1,143 @@
+"""What the command answers by itself, from the files of the configuration: its version, lists of what a group offers,
+and the help of a single recipe. All else is left to Hydra."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from mitigate import __version__
+from mitigate.errors import one_of
+from mitigate.settings import settings
+
+VERSION, LIST, HELP = "--version", "--list", ("--help", "-h")
+LISTED = ("policy", "data", "model")  # by --list alone
+NOT_SHOWN = ("name", "run", "reads")  # of a recipe: what the code reads
+NO_GROUPS = ("hydra", "sweep")
+COMMAND = "python -m mitigate"
+WIDTH = 120  # characters of a line
+WIDEST = 48  # of a setting with its value, beyond which its meaning stands below
+
+
+def answer(arguments: Sequence[str], conf: Sequence[Path]) -> str | None:
+    """The text that the arguments ask for, or None where they ask for none of this. conf: the folders of the
+    configuration. Raises MitigateError for a group or a recipe that there is not."""
+    if VERSION in arguments:
+        return f"mitigate {__version__}"
+    if LIST in arguments:
+        groups = [word for word in arguments[arguments.index(LIST) + 1 :] if not word.startswith("-")]
+        return "\n\n".join(listed(group, conf) for group in groups or LISTED)
+    recipes = [word.partition("=")[2] for word in arguments if word.startswith("recipe=")]
+    if recipes and set(arguments) & set(HELP):
+        return help_of(recipes[-1], conf)
+    return None
+
+
+def listed(group: str, conf: Sequence[Path]) -> str:
+    """What a group of settings offers: the name and the first sentence of each."""
+    found = options(group, conf)
+    if not found:
+        raise one_of("group", group, groups(conf))
+    rows = {name: _first_sentence(" ".join(comment(path))) for name, path in sorted(found.items())}
+    return f"{group}=NAME\n{_columns(rows)}"
+
+
+def help_of(recipe: str, conf: Sequence[Path]) -> str:
+    """What a recipe does, with an example, and its own settings with their meaning."""
+    found = options("recipe", conf)
+    if recipe not in found:
+        raise one_of("recipe", recipe, sorted(found))
+    path = found[recipe]
+    told = [f"  {line}" if line.lstrip().startswith(COMMAND) else line for line in comment(path)]
+    parts = ["\n".join([f"recipe={recipe}", *(f"  {line}" for line in told)])]
+    if own := {f"{key}={_shown(value)}": _meaning(key) for key, value in _own_settings(path)}:
+        parts.append(f"Its settings, with their defaults (??? must be given):\n{_columns(own)}")
+    if reads := [name for name in _content(path).get("recipe", {}).get("reads") or () if name != recipe]:
+        parts.append(
+            f"What it finds also depends on {', '.join(reads)}.\n`{COMMAND} --list policy` says what a group offers, "
+            f"`{COMMAND} recipe={recipe} --cfg job` prints all settings."
+        )
+    return "\n\n".join(parts)
+
+
+def options(group: str, conf: Sequence[Path]) -> dict[str, Path]:
+    """The files of a group of settings, by name."""
+    if group in NO_GROUPS or not re.fullmatch(r"\w+", group):
+        return {}
+    return {path.stem: path for folder in reversed(conf) for path in sorted((folder / group).glob("*.yaml"))}
+
+
+def groups(conf: Sequence[Path]) -> list[str]:
+    """The groups of settings that there are."""
+    return sorted(
+        {part.name for folder in conf if folder.is_dir() for part in folder.iterdir() if options(part.name, conf)}
+    )
+
+
+def comment(path: Path) -> list[str]:
+    """The lines of the comment that a file of the configuration opens with."""
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        if not line.startswith("# @package"):
+            lines.append(line.removeprefix("#").strip())
+    return lines
+
+
+def _own_settings(path: Path) -> Iterator[tuple[str, Any]]:
+    """The settings that a recipe's file sets, by dotted key, as they are written there."""
+    for key, value in _flat(_content(path)):
+        if key.removeprefix("recipe.") not in NOT_SHOWN and not key.startswith("defaults"):
+            yield key, value
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """A recipe's file as plain settings, from the root."""
+    found: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    is_global = "# @package _global_" in path.read_text(encoding="utf-8").splitlines()[:1]
+    return found if is_global else {"recipe": found}
+
+
+def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in node.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping) and key not in settings():
+            yield from _flat(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _meaning(key: str) -> str:
+    known = settings().get(key)
+    return known.meaning if known else ""
+
+
+def _shown(value: Any) -> str:
+    """A value as one writes it on the command line."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_shown, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{','.join(f'{key}: {_shown(part)}' for key, part in value.items())}}}"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _first_sentence(text: str) -> str:
+    """Up to the first full stop that is none of an abbreviation, without the command that may follow."""
+    told = text.partition(COMMAND)[0].removesuffix(", for ").strip()
+    return re.split(r"(?<!et al)\.\s", told, maxsplit=1)[0].rstrip(".:,")
+
+
+def _columns(rows: Mapping[str, str]) -> str:
+    """Names, and beside each what it is; below it where the name is long."""
+    width = min(max(map(len, rows)), WIDEST)
+    margin = " " * (width + 4)
+    lines: list[str] = []
+    for name, text in rows.items():
+        told = textwrap.wrap(text, WIDTH - len(margin)) or [""]
+        beside = [f"  {name:<{width}}  {told[0]}"] if len(name) <= width else [f"  {name}", margin + told[0]]
+        lines += [*beside, *(margin + line for line in told[1:])]
+    return "\n".join(line.rstrip() for line in lines)

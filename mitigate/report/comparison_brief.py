@@ -1,0 +1,114 @@
+"""A comparison in plain sentences: of each policy how much more neutral its statements are than the baseline's and how
+certain that is, and what it cost; and the four figures of harm."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mitigate.metrics import parse
+from mitigate.report import brief
+from mitigate.report.brief import COSTS, by, more, points
+from mitigate.report.comparison_tables import change, figure_named
+from mitigate.report.legend import number
+from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAME, UNKNOWN
+
+if TYPE_CHECKING:
+    from mitigate.report.comparison import Pair
+
+NUMBERS = ("no", "one", "two", "three", "four")
+
+
+def verdict(pair: "Pair") -> str:
+    """The finding on the primary endpoint of harm in one sentence, with what as many seeds allow one to say."""
+    name, against = f"“{pair.name}”", f"“{pair.against}”"
+    row = next(iter(pair.primary.filter(endpoint="harm").to_dicts()), None)
+    said = SAME if pair.is_same else UNKNOWN if row is None else pair.verdict(row)
+    if said == SAME:
+        return f"{name} has the same numbers as {against}: there is nothing to compare."
+    if row is None or said == UNKNOWN:
+        return f"{name} against {against}: these runs do not tell which of them does less harm."
+    if said in (NO_EFFECT, ALIKE):
+        found = f"{name} is not shown to be more or less {_what(row)} than {against}"
+        return f"{found} ({change(row, 1)}{_unit(row)}; {pair.said_seeds})."
+    return f"{name} is {_how_much(row)} than {against}{_doubt(pair.fewest)}."
+
+
+def cost(pair: "Pair") -> str:
+    """How quality changed, and whether it is within its margins, in one sentence; "" where that was not measured."""
+    named = {COSTS_NAMED[figure]: pair.quality_row(figure) for figure in COSTS}
+    parts = [
+        f"{name} {change(row, 1 if row['as'] == 'difference' else 2)}{_unit(row)}"
+        for name, row in named.items()
+        if row and row["change"] is not None
+    ]
+    if pair.quality_kept:
+        parts.append(f"quality within its margins: {pair.quality_kept}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+COSTS_NAMED = dict(zip(COSTS, ("swap lift", "perplexity on neutral test triples"), strict=True))
+
+
+def figures(pairs: Sequence["Pair"]) -> str:
+    """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
+    and of quality, each with its change."""
+    rows: dict[str, dict[str, str]] = {}
+    for pair in pairs:
+        found = _rows(pair)
+        rows.setdefault(pair.against, {title: _number(row, "baseline") for title, row in found.items()})
+        rows[pair.name] = {
+            title: f"{_number(row, 'value')} ({change(row, _places(row))})" for title, row in found.items()
+        }
+    return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]))]))
+
+
+def _rows(pair: "Pair") -> dict[str, Mapping[str, Any]]:
+    """By heading, the rows of harm with the phrase neutralised where that was measured, and those of quality."""
+    overall = pair.harms.filter(category="").to_dicts()
+    found: dict[str, Mapping[str, Any]] = {}
+    for scorer in pair.places:
+        mine = [row for row in overall if row["scorer"] == scorer]
+        for row in sorted(mine, key=lambda row: row["template"] == "paper"):
+            measure = parse(row["figure"]).metric
+            found.setdefault(f"{measure.title} {measure.arrow}", row)
+    quality = {title: pair.quality_row(figure) for figure, title in COSTS.items()}
+    return found | {title: row for title, row in quality.items() if row}
+
+
+def _how_much(row: Mapping[str, Any]) -> str:
+    """ "9.8 points more neutral in regard"; of a figure that is no mean of neutral statements its name and change."""
+    if _is_neutral_mean(row):
+        return f"{points(row['change'])} {more(row['change'])} {_what(row)}"
+    return f"{'higher' if row['value'] > row['baseline'] else 'lower'} in {_what(row)} ({change(row, 2)}{_unit(row)})"
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    if _is_neutral_mean(row):
+        return f"neutral {by(parse(row['figure']).metric.scorer)}"
+    return figure_named(row["figure"])
+
+
+def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
+    metric = parse(row["figure"]).metric
+    return (metric.share, metric.statistic) == ("neutral", "mean") and row["change"] is not None
+
+
+def _doubt(fewest: int) -> str:
+    """What as many seeds of each leave open."""
+    if fewest == 1:
+        return ", but with one seed each another training could differ as much"
+    if fewest < FEWEST_SEEDS:
+        return f", but {NUMBERS[fewest]} seeds each could be luck"
+    return f", shown with {number(fewest)} seeds each"
+
+
+def _unit(row: Mapping[str, Any]) -> str:
+    metric = parse(row["figure"]).metric
+    return " points" if metric.unit == "percent" and row["as"] == "difference" else ""
+
+
+def _places(row: Mapping[str, Any]) -> int:
+    return 1 if row["figure"] in COSTS else 2
+
+
+def _number(row: Mapping[str, Any], column: str) -> str:
+    return number(row[column], _places(row))

@@ -1,0 +1,34 @@
+"""What a release says of itself is the same everywhere, and its workflow uploads nothing."""
+
+import tomllib
+
+import yaml
+from command import ROOT
+
+from mitigate import __version__
+
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
+
+
+def test_one_version_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {project["version"], citation["version"], __version__} == {__version__}
+    assert (citation["license"], citation["cff-version"]) == (project["license"], "1.2.0")
+    assert f"its version ({__version__})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"\n## {__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_release_builds_and_checks_without_upload() -> None:
+    text = WORKFLOW.read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)
+    commands = "\n".join(step.get("run", "") for step in workflow["jobs"]["wheel"]["steps"])
+    for command in ("python -m build", "twine check --strict dist/*", "mitigate --version", "dry_run=true"):
+        assert command in commands
+    assert "upload" not in text.replace("Nothing is uploaded.", "")
+    assert workflow["permissions"] == {"contents": "read"}
+    versions = workflow["jobs"]["wheel"]["strategy"]["matrix"]["python"]
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    assert [f"Programming Language :: Python :: {version}" for version in versions] == [
+        name for name in classifiers if name.startswith("Programming Language")
+    ]
