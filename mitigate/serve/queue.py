@@ -117,7 +117,7 @@ def submit(
 ) -> int:
     """Add a job and return its number. Raises FullError when `most` jobs are queued already."""
     with _changing(connection):
-        if most is not None and _count(connection, "queued") >= most:
+        if most is not None and count(connection, "queued") >= most:
             raise FullError(f"{most:,} jobs are queued, which is the most; wait until some have run, or cancel some")
         added = connection.execute(
             "INSERT INTO jobs (recipe, overrides, command, submitter, submitted) VALUES (?, ?, ?, ?, ?)",
@@ -135,7 +135,7 @@ def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | 
         left = connection.execute(
             "SELECT id FROM jobs WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", (moment,)
         ).fetchone()
-        if left is None and _count(connection, "running") < slots:
+        if left is None and count(connection, "running") < slots:
             left = connection.execute("SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1").fetchone()
         if left is None:
             return None
@@ -228,7 +228,8 @@ def place(connection: sqlite3.Connection, job: Job) -> int | None:
     return int(row["n"])
 
 
-def _count(connection: sqlite3.Connection, state: State) -> int:
+def count(connection: sqlite3.Connection, state: State) -> int:
+    """How many jobs are in a state."""
     return int(connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = ?", (state,)).fetchone()["n"])
 
 

@@ -81,7 +81,7 @@ class Rules:
         if recipe in RECIPES:
             base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in chosen.items())]
             try:
-                arguments = self._composing(base, values)
+                arguments = self.checked(base, values)
             except RefusedError as error:
                 faults += error.faults
         if faults:
@@ -140,8 +140,9 @@ class Rules:
                 return str(path)
         raise MitigateError(f"{key}: there is no such file in the folders of this service; GET /options lists them")
 
-    def _composing(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
-        """The arguments for these options and values. Raises RefusedError where the whole that they make is wrong."""
+    def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+        """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
+        whole that they make is wrong."""
         there = self._written(tuple(base))
         if strange := [key for key in values if not _has(there, key)]:
             whole = " ".join(base)
