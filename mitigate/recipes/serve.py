@@ -2,6 +2,7 @@
 
 import fcntl
 import ipaddress
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -140,8 +141,9 @@ def _listening(config: DictConfig) -> Iterator[socket.socket]:
     try:
         made = socket.create_server((address, port), family=family, backlog=512)
     except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error  # below 0: of a name
         raise MitigateError(
-            f"serve.address={address} serve.port={port} cannot be had ({error.strerror}); choose another port"
+            f"serve.address={address} serve.port={port} cannot be had ({reason}); choose another port"
         ) from error
     with made:
         yield made

@@ -6,7 +6,7 @@ the queue."""
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -174,10 +174,6 @@ JobNumber = Annotated[int, InPath(ge=1, le=2**31)]
 
 
 def _add_jobs(app: FastAPI, service: Service) -> None:
-    def table() -> Iterator[Any]:
-        with queue.opened(service.path) as opened:
-            yield opened
-
     def known(number: JobNumber) -> Job:
         with queue.opened(service.path) as opened:
             return _there(queue.read(opened, number))
@@ -203,13 +199,13 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
     @app.get("/jobs")
     def list_jobs(
-        opened: Annotated[Any, Depends(table)],
         most: Annotated[int, Query(ge=1, le=1000)] = 100,
         state: queue.State | None = None,
     ) -> shapes.Jobs:
         """The last jobs, the newest first."""
-        jobs = queue.latest(opened, most, state)
-        return shapes.Jobs(jobs=[shown(job, queue.place(opened, job), service.outputs) for job in jobs])
+        with queue.opened(service.path) as opened:
+            jobs = [(job, queue.place(opened, job)) for job in queue.latest(opened, most, state)]
+        return shapes.Jobs(jobs=[shown(job, place, service.outputs) for job, place in jobs])
 
     @app.get("/jobs/{number}")
     def get_job(job: Annotated[Job, Depends(known)]) -> shapes.JobWithLog:
@@ -249,9 +245,10 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         return {"recipes": list(RECIPES), "groups": service.rules.options(), "settings": known_settings, "roots": roots}
 
     @app.get("/health")
-    def get_health(opened: Annotated[Any, Depends(table)]) -> shapes.Health:
+    def get_health() -> shapes.Health:
         """That the service answers, and how many jobs wait and run."""
-        return shapes.Health(queued=queue.count(opened, "queued"), running=queue.count(opened, "running"))
+        with queue.opened(service.path) as opened:
+            return shapes.Health(queued=queue.count(opened, "queued"), running=queue.count(opened, "running"))
 
 
 def _add_results(app: FastAPI, service: Service) -> None:
