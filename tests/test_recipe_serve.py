@@ -17,7 +17,6 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import serve
 from mitigate.recipes.serve import check, hosts_of
 from mitigate.serve.client import Client, UnreachableError
-from mitigate.serve.worker import RUN_FOLDER
 
 TOKEN = "0123456789abcdef"
 
@@ -132,7 +131,6 @@ def test_a_service_that_is_killed_ends_no_job_and_comes_back(tmp_path: Path) -> 
         found = client.wait(first, 0.2)
         assert (found["state"], found["exit"], found["starts"]) == ("done", 0, 1)
         assert client.wait(second, 0.2)["state"] == "cancelled"
-        assert RUN_FOLDER.search("\n".join(found["log"]))
         assert (tmp_path / found["run"] / "manifest.json").is_file()
         assert found["run"] in [run["name"] for run in client.runs()]
     finally:
