@@ -20,8 +20,6 @@ from mitigate.recipes.scorers import build_scorers
 
 NEEDED = ("fastapi", "uvicorn")
 SHORTEST_TOKEN = 16  # characters
-STOP = 5  # seconds that requests have to end once the service is stopped
-MOST_CONNECTIONS = 500
 
 
 def run(config: DictConfig) -> None:
@@ -32,13 +30,14 @@ def run(config: DictConfig) -> None:
         say(f"  would serve {address_of(config)}, jobs in {config.paths.outputs}")
         return
     from mitigate.serve.app import make_app  # loads FastAPI
+    from mitigate.serve.server import serve
 
     outputs = Path(config.paths.outputs).resolve()
     with _alone(outputs / ".serve"), _listening(config) as listening:
         service = service_of(config, outputs)
         say(f"  service     {address_of(config)}")
         say(f"  jobs        {outputs}, {config.serve.slots} at once")
-        _serve(make_app(service), listening)
+        serve(make_app(service), listening)
 
 
 def check(config: DictConfig) -> None:
@@ -103,21 +102,6 @@ def address_of(config: DictConfig) -> str:
     address = config.serve.address
     host = "127.0.0.1" if _is_any(address) else f"[{address}]" if ":" in address else address
     return f"http://{host}:{config.serve.port}/"
-
-
-def _serve(app: Any, listening: socket.socket) -> None:
-    import uvicorn
-
-    how = uvicorn.Config(
-        app,
-        timeout_graceful_shutdown=STOP,
-        limit_concurrency=MOST_CONNECTIONS,
-        proxy_headers=False,
-        server_header=False,
-        access_log=False,
-        log_level="warning",
-    )
-    uvicorn.Server(how).run([listening])
 
 
 @contextmanager
