@@ -39,6 +39,7 @@ GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
 MOST_WORDS = 1000
+MOST_KNOWN = 200  # configurations that stay in memory
 SAFE = frozenset(
     {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
 )
@@ -166,6 +167,8 @@ class Rules:
     def _written(self, base: tuple[str, ...]) -> dict[str, Any]:
         """The configuration of these options as written, composed once: Hydra takes some tenths of a second."""
         if base not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
             self._known[base] = self.composed(base)[1]
         return self._known[base]
 
