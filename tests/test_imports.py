@@ -1,5 +1,5 @@
 """The layers: who may import whom. Left may import right:
-__main__ > recipes > stages, store, tracking > models > outside; the base layer imports only itself."""
+__main__ > recipes > serve > stages, store, tracking > models > outside; the base layer imports only itself."""
 
 import ast
 from pathlib import Path
@@ -31,8 +31,11 @@ STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "me
 RECORDS = {"store", "label_cache", "tracking", "dashboards", "status"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {
-    "hydra": {"__main__", "recipes"},
-    "omegaconf": {"__main__", "recipes"},
+    "hydra": {"__main__", "recipes", "serve"},  # the service composes the configuration of what is submitted
+    "omegaconf": {"__main__", "recipes", "serve"},
+    "fastapi": {"serve"},
+    "starlette": {"serve"},
+    "uvicorn": {"serve"},
     "wandb": {"tracking"},
     "ray": {"score"},
     "wandb_workspaces": {"dashboards"},
@@ -75,6 +78,10 @@ def broken_rules(where: str, names: set[str]) -> list[str]:
             broken.append(f"{name}: the library offers tasks, stages and the base layer")
         if where == "tasks" and top == "mitigate" and target not in BASE | STAGES | {"tasks"}:
             broken.append(f"{name}: a task imports stages and the base layer, no store, no recipe")
+        if where == "serve" and top in {"models", "torch", "transformers"}:
+            broken.append(f"{name}: the service reaches models by tasks alone, when it is first asked")
+        if where not in {"serve", "recipes"} and top == "mitigate" and target == "serve":
+            broken.append(f"{name}: only recipes import the service: it starts them as processes of their own")
         if where == "measure" and top in {"models", "pathlib", "os", "io", "torch", "transformers"}:
             broken.append(f"{name}: measures import no model and no file")
         if where in RECORDS and (top == "models" or (top == "mitigate" and target not in BASE)):
@@ -137,6 +144,10 @@ def test_no_recipe_imports_another(path: Path) -> None:
         ("tasks", "mitigate.store.Run"),
         ("tasks", "omegaconf.DictConfig"),
         ("__init__", "mitigate.recipes.job.perform"),
+        ("serve", "mitigate.recipes.job.perform"),
+        ("serve", "torch"),
+        ("tasks", "mitigate.serve.queue"),
+        ("recipes", "fastapi.FastAPI"),
         ("score", "mitigate.tasks.label"),
     ],
 )

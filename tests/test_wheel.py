@@ -35,6 +35,8 @@ def test_only_mitigate_lands_in_site_packages(installed: Path) -> None:
         "data/sample/train.txt",
         "report/page.html.jinja",
         "report/regard_card.md.jinja",
+        "serve/service.html.jinja",
+        "data/service.csv",
     ):
         assert (installed / "mitigate" / part).is_file()
 

@@ -27,6 +27,7 @@ OF_RECIPES = {
     "humans": "humans",
     "kge": "kge",
     "frames": "frames",
+    "serve": "serve",
 } | dict.fromkeys(("ask", "head", "relation"), "ask")  # settings that a recipe brings along
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by how the names of Hydra's options begin
 MOST_MEANT = 4  # keys of other groups that are offered

@@ -55,8 +55,12 @@ class Answers:
         return self.generated(head, name) if stored is None else stored
 
     def generated(self, head: str, relation: str) -> pl.DataFrame:
-        """The same by the generator, whether or not the probe asked it. The first time, scorers are loaded while it
-        searches."""
+        """The same by the generator, whether or not the probe asked it."""
+        return self.generated_of([head], relation)
+
+    def generated_of(self, heads: Sequence[str], relation: str) -> pl.DataFrame:
+        """The same of several heads, searched and labelled together, in their order. The first time, scorers are loaded
+        while it searches."""
         if "_generator" not in vars(self):
             self._check()  # at once, and not after seconds of loading
         import models.comet  # noqa: F401  loads PyTorch, before there are threads
@@ -68,7 +72,7 @@ class Answers:
         with ThreadPoolExecutor(max_workers=2) as pool:
             scorers = pool.submit(self._load_scorers, pool)
             model, asked = self._generator
-            probed = self._search(model, head, relation, asked[relation])
+            probed = self._search(model, heads, relation, asked[relation])
             scorers.result()
         from mitigate.score.labels import NOTHING_CACHED
         from mitigate.score.plausibility import with_plausibility
@@ -114,14 +118,14 @@ class Answers:
         _ = self._scorers
         plausibility.result()
 
-    def _search(self, model: Any, head: str, relation: str, phrase: str) -> pl.DataFrame:
+    def _search(self, model: Any, heads: Sequence[str], relation: str, phrase: str) -> pl.DataFrame:
         from mitigate.tasks.probe import probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
         if self._policy is not None:
             top = beams = self._policy.candidates
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
-        return probe_generator(model, as_targets([head]), {relation: phrase}, **how)
+        return probe_generator(model, as_targets(heads), {relation: phrase}, **how)
 
     def _labelled(self, probed: pl.DataFrame) -> pl.DataFrame:
         from mitigate.tasks.label import label_statements
@@ -140,8 +144,10 @@ class Answers:
 
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
         ranked = neutral_first(candidates, polarised(self._policy), self._setting("probe.top", 10))
-        places = ranked.select(pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank"))
-        return places.join(found, on="rank", maintain_order="left").with_columns(rank="_rank")
+        places = ranked.select(
+            pl.col("target").alias("head"), pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank")
+        )
+        return places.join(found, on=["head", "rank"], maintain_order="left").with_columns(rank="_rank")
 
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
@@ -234,6 +240,11 @@ class _Called:
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return self.scorer(texts)
+
+
+def forget() -> None:
+    """Let go of the scorers that are shared by all runs; they are loaded again when they are needed."""
+    _built.cache_clear()
 
 
 @cache

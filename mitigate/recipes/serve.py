@@ -1,0 +1,147 @@
+"""recipe=serve: the service, until it is stopped. It leaves no run folder; its jobs do."""
+
+import fcntl
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.recipes.job import plain, say
+from mitigate.recipes.scorers import build_scorers
+
+NEEDED = ("fastapi", "uvicorn")
+SHORTEST_TOKEN = 16  # characters
+
+
+def run(config: DictConfig) -> None:
+    """Serve until Ctrl-C or a signal. Raises MitigateError for settings that would let everybody in, for an address
+    that cannot be had, and where another service has the folder."""
+    check(config)
+    if config.dry_run:
+        say(f"  would serve {address_of(config)}, jobs in {config.paths.outputs}")
+        return
+    from mitigate.serve.app import make_app  # loads FastAPI
+    from mitigate.serve.server import serve
+
+    outputs = Path(config.paths.outputs).resolve()
+    with _alone(outputs / ".serve"), _listening(config) as listening:
+        service = service_of(config, outputs)
+        say(f"  service     {address_of(config)}")
+        say(f"  jobs        {outputs}, {config.serve.slots} at once")
+        serve(make_app(service), listening)
+
+
+def check(config: DictConfig) -> None:
+    """Raises MitigateError where packages are missing, and for an address without a token."""
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise MitigateError(
+            f"recipe=serve needs {' and '.join(missing)}: pip install -e '.[serve]' in a clone of the project"
+        )
+    token = config.serve.token
+    if token is None and not _is_loopback(config.serve.address):
+        raise MitigateError(
+            f"serve.address={config.serve.address} can be reached by others, and anybody could submit jobs; set a "
+            "token in the environment, MITIGATE_TOKEN=..., or leave the address out: 127.0.0.1"
+        )
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise MitigateError(
+            f"the token (serve.token or MITIGATE_TOKEN) has {len(token)} characters; give {SHORTEST_TOKEN} or more, "
+            "such as those of: python -c 'import secrets; print(secrets.token_urlsafe(24))'"
+        )
+    if absent := [root for root in config.serve.roots if not Path(root).is_dir()]:
+        raise MitigateError(f"serve.roots: {' and '.join(absent)}: there is no such folder")
+
+
+def service_of(config: DictConfig, outputs: Path) -> Any:
+    """What the application works with."""
+    from mitigate.serve.app import Service
+    from mitigate.serve.asking import Models
+    from mitigate.serve.rules import Rules
+
+    settings = config.serve
+    (conf,) = [source.path for source in HydraConfig.get().runtime.config_sources if source.provider == "main"]
+    given = {
+        "paths.outputs": str(outputs),
+        "paths.cache": str(Path(config.paths.cache).resolve()),
+        "tracking.mode": config.tracking.mode,
+    }
+    if config.data.root is not None:
+        given["data.root"] = str(Path(config.data.root).resolve())
+    return Service(
+        rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots]),
+        outputs=outputs,
+        models=Models(partial(build_scorers, config.score), settings.idle),
+        slots=settings.slots,
+        threads=settings.threads,
+        most_queued=settings.queued,
+        batch=settings.batch,
+        token=settings.token,
+        hosts=hosts_of(settings.address, settings.port, plain(settings.hosts)),
+    )
+
+
+def hosts_of(address: str, port: int, names: list[str]) -> list[str]:
+    """What browsers may call the service in their Host header."""
+    here = ["127.0.0.1", "localhost", "[::1]"] if _is_loopback(address) or _is_any(address) else []
+    own = [] if _is_any(address) else [f"[{address}]" if ":" in address else address]
+    all_names = dict.fromkeys([*own, *here, *names])
+    return [f"{name}:{port}" for name in all_names] + ([*names, *(all_names if port in (80, 443) else ())])
+
+
+def address_of(config: DictConfig) -> str:
+    """What to type into a browser."""
+    address = config.serve.address
+    host = "127.0.0.1" if _is_any(address) else f"[{address}]" if ":" in address else address
+    return f"http://{host}:{config.serve.port}/"
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Raises MitigateError where another service has the folder."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "service.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MitigateError(
+                f"another service already has {place.parent}; stop it, or choose another folder by paths.outputs=DIR"
+            ) from error
+        yield
+
+
+@contextmanager
+def _listening(config: DictConfig) -> Iterator[socket.socket]:
+    address, port = config.serve.address, config.serve.port
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        made = socket.create_server((address, port), family=family, backlog=512)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error  # below 0: of a name
+        raise MitigateError(
+            f"serve.address={address} serve.port={port} cannot be had ({reason}); choose another port"
+        ) from error
+    with made:
+        yield made
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_any(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,347 @@
+"""HTTP: the service's requests and answers. What a request may say is in shapes, who may ask in guard; a fault is
+answered by {"faults": [sentences]} with a status of 4xx.
+
+Made by a recipe, which knows the configuration. Nothing here runs what a client sends: a submission becomes a row of
+the queue."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from mitigate import __version__
+from mitigate.errors import MitigateError
+from mitigate.serve import queue, shapes
+from mitigate.serve.asking import Asked, Batcher, BusyError, Models
+from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.guard import COOKIE, Guard, same, session_of
+from mitigate.serve.page import page
+from mitigate.serve.progress import shown
+from mitigate.serve.queue import FullError, Job
+from mitigate.serve.results import Results, UnknownError, differing, summary
+from mitigate.serve.rules import RECIPES, RefusedError, Rules, allowed
+from mitigate.serve.worker import last_lines, log_of
+from mitigate.settings import settings
+
+LOOK = 1.0  # seconds between two looks at a job that is watched
+MOST_STREAMS = 100  # of events at once
+SANDBOX = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+"""Of the pages of runs, which show what generators said: they cannot ask this service, nor anybody else."""
+FAULTS: dict[int | str, dict[str, Any]] = {
+    status: {"model": shapes.Faults, "description": text}
+    for status, text in {
+        401: "a token is needed",
+        403: "another origin",
+        404: "not there",
+        408: "the body came too slowly",
+        413: "the body is too long",
+        421: "another host",
+        422: "not allowed; all faults",
+        429: "the queue is full",
+        503: "too many ask",
+    }.items()
+}
+
+
+@dataclass
+class Service:
+    """What the application works with. outputs: the folder of run folders; command: what a job's arguments follow."""
+
+    rules: Rules
+    outputs: Path
+    models: Models
+    slots: int = 1
+    threads: int | None = None
+    most_queued: int = 200
+    batch: int = 64
+    token: str | None = None
+    hosts: list[str] = field(default_factory=list)
+    command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
+
+    @property
+    def place(self) -> Path:
+        """The folder of the service's own files."""
+        return self.outputs / ".serve"
+
+    @property
+    def path(self) -> Path:
+        return self.place / "queue.sqlite"
+
+    @cached_property
+    def results(self) -> Results:
+        return Results(self.outputs)
+
+    def submit(self, recipe: str, overrides: dict[str, Any], arguments: list[str], submitter: str | None) -> Job:
+        """Add a job. Raises FullError."""
+        with queue.opened(self.path) as table:
+            command = [*self.command, *arguments]
+            most = self.most_queued
+            number = queue.submit(table, recipe, overrides, command, submitter=submitter, most=most)
+            found = queue.read(table, number)
+        assert found
+        return found
+
+
+def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
+    """The application, behind its guard. starts_jobs: whether it has a dispatcher."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        with ThreadPoolExecutor(1, "models") as thread:
+            models = service.models
+            app.state.generate = Batcher(models.generate, thread, most=service.batch)
+            app.state.label = Batcher(models.label, thread, most=service.batch)
+            app.state.streams = 0
+            dispatcher = Dispatcher(service.path, service.slots, service.threads)
+            if starts_jobs:
+                dispatcher.start()
+            releasing = asyncio.create_task(_release(models, thread))
+            yield
+            releasing.cancel()
+            dispatcher.stop()
+
+    app = FastAPI(
+        title="mitigate",
+        version=__version__,
+        description="Jobs that mitigate and measure harms, their results, and questions to generators and scorers.",
+        lifespan=life,
+        docs_url=None,  # they load scripts of other hosts
+        redoc_url=None,
+        responses=FAULTS,
+    )
+    app.state.service = service
+    _add_faults(app)
+    _add_jobs(app, service)
+    _add_results(app, service)
+    _add_questions(app, service)
+    _add_page(app, service)
+    return Guard(app, set(map(str.lower, service.hosts)), service.token)
+
+
+async def _release(models: Models, thread: ThreadPoolExecutor) -> None:
+    while True:
+        await asyncio.sleep(min(10.0, models.idle))
+        await asyncio.get_running_loop().run_in_executor(thread, models.release)
+
+
+def _add_faults(app: FastAPI) -> None:
+    statuses: dict[type[Exception], int] = {
+        RefusedError: 422,
+        FullError: 429,
+        BusyError: 503,
+        UnknownError: 404,
+        MitigateError: 422,
+    }
+
+    async def told(_: Request, error: Exception) -> Response:
+        status = next(status for kind, status in statuses.items() if isinstance(error, kind))
+        faults = error.faults if isinstance(error, RefusedError) else [str(error)]
+        return JSONResponse({"faults": faults}, status, {"retry-after": "5"} if status in (429, 503) else None)
+
+    async def not_valid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # whose input is not repeated: it may be anything
+        faults = [f"{'.'.join(map(str, fault['loc']))[:200]}: {fault['msg']}" for fault in error.errors()[:20]]
+        return JSONResponse({"faults": [ascii(fault)[1:-1] for fault in faults]}, 422)
+
+    async def not_there(_: Request, error: Exception) -> Response:
+        assert isinstance(error, AnyHTTPException)
+        return JSONResponse({"faults": [str(error.detail)]}, error.status_code, error.headers)
+
+    for kind in statuses:
+        app.add_exception_handler(kind, told)
+    app.add_exception_handler(RequestValidationError, not_valid)
+    app.add_exception_handler(AnyHTTPException, not_there)
+
+
+JobNumber = Annotated[int, InPath(ge=1, le=2**31)]
+
+
+def _add_jobs(app: FastAPI, service: Service) -> None:
+    def known(number: JobNumber) -> Job:
+        with queue.opened(service.path) as opened:
+            return _there(queue.read(opened, number))
+
+    async def stream() -> AsyncIterator[None]:
+        if app.state.streams >= MOST_STREAMS:
+            raise BusyError(f"{MOST_STREAMS} watch already; ask GET /jobs/{{number}} instead")
+        app.state.streams += 1
+        try:
+            yield
+        finally:
+            app.state.streams -= 1
+
+    def view(job: Job) -> shapes.JobShown:
+        with queue.opened(service.path) as opened:
+            return shown(job, queue.place(opened, job), service.outputs)
+
+    @app.post("/jobs", status_code=201)
+    def submit_job(submission: shapes.Submission) -> shapes.JobShown:
+        """Submit a job. It is checked as the command line checks it, and all faults are told together."""
+        arguments = service.rules.arguments(submission.recipe, submission.overrides)
+        return view(service.submit(submission.recipe, submission.overrides, arguments, submission.submitter))
+
+    @app.get("/jobs")
+    def list_jobs(
+        most: Annotated[int, Query(ge=1, le=1000)] = 100,
+        state: queue.State | None = None,
+    ) -> shapes.Jobs:
+        """The last jobs, the newest first."""
+        with queue.opened(service.path) as opened:
+            jobs = [(job, queue.place(opened, job)) for job in queue.latest(opened, most, state)]
+        return shapes.Jobs(jobs=[shown(job, place, service.outputs) for job, place in jobs])
+
+    @app.get("/jobs/{number}")
+    def get_job(job: Annotated[Job, Depends(known)]) -> shapes.JobWithLog:
+        """One job, with the last lines of its output."""
+        return shapes.JobWithLog(**view(job).model_dump(), log=last_lines(log_of(service.place, job.id)))
+
+    @app.get("/jobs/{number}/events", response_class=EventSourceResponse)
+    async def watch_job(
+        job: Annotated[Job, Depends(known)], _: Annotated[None, Depends(stream)]
+    ) -> AsyncIterator[ServerSentEvent]:
+        """The job as JSON each time that it changes, until it has ended: a stream of server-sent events."""
+        last = None
+        while True:
+            now = await run_in_threadpool(lambda: view(known(job.id)))
+            if now != last:
+                yield ServerSentEvent(data=now, event="job")
+            if now.ended is not None:
+                return
+            last = now
+            await asyncio.sleep(LOOK)
+
+    @app.delete("/jobs/{number}")
+    def cancel_job(job: Annotated[Job, Depends(known)]) -> shapes.JobShown:
+        """Cancel a job: a queued one at once, a running one as by Ctrl-C. One that has ended stays as it is."""
+        with queue.opened(service.path) as opened:
+            found = _there(queue.cancel(opened, job.id))
+        return view(found)
+
+    @app.get("/options")
+    def get_options() -> dict[str, Any]:
+        """What may be submitted: recipes, options of groups, settings with their types and meaning, files' folders."""
+        known_settings = [
+            {"setting": key, "takes": takes, "allowed": settings()[key].allowed, "meaning": settings()[key].meaning}
+            for key, takes in allowed().items()
+        ]
+        roots = [root.name for root in service.rules.roots]
+        return {"recipes": list(RECIPES), "groups": service.rules.options(), "settings": known_settings, "roots": roots}
+
+    @app.get("/health")
+    def get_health() -> shapes.Health:
+        """That the service answers, and how many jobs wait and run."""
+        with queue.opened(service.path) as opened:
+            return shapes.Health(queued=queue.count(opened, "queued"), running=queue.count(opened, "running"))
+
+
+def _add_results(app: FastAPI, service: Service) -> None:
+    results = service.results
+
+    @app.get("/runs")
+    def list_runs() -> dict[str, Any]:
+        """The finished runs, the latest first."""
+        return {"runs": [summary(run) for run in results.runs()]}
+
+    @app.get("/differences")
+    def differences(run: Annotated[list[str], Query(min_length=2, max_length=shapes.MOST_COMPARED)]) -> dict[str, Any]:
+        """Only what differs: the settings that decide what a run finds and are not the same in all these runs."""
+        return {"settings": differing([results.run(name) for name in run])}
+
+    @app.get("/runs/{name}")
+    def get_run(name: str) -> dict[str, Any]:
+        """One run: its settings, all its figures, and its files."""
+        run = results.run(name)
+        return {**summary(run), "settings": run.settings, "metrics": run.metrics, "files": list(run.files)}
+
+    @app.get("/runs/{name}/model.zip", response_class=StreamingResponse)
+    def get_model(name: str) -> StreamingResponse:
+        """The model of a run, in the Hugging Face layout, as a zip file."""
+        disposition = f"attachment; filename*=utf-8''{quote(name)}-model.zip"
+        return StreamingResponse(
+            results.archive(name), media_type="application/zip", headers={"content-disposition": disposition}
+        )
+
+    @app.get("/runs/{name}/files/{path:path}", response_class=FileResponse)
+    def get_file(name: str, path: str) -> FileResponse:
+        """A file of a run: a page in a sandbox, anything else as a download."""
+        file = results.file(name, path)
+        if file.suffix == ".html":
+            return FileResponse(file, media_type="text/html", headers={"content-security-policy": SANDBOX})
+        return FileResponse(file, media_type="application/octet-stream", filename=file.name)
+
+    @app.post("/compare", status_code=201)
+    def compare(comparison: shapes.Comparison) -> shapes.JobShown:
+        """Compare finished runs: a job, whose run folder has the page of the comparison."""
+        runs = [results.run(name) for name in dict.fromkeys(comparison.runs)]
+        recipes = {run.recipe for run in runs}
+        if len(recipes) > 1 or len(runs) < 2:
+            raise RefusedError(
+                [f"two runs or more of one recipe are compared, not {len(runs)} of {', '.join(recipes)}"]
+            )
+        values: dict[str, Any] = {"compare.runs": [str(run.folder) for run in runs]}
+        if comparison.baseline is not None:
+            values["compare.baseline"] = str(results.run(comparison.baseline).folder)
+        arguments = service.rules.checked(["recipe=compare"], values)
+        said = comparison.model_dump(exclude={"submitter"})
+        job = service.submit("compare", said, arguments, comparison.submitter)
+        with queue.opened(service.path) as opened:
+            return shown(job, queue.place(opened, job), service.outputs)
+
+
+def _add_questions(app: FastAPI, service: Service) -> None:
+    @app.post("/generate")
+    async def generate(question: shapes.Question) -> shapes.Answers:
+        """The best tails of one run or two for a head and a relation, with their labels."""
+        runs = [await run_in_threadpool(service.results.run, name) for name in question.runs]
+        asked = [Asked(run.folder, question.head, question.relation) for run in runs]
+        return shapes.Answers(answers=await app.state.generate.ask(asked))
+
+    @app.post("/label")
+    async def label(texts: shapes.Texts) -> shapes.Labels:
+        """The labels of texts, and the words that drove them."""
+        return shapes.Labels(texts=await app.state.label.ask(texts.texts))
+
+    @app.get("/relations")
+    def relations(run: Annotated[list[str], Query(min_length=1, max_length=2)]) -> dict[str, list[str]]:
+        """The relations and the targets that all these runs can be asked about."""
+        return service.models.known([service.results.run(name) for name in run])
+
+
+def _add_page(app: FastAPI, service: Service) -> None:
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    def get_page() -> HTMLResponse:
+        html, policy = page(needs_token=service.token is not None)
+        return HTMLResponse(html, headers={"content-security-policy": policy})
+
+    @app.post("/session", status_code=204, response_class=Response)
+    def open_session(session: shapes.Session) -> Response:
+        """Show the token once; the browser then keeps a cookie in its place."""
+        answer = Response(status_code=204)
+        if service.token is not None:
+            if not same(session.token, service.token):
+                raise HTTPException(401, "this is not the token")
+            answer.set_cookie(COOKIE, session_of(service.token), httponly=True, samesite="strict", path="/")
+        return answer
+
+
+def _there(job: Job | None) -> Job:
+    if job is None:
+        raise HTTPException(404, "there is no such job; GET /jobs lists them")
+    return job

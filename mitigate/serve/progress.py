@@ -1,0 +1,38 @@
+"""A job as people see it: its row of the queue, and how far its run is by the run's status.json."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mitigate.serve.queue import Job
+from mitigate.serve.shapes import JobShown
+from mitigate.status import NAME
+
+FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error")
+PARTS = ("stage", "step", "share", "seconds_left")
+
+
+def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
+    """What HTTP answers about a job. outputs: the folder that its run folder must lie in."""
+    folder = None if job.folder is None else Path(job.folder)
+    if folder is not None and folder.resolve().parent != outputs.resolve():
+        folder = None
+    status = {} if folder is None else _status(folder, job)
+    done = status.get("done")
+    facts = {name: getattr(job, name) for name in FACTS} | {"overrides": dict(job.overrides), "place": place}
+    facts |= {part: status.get(part) if job.state == "running" else None for part in PARTS}
+    facts["run"] = folder.name if folder else None
+    facts["is_finished"] = job.state == "done" and folder is not None and (folder / "manifest.json").is_file()
+    facts["done"] = [name for name in done if isinstance(name, str)] if isinstance(done, list) else []
+    return JobShown(**facts)
+
+
+def _status(folder: Path, job: Job) -> dict[str, Any]:
+    """What the run says of itself, unless it is from before this job."""
+    try:
+        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict) or not isinstance(found.get("updated"), int | float):
+        return {}
+    return found if job.started is not None and found["updated"] >= job.started else {}

@@ -1,0 +1,243 @@
+"""The queue: a table of jobs in a SQLite file, which the service and the worker of each job change in short
+transactions.
+
+A job is queued, running, done, failed or cancelled. A running job belongs to one worker for the time of a lease, which
+the worker renews; a job whose lease has ended may be claimed by another worker, and what the first one writes from then
+on changes nothing. Functions take a connection, and the time in seconds since 1970, so that they need no server.
+
+Knows nothing of processes and of what a job does. The file must lie on a disk of this machine: SQLite's write-ahead log
+is not safe on a network's."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mitigate.errors import MitigateError
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+Renewed = Literal["go on", "cancel", "lost"]
+STATES = ("queued", "running", "done", "failed", "cancelled")
+LEASE = 20.0  # seconds
+PATIENCE = 30.0  # seconds that a transaction waits for others
+SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS jobs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  recipe TEXT NOT NULL,
+  overrides TEXT NOT NULL,  -- JSON object, as submitted
+  command TEXT NOT NULL,  -- JSON list, as started
+  submitter TEXT,
+  state TEXT NOT NULL DEFAULT 'queued' CHECK (state IN {STATES}),
+  submitted REAL NOT NULL,
+  started REAL,
+  ended REAL,
+  worker TEXT,
+  lease REAL,  -- when it ends
+  cancel INTEGER NOT NULL DEFAULT 0,
+  starts INTEGER NOT NULL DEFAULT 0,  -- of the command
+  deaths INTEGER NOT NULL DEFAULT 0,  -- of the command, that its worker has seen
+  exit INTEGER,
+  error TEXT,
+  folder TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id);
+"""
+
+
+class FullError(MitigateError):
+    """As many jobs are queued as may be."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row of the table. Times are seconds since 1970."""
+
+    id: int
+    recipe: str
+    overrides: Mapping[str, Any]
+    command: Sequence[str]
+    submitter: str | None
+    state: State
+    submitted: float
+    started: float | None
+    ended: float | None
+    worker: str | None
+    lease: float | None
+    cancel: bool
+    starts: int
+    deaths: int
+    exit: int | None
+    error: str | None
+    folder: str | None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to the queue, which is made where there is none. Raises MitigateError for a file that is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(SCHEMA)
+        yield connection
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+            raise
+        raise MitigateError(f"{path} is no queue of jobs ({error}); move it away, and a new one is made") from error
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _changing(connection: sqlite3.Connection) -> Iterator[None]:
+    """A transaction that holds the write lock from its beginning, so that what it reads stays true."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def submit(
+    connection: sqlite3.Connection,
+    recipe: str,
+    overrides: Mapping[str, Any],
+    command: Sequence[str],
+    *,
+    submitter: str | None = None,
+    most: int | None = None,
+    now: float | None = None,
+) -> int:
+    """Add a job and return its number. Raises FullError when `most` jobs are queued already."""
+    with _changing(connection):
+        if most is not None and count(connection, "queued") >= most:
+            raise FullError(f"{most:,} jobs are queued, which is the most; wait until some have run, or cancel some")
+        added = connection.execute(
+            "INSERT INTO jobs (recipe, overrides, command, submitter, submitted) VALUES (?, ?, ?, ?, ?)",
+            (recipe, json.dumps(overrides), json.dumps(list(command)), submitter, _time(now)),
+        )
+    assert added.lastrowid is not None
+    return added.lastrowid
+
+
+def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | None = None) -> Job | None:
+    """A job for this worker, now running: one whose lease has ended, whose process may still be alive; or else, if
+    fewer than `slots` run, the first of those queued. None where there is nothing to do."""
+    moment = _time(now)
+    with _changing(connection):
+        left = connection.execute(
+            "SELECT id FROM jobs WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", (moment,)
+        ).fetchone()
+        if left is None and count(connection, "running") < slots:
+            left = connection.execute("SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1").fetchone()
+        if left is None:
+            return None
+        connection.execute(
+            "UPDATE jobs SET state = 'running', worker = ?, lease = ?, started = COALESCE(started, ?) WHERE id = ?",
+            (worker, moment + LEASE, moment, left["id"]),
+        )
+        return read(connection, left["id"])
+
+
+def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | None = None) -> Renewed:
+    """The worker's heartbeat: whether it is to go on, to cancel the job, or has lost it to another."""
+    with _changing(connection):
+        changed = connection.execute(
+            "UPDATE jobs SET lease = ? WHERE id = ? AND worker = ? AND state = 'running'",
+            (_time(now) + LEASE, job, worker),
+        )
+        if not changed.rowcount:
+            return "lost"
+        row = connection.execute("SELECT cancel FROM jobs WHERE id = ?", (job,)).fetchone()
+    return "cancel" if row["cancel"] else "go on"
+
+
+def note(connection: sqlite3.Connection, job: int, worker: str, *, folder: str | None = None, starts: int = 0) -> None:
+    """What the worker has found out: the run folder, and that the command was started."""
+    connection.execute(
+        "UPDATE jobs SET folder = COALESCE(?, folder), starts = starts + ? WHERE id = ? AND worker = ?",
+        (folder, starts, job, worker),
+    )
+
+
+def note_death(connection: sqlite3.Connection, job: int, worker: str) -> int:
+    """Count a death of the command; the number of them so far."""
+    with _changing(connection):
+        connection.execute("UPDATE jobs SET deaths = deaths + 1 WHERE id = ? AND worker = ?", (job, worker))
+        return int(connection.execute("SELECT deaths FROM jobs WHERE id = ?", (job,)).fetchone()["deaths"])
+
+
+def finish(
+    connection: sqlite3.Connection,
+    job: int,
+    worker: str,
+    state: Literal["done", "failed", "cancelled"],
+    *,
+    exit_status: int | None = None,
+    error: str | None = None,
+    now: float | None = None,
+) -> bool:
+    """End a job; False where it is no longer this worker's. One that was to be cancelled is cancelled, never failed."""
+    with _changing(connection):
+        changed = connection.execute(
+            "UPDATE jobs SET state = CASE WHEN cancel THEN 'cancelled' ELSE ? END, ended = ?, exit = ?,"
+            " error = CASE WHEN cancel THEN NULL ELSE ? END, worker = NULL, lease = NULL"
+            " WHERE id = ? AND worker = ? AND state = 'running'",
+            (state, _time(now), exit_status, error, job, worker),
+        )
+    return bool(changed.rowcount)
+
+
+def cancel(connection: sqlite3.Connection, job: int, now: float | None = None) -> Job | None:
+    """Cancel a job: a queued one at once, a running one by its worker. One that has ended stays as it is; None where
+    there is no such job."""
+    with _changing(connection):
+        connection.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state IN ('queued', 'running')", (job,))
+        connection.execute(
+            "UPDATE jobs SET state = 'cancelled', ended = ? WHERE id = ? AND state = 'queued'", (_time(now), job)
+        )
+    return read(connection, job)
+
+
+def read(connection: sqlite3.Connection, job: int) -> Job | None:
+    """The job of that number."""
+    row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+    return None if row is None else _job(row)
+
+
+def latest(connection: sqlite3.Connection, most: int = 100, state: State | None = None) -> list[Job]:
+    """The last jobs, the newest first."""
+    rows = connection.execute(
+        "SELECT * FROM jobs WHERE state = COALESCE(?, state) ORDER BY id DESC LIMIT ?", (state, most)
+    )
+    return [_job(row) for row in rows]
+
+
+def place(connection: sqlite3.Connection, job: Job) -> int | None:
+    """Its place among those queued, 1 for the next; None for one that is not queued."""
+    if job.state != "queued":
+        return None
+    row = connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = 'queued' AND id <= ?", (job.id,)).fetchone()
+    return int(row["n"])
+
+
+def count(connection: sqlite3.Connection, state: State) -> int:
+    """How many jobs are in a state."""
+    return int(connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = ?", (state,)).fetchone()["n"])
+
+
+def _job(row: sqlite3.Row) -> Job:
+    facts = dict(row)
+    plain = {"overrides": json.loads(facts["overrides"]), "command": json.loads(facts["command"])}
+    return Job(**(facts | plain | {"cancel": bool(facts["cancel"])}))
+
+
+def _time(now: float | None) -> float:
+    return time.time() if now is None else now

@@ -1,0 +1,248 @@
+"""What may be submitted: recipes, options of configuration groups and settings from closed lists, with checked values;
+and the command that a submission becomes.
+
+What is not in the lists cannot be said, so nobody needs a list of what is dangerous: no key of theirs names code, a run
+folder or where things are written. A file is named within the folders that the service was given. What passes is
+composed by Hydra from the real configuration, and checked as the command line checks it. All faults are told
+together.
+
+Knows nothing of the queue, and does not check what a recipe itself refuses: such a job fails with the
+recipe's words."""
+
+import csv
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
+from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.settings import Setting, check, settings, with_lists
+
+RECIPES = (
+    *("mitigate", "audit", "stories", "kge", "template", "agreement"),
+    *("regard", "plausibility", "crowd", "frames"),
+)
+"""Recipes that read data alone. What reads runs is asked for by their names: POST /compare, /generate, /label."""
+GROUPS = ("experiment", "policy", "data", "model", "measure")
+WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
+KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
+MOST_WORDS = 1000
+MOST_KNOWN = 200  # configurations that stay in memory
+SAFE = frozenset(
+    {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
+)
+"""Types of settings whose values can be no path and no code."""
+
+
+class RefusedError(MitigateError):
+    """A submission that is not accepted; `faults` are sentences."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = list(faults)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What may be submitted here.
+
+    conf: the project's configuration; given: settings of the service that all jobs get, such as paths.outputs; roots:
+    folders that files may be named in."""
+
+    conf: Path
+    given: Mapping[str, Any] = field(default_factory=dict)
+    roots: Sequence[Path] = ()
+    _known: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def arguments(self, recipe: str, overrides: Mapping[str, Any]) -> list[str]:
+        """What stands after `python -m mitigate` for this submission. Raises RefusedError that names all faults."""
+        faults = [] if recipe in RECIPES else [str(one_of("recipe", recipe, RECIPES))]
+        chosen, values = {}, {}
+        for key, value in overrides.items():
+            try:
+                if key in GROUPS:
+                    chosen[key] = self._option(key, value)
+                else:
+                    values[key] = self._value(key, value)
+            except MitigateError as error:
+                faults.append(str(error))
+        if recipe in RECIPES:
+            base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in chosen.items())]
+            try:
+                arguments = self.checked(base, values)
+            except RefusedError as error:
+                faults += error.faults
+        if faults:
+            raise RefusedError(faults)
+        return arguments
+
+    def options(self) -> dict[str, list[str]]:
+        """The options of each group. One that leaves a value open, such as the folder of a model, is left out."""
+        return {group: _options(self.conf, group) for group in GROUPS}
+
+    def composed(self, arguments: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The configuration of a command, with its ${...} resolved, and as written. Raises RefusedError where Hydra
+        cannot compose it."""
+        try:
+            with self._lock:  # Hydra's parsers are not made for several threads
+                loader = ConfigLoaderImpl(config_search_path=create_config_search_path(str(self.conf)))
+                config = loader.load_configuration("config", list(arguments), run_mode=RunMode.RUN)
+            with open_dict(config):
+                config.pop("hydra")
+            written: Any = OmegaConf.to_container(config, resolve=False)
+            resolved: Any = OmegaConf.to_container(config, resolve=True)
+        except (HydraException, OmegaConfBaseException) as error:
+            raise RefusedError([str(error).splitlines()[0]]) from error
+        return resolved, written
+
+    def _option(self, group: str, value: Any) -> str:
+        options = _options(self.conf, group)
+        if not isinstance(value, str) or value not in options:
+            raise one_of(group, value, options)
+        return value
+
+    def _value(self, key: str, value: Any) -> Any:
+        """The value as the command gets it. Raises MitigateError for an unknown key and a value it may not have."""
+        takes = allowed().get(key)
+        if takes is None:
+            known = [*GROUPS, *allowed()]
+            raise MitigateError(
+                f"{_short(key)} cannot be set here; GET /options lists what can{did_you_mean(key, known)}"
+            )
+        if takes == "file":
+            return self._file(key, value)
+        setting = settings()[key]
+        if takes == "words":
+            value = _words(setting, value)
+        _check(setting, value)
+        return value
+
+    def _file(self, key: str, value: Any) -> str:
+        if not self.roots:
+            raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
+        if not isinstance(value, str) or "$" in value or "\0" in value:
+            raise MitigateError(f"{key} must be the name of a file, without $")
+        for root in self.roots:
+            path = (root / value).resolve()
+            if path.is_relative_to(root.resolve()) and path.exists():
+                return str(path)
+        raise MitigateError(f"{key}: there is no such file in the folders of this service; GET /options lists them")
+
+    def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+        """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
+        whole that they make is wrong."""
+        there = self._written(tuple(base))
+        if strange := [key for key in values if not _has(there, key)]:
+            whole = " ".join(base)
+            raise RefusedError(
+                [f"{key} is no setting of {whole}; leave it out, or choose another option" for key in strange]
+            )
+        given = {key: value for key, value in self.given.items() if _has(there, key)}
+        arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]
+        resolved, written = self.composed(arguments)
+        for key, value in with_lists(resolved).items():
+            _put(resolved, key, value)
+        faults = [f"{key} must be given, and cannot be here: choose another option" for key in _open(written)]
+        try:
+            check(resolved, written)
+        except MitigateError as error:
+            faults += [line.strip() for line in str(error).splitlines() if not line.endswith("are wrong:")]
+        if faults:
+            raise RefusedError(faults)
+        return arguments
+
+    def _written(self, base: tuple[str, ...]) -> dict[str, Any]:
+        """The configuration of these options as written, composed once: Hydra takes some tenths of a second."""
+        if base not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[base] = self.composed(base)[1]
+        return self._known[base]
+
+
+@cache
+def allowed() -> dict[str, str]:
+    """The settings that may be given, by key: "value" of the type that data/settings.csv says, "words", or "file"."""
+    with files("mitigate").joinpath("data/service.csv").open(encoding="utf-8") as lines:
+        return {row["setting"]: row["takes"] for row in csv.DictReader(lines)}
+
+
+@cache
+def _options(conf: Path, group: str) -> list[str]:
+    found = sorted((conf / group).glob("*.yaml"))
+    return [path.stem for path in found if "???" not in path.read_text(encoding="utf-8")]
+
+
+def _words(setting: Setting, value: Any) -> Any:
+    """Words and lists of words. A single one becomes a list where the setting takes lists, since as a text it would be
+    the name of a file."""
+    takes_list = "list of texts" in setting.types
+    if value is None or (takes_list and value in KEYWORDS):
+        return value
+    words = value if isinstance(value, list) and takes_list else [value]
+    wrong = [word for word in words if not (isinstance(word, str) and WORD.fullmatch(word))]
+    if wrong or not words or len(words) > MOST_WORDS:
+        kind = f"a list of 1 to {MOST_WORDS:,} words" if takes_list else "a word or a few"
+        raise MitigateError(
+            f"{setting.key} must be {kind} of letters, digits, spaces, dashes and apostrophes, 60 at most each"
+            + (f"; not {_short(wrong[0])}" if wrong else "")
+        )
+    return words if takes_list else value
+
+
+def _check(setting: Setting, value: Any) -> None:
+    """Raises MitigateError where the value is of a wrong type or out of range, in the words of the command line."""
+    nested: Any = value
+    for part in reversed(setting.key.split(".")):
+        nested = {part: nested}
+    check(nested)
+
+
+def _spelt(value: Any) -> str:
+    """A value as Hydra reads it, texts in quotes."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_spelt, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)
+
+
+def _has(node: Any, key: str) -> bool:
+    for part in key.split("."):
+        if not isinstance(node, Mapping) or part not in node:
+            return False
+        node = node[part]
+    return True
+
+
+def _put(node: dict[str, Any], key: str, value: Any) -> None:
+    *parts, last = key.split(".")
+    for part in parts:
+        node = node[part]
+    node[last] = value
+
+
+def _open(node: Any, path: str = "") -> Iterator[str]:
+    if node == "???":
+        yield path
+    elif isinstance(node, Mapping):
+        for name, part in node.items():
+            yield from _open(part, f"{path}.{name}" if path else name)
+
+
+def _short(text: Any) -> str:
+    shown = ascii(text)
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."

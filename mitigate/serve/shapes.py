@@ -1,0 +1,149 @@
+"""What requests and answers hold, as the OpenAPI description shows it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.functional_validators import AfterValidator
+
+from mitigate.serve.queue import State
+
+MOST_OVERRIDES = 100
+LONGEST_HEAD = 100  # characters
+LONGEST_TEXT = 1_000
+MOST_TEXTS = 64
+MOST_COMPARED = 50
+
+
+def _plain(text: str) -> str:
+    if any(character < " " and character not in "\t\n" for character in text):
+        raise ValueError("it holds a control character")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("it holds half of a character, a surrogate")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_plain)]
+RunName = Annotated[str, Field(min_length=1, max_length=255, description="name of a run folder, as GET /runs has it")]
+
+
+class Strict(BaseModel):
+    """No key but these."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Submission(Strict):
+    """A job to be run."""
+
+    recipe: str = Field("mitigate", max_length=40, description="a recipe of GET /options")
+    overrides: dict[str, Any] = Field(
+        default_factory=dict,
+        max_length=MOST_OVERRIDES,
+        description="options of groups, and settings by their dotted names, of GET /options",
+        examples=[{"policy": "both", "seed": 1, "trainer.max_steps": 1000}],
+    )
+    submitter: Annotated[Text, Field(max_length=50)] | None = Field(None, description="who submits it; not checked")
+
+
+class Comparison(Strict):
+    """Finished runs to be compared."""
+
+    runs: list[RunName] = Field(min_length=2, max_length=MOST_COMPARED)
+    baseline: RunName | None = Field(None, description="one of the runs; null: those of the policy none")
+    submitter: Annotated[Text, Field(max_length=50)] | None = None
+
+
+class Question(Strict):
+    """A head and a relation."""
+
+    head: Annotated[Text, Field(min_length=1, max_length=LONGEST_HEAD, examples=["lawyer"])]
+    relation: Annotated[Text, Field(min_length=1, max_length=60, examples=["CapableOf"])]
+    runs: list[RunName] = Field(min_length=1, max_length=2)
+
+
+class Texts(Strict):
+    """Texts to be labelled."""
+
+    texts: list[Annotated[Text, Field(min_length=1, max_length=LONGEST_TEXT)]] = Field(
+        min_length=1, max_length=MOST_TEXTS, examples=[["the lawyer is very helpful"]]
+    )
+
+
+class Session(Strict):
+    """The token, which a browser hands over once."""
+
+    token: str = Field(max_length=1_000)
+
+
+class JobShown(BaseModel):
+    """A job. Times are seconds since 1970."""
+
+    id: int
+    state: State
+    recipe: str
+    overrides: dict[str, Any]
+    submitter: str | None
+    place: int | None = Field(description="in the queue, 1 for the next; null for one that is not queued")
+    submitted: float
+    started: float | None
+    ended: float | None
+    starts: int = Field(description="how often its command was started")
+    exit: int | None = Field(description="exit status of the command; negative: the signal that ended it")
+    error: str | None
+    run: str | None = Field(description="name of its run folder, once it is known")
+    is_finished: bool = Field(description="whether the run folder is that of a finished run")
+    stage: str | None = Field(description="of the recipe, from the run's status.json, like what follows")
+    step: str | None
+    share: float | None = Field(description="of the step, 0 to 1")
+    seconds_left: float | None = Field(description="estimate for the step")
+    done: list[str] = Field(description="stages that are finished")
+
+
+class JobWithLog(JobShown):
+    """A job with the last lines of its output."""
+
+    log: list[str]
+
+
+class Jobs(BaseModel):
+    """The last jobs, the newest first."""
+
+    jobs: list[JobShown]
+
+
+class Labelled(BaseModel):
+    """A text with its labels."""
+
+    text: str
+    masked: str = Field(description="as the scorers read it: demographic words masked")
+    labels: dict[str, dict[str, Any]] = Field(
+        description="by scorer: label (-1, 0, 1, or 2 for other), strength, words"
+    )
+
+
+class Labels(BaseModel):
+    """The texts in their order."""
+
+    texts: list[Labelled]
+
+
+class Answers(BaseModel):
+    """The answers of the runs in their order."""
+
+    answers: list[dict[str, Any]] = Field(
+        description="run, policy, seed, head, relation, scorers and tails with labels"
+    )
+
+
+class Faults(BaseModel):
+    """Why a request was refused: sentences, all at once."""
+
+    faults: list[str]
+
+
+class Health(BaseModel):
+    """That the service answers."""
+
+    state: Literal["ready"] = "ready"
+    queued: int
+    running: int

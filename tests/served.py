@@ -1,0 +1,96 @@
+"""A service that runs in a thread of a test, on a port of its own. Its jobs are fakes, which leave prepared runs."""
+
+import shutil
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+from compared_runs import seal
+from test_ask import probed_run
+
+from mitigate.serve.app import Service, make_app
+from mitigate.serve.asking import Models
+from mitigate.serve.rules import Rules
+from mitigate.triples import Labels
+
+CONF = Path(__file__).parents[1] / "conf"
+FAKE = """
+import pathlib, shutil, sys, time
+prepared, outputs, *arguments = sys.argv[1:]
+said = dict(argument.split("=", 1) for argument in arguments)
+name = "compare-1" if said["recipe"] == "compare" else f"mitigate-{said.get('policy', 'none')}-1-"
+print(f"  run folder  {outputs}/{name}", flush=True)
+if said.get("seed") == "13": sys.exit(sys.stderr.write("mitigate: thirteen is refused\\n") and 2)
+while said.get("seed") == "600": time.sleep(0.05)
+shutil.copytree(pathlib.Path(prepared, name), pathlib.Path(outputs, name), dirs_exist_ok=True)
+"""
+
+
+class Length:
+    """A scorer: texts of more than twenty characters are prejudice."""
+
+    name = "length"
+    fingerprint = "length"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        label = np.array([-1 if len(text) > 20 else 0 for text in texts], dtype=np.int8)
+        return Labels(label, label.astype(np.float32))
+
+
+def make_service(place: Path, port: int) -> Service:
+    """A service without runs, whose jobs leave those of `place`/prepared."""
+    prepared, outputs = place / "prepared", place / "out"
+    for policy in ("none", "both"):
+        run = probed_run(prepared, policy)
+        (run / "model").mkdir()
+        (run / "model" / "config.json").write_text("{}")
+        (run / "report.html").write_text(f"<!doctype html><title>report of {policy}</title><h1>{policy}</h1>")
+        seal(run)
+    comparison = prepared / "compare-1"
+    comparison.mkdir()
+    (comparison / "config.yaml").write_text("recipe: {name: compare}\n")
+    (comparison / "comparison.json").write_text("{}")
+    (comparison / "comparison.html").write_text("<!doctype html><title>comparison</title><h1>compared</h1>")
+    (comparison / "manifest.json").write_text("{}")
+    seal(comparison)
+    outputs.mkdir()
+    return Service(
+        rules=Rules(CONF),
+        outputs=outputs,
+        models=Models(lambda: [Length()], 600.0),
+        slots=2,
+        hosts=[f"127.0.0.1:{port}"],
+        command=[sys.executable, "-c", FAKE, str(prepared), str(outputs)],
+    )
+
+
+@contextmanager
+def serving(service: Service, listening: socket.socket) -> Iterator[str]:
+    """The address of the service while it runs."""
+    server = uvicorn.Server(uvicorn.Config(make_app(service), log_level="warning", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.02)
+    try:
+        yield "http://{}:{}".format(*listening.getsockname())
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def fresh(place: Path) -> Iterator[tuple[Service, str]]:
+    """A new service, and its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        service = make_service(place, listening.getsockname()[1])
+        with serving(service, listening) as address:
+            yield service, address
+    shutil.rmtree(service.outputs)

@@ -1,0 +1,138 @@
+"""recipe=serve: what is refused before it listens, what it is called, and that it comes back after a kill."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command import ROOT, here
+from omegaconf import OmegaConf
+
+from mitigate.errors import MitigateError
+from mitigate.recipes import serve
+from mitigate.recipes.serve import check, hosts_of
+from mitigate.serve.client import Client, UnreachableError
+
+TOKEN = "0123456789abcdef"
+
+
+def config(**settings: object) -> object:
+    given = {"address": "127.0.0.1", "port": 8765, "token": None, "roots": [], "hosts": []} | settings
+    return OmegaConf.create({"serve": given})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"address": "0.0.0.0"},
+            "serve.address=0.0.0.0 can be reached by others, and anybody could submit jobs; set a",
+        ),
+        ({"address": "mitigate.example.org"}, "can be reached by others"),
+        ({"address": "::"}, "can be reached by others"),
+        ({"token": TOKEN[1:]}, "the token (serve.token or MITIGATE_TOKEN) has 15 characters; give 16 or more"),
+        ({"roots": ["/absent"]}, "serve.roots: /absent: there is no such folder"),
+    ],
+)
+def test_what_would_let_everybody_in_is_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(MitigateError) as refused:
+        check(config(**settings))
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"address": "::1"}, {"address": "localhost"}, {"address": "0.0.0.0", "token": TOKEN}]
+)
+def test_what_may_be_served(settings: dict[str, object]) -> None:
+    check(config(**settings))
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "NEEDED", ("fastapi", "no_such_package"))
+    with pytest.raises(MitigateError, match=r"recipe=serve needs no_such_package: pip install -e '.\[serve\]'"):
+        check(config())
+
+
+def test_the_names_that_browsers_may_say() -> None:
+    assert hosts_of("127.0.0.1", 8765, []) == ["127.0.0.1:8765", "localhost:8765", "[::1]:8765"]
+    assert hosts_of("10.0.0.5", 8765, ["m.example.org"]) == ["10.0.0.5:8765", "m.example.org:8765", "m.example.org"]
+    assert hosts_of("0.0.0.0", 80, []) == [
+        *("127.0.0.1:80", "localhost:80", "[::1]:80", "127.0.0.1", "localhost", "[::1]")
+    ]
+
+
+def test_a_folder_that_another_service_has_and_an_address_that_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", f"serve.port={port}") == 2
+    assert f"serve.port={port} cannot be had (Address already in use); choose another port" in capsys.readouterr().err
+    with (tmp_path / ".serve" / "service.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}") == 2
+    assert f"another service already has {tmp_path}; stop it" in capsys.readouterr().err
+
+
+def test_a_rehearsal_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", "serve.port=9", "dry_run=true") == 0
+    assert f"would serve http://127.0.0.1:9/, jobs in {tmp_path}" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_service_that_is_killed_ends_no_job_and_comes_back(tmp_path: Path) -> None:
+    """By the real command: a job of recipe=template runs on while its service is killed with signal 9."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    line = [
+        sys.executable,
+        "-m",
+        "mitigate",
+        "recipe=serve",
+        f"paths.outputs={tmp_path}",
+        f"serve.port={port}",
+        "tracking=none",
+    ]
+    environment = {**os.environ, "MITIGATE_TOKEN": TOKEN}
+    client = Client(f"http://127.0.0.1:{port}", TOKEN)
+
+    def start() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            line, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        until(lambda: client.jobs() is not None or process.poll() is not None)
+        return process
+
+    def until(condition: object) -> None:
+        for _ in range(1200):
+            try:
+                if condition():  # type: ignore[operator]
+                    return
+            except UnreachableError:
+                pass
+            time.sleep(0.1)
+        pytest.fail("it took too long")
+
+    service = start()
+    try:
+        first, second = (client.submit("template", {"seed": seed, "score.regard": "ngram"})["id"] for seed in (1, 2))
+        until(lambda: client.job(first)["starts"] == 1)
+        service.send_signal(signal.SIGKILL)
+        service.wait()
+        service = start()
+        client.cancel(second)
+        found = client.wait(first, 0.2)
+        assert (found["state"], found["exit"], found["starts"]) == ("done", 0, 1)
+        assert client.wait(second, 0.2)["state"] == "cancelled"
+        assert (tmp_path / found["run"] / "manifest.json").is_file()
+        assert found["run"] in [run["name"] for run in client.runs()]
+    finally:
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(60) is not None

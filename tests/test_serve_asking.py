@@ -1,0 +1,179 @@
+"""Questions of many at once: answered together, each with its own answer or fault; and models that are let go."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from test_ask import probed_run
+
+from mitigate.errors import MitigateError
+from mitigate.serve.asking import Asked, Batcher, BusyError, Models
+from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.runs import open_run
+from mitigate.triples import Labels
+
+
+class Length:
+    """A scorer: texts of more than ten characters are prejudice."""
+
+    name = "length"
+    fingerprint = "length"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        label = np.array([-1 if len(text) > 10 else 0 for text in texts], dtype=np.int8)
+        return Labels(label, label.astype(np.float32))
+
+
+def asked_together(answer: Any, requests: Sequence[Sequence[Any]], **how: Any) -> list[Any]:
+    """What concurrent requests get: their answers, or the error of each."""
+
+    async def all_of_them() -> list[Any]:
+        with ThreadPoolExecutor(1) as thread:
+            batcher: Batcher[Any, Any] = Batcher(answer, thread, **how)
+            return await asyncio.gather(*map(batcher.ask, requests), return_exceptions=True)
+
+    return asyncio.run(all_of_them())
+
+
+def test_what_is_asked_at_once_is_answered_together_and_in_its_order() -> None:
+    batches = []
+
+    def doubled(numbers: Sequence[int]) -> list[int]:
+        batches.append(list(numbers))
+        return [2 * number for number in numbers]
+
+    found = asked_together(doubled, [[number, -number] for number in range(5)], most=4)
+    assert found == [[2 * number, -2 * number] for number in range(5)]
+    assert [len(batch) for batch in batches] == [4, 4, 2]
+
+
+def test_a_fault_is_its_own_and_an_error_is_everybodys() -> None:
+    def only_even(numbers: Sequence[int]) -> list[Any]:
+        if 7 in numbers:
+            raise ZeroDivisionError
+        return [MitigateError(f"{number} is odd") if number % 2 else number for number in numbers]
+
+    first, second, third = asked_together(only_even, [[2], [2, 3], [4]])
+    assert (first, third) == ([2], [4])
+    assert str(second) == "3 is odd"
+    assert all(isinstance(found, ZeroDivisionError) for found in asked_together(only_even, [[2], [7]]))
+
+
+def test_no_more_wait_than_may() -> None:
+    found = asked_together(list, [[1, 2], [3, 4], [5]], waiting=3)
+    assert (found[0], found[2]) == ([1, 2], [5])
+    assert isinstance(found[1], BusyError)
+    assert str(found[1]) == "2 questions wait to be answered; ask again in some seconds"
+
+
+def test_who_gives_up_is_not_waited_for() -> None:
+    seen = []
+
+    def noted(numbers: Sequence[int]) -> list[int]:
+        seen.extend(numbers)
+        return list(numbers)
+
+    async def given_up() -> list[int]:
+        with ThreadPoolExecutor(1) as thread:
+            batcher: Batcher[int, int] = Batcher(noted, thread)
+            leaving = asyncio.create_task(batcher.ask([1]))
+            staying = asyncio.create_task(batcher.ask([2]))
+            await asyncio.sleep(0)
+            leaving.cancel()
+            return await staying
+
+    assert asyncio.run(given_up()) == [2]
+    assert seen == [2]
+
+
+@pytest.fixture
+def models() -> Models:
+    return Models(lambda: [Length()], idle=600.0)
+
+
+def test_texts_are_labelled_masked_and_with_their_words(models: Models) -> None:
+    short, long = models.label(["lawyer", "the lawyer is a dishonest one"])
+    assert (short["masked"], short["labels"]["length"]["meaning"]) == ("this person", "prejudice")  # of 11 characters
+    assert long["masked"] == "the this person is a dishonest one"
+    assert (long["labels"]["length"]["label"], long["labels"]["length"]["strength"]) == (-1, -1.0)
+
+
+def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
+        calls.append((self.run.folder.name, list(heads), relation))
+        rows = [(head, relation, rank, f"{head} {rank}", float("nan")) for head in heads for rank in (1, 2)]
+        return pl.DataFrame(rows, schema=["head", "relation", "rank", "tail", "plausibility"], orient="row")
+
+    monkeypatch.setattr(Answers, "generated_of", generated_of)
+    none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
+    questions = [
+        Asked(none, "Lawyer", "capab"),
+        Asked(none, "gardener", "CapableOf"),
+        Asked(none, "poet", "CapableOf"),
+        Asked(none, "gardener", "CapableOf"),
+        Asked(both, "gardener", "CapableOf"),
+        Asked(none, " ", "CapableOf"),
+        Asked(none, "poet", "Absent"),
+        Asked(tmp_path, "poet", "CapableOf"),
+    ]
+    found = models.generate(questions)
+    stored, gardener, poet, again, other, *wrong = found
+    assert isinstance(stored, dict)
+    assert isinstance(poet, dict)
+    assert isinstance(other, dict)
+    assert (stored["head"], stored["relation"], stored["policy"]) == ("lawyer", "CapableOf", "none")
+    assert [row["tail"] for row in stored["tails"]][:2] == ["capableof of lawyer 1", "capableof of lawyer 2"]
+    assert poet["tails"] == [
+        {"rank": 1, "tail": "poet 1", "plausibility": None},
+        {"rank": 2, "tail": "poet 2", "plausibility": None},
+    ]
+    assert gardener == again
+    assert other["policy"] == "both"
+    assert sorted(calls) == [(both.name, ["gardener"], "CapableOf"), (none.name, ["gardener", "poet"], "CapableOf")]
+    assert [str(fault)[:20] for fault in wrong] == ["the head is empty; g", "unknown relation 'Ab", str(tmp_path)[:20]]
+
+
+def test_models_that_nobody_asks_are_let_go(models: Models, tmp_path: Path) -> None:
+    run = probed_run(tmp_path)
+    models.generate([Asked(run, "lawyer", "CapableOf")])
+    models.label(["a text"])
+    models.release()
+    assert (list(models.opened), models.scorers is None) == ([run], False)
+    models.idle = 0.0
+    models.release()
+    assert (models.opened, models.scorers) == ({}, None)
+
+
+def test_a_run_that_was_made_anew_is_read_anew(models: Models, tmp_path: Path) -> None:
+    run = probed_run(tmp_path)
+    models.generate([Asked(run, "lawyer", "CapableOf")])
+    first = models.opened[run].answers
+    models.generate([Asked(run, "nurse", "CapableOf")])
+    assert models.opened[run].answers is first
+    manifest = run / "manifest.json"
+    manifest.write_text(manifest.read_text() + " ")
+    models.generate([Asked(run, "nurse", "CapableOf")])
+    assert models.opened[run].answers is not first
+
+
+def test_only_so_many_generators_stay(models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mitigate.serve.asking.MOST_GENERATORS", 2)
+    runs = [probed_run(tmp_path / str(number)) for number in range(3)]
+    for run in runs:
+        models.generate([Asked(run, "lawyer", "CapableOf")])
+    assert list(models.opened) == runs[1:]
+
+
+def test_relations_and_targets_that_both_runs_know(models: Models, tmp_path: Path) -> None:
+    known = models.known([open_run(probed_run(tmp_path, policy)) for policy in ("none", "both")])
+    assert known["targets"] == ["lawyer", "nurse"]
+    assert {"CapableOf", "Mentors"} <= set(known["relations"])

@@ -1,0 +1,361 @@
+"""The service over HTTP: jobs, results and questions, and what it refuses. Models are fakes whose answers are formulas;
+jobs are not started."""
+
+import io
+import json
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compared_runs import make_run, seal
+from starlette.testclient import TestClient
+
+from mitigate.errors import MitigateError
+from mitigate.serve import app as serving
+from mitigate.serve import queue, shapes
+from mitigate.serve.app import Service, make_app
+from mitigate.serve.asking import Asked, Models
+from mitigate.serve.guard import LARGEST_BODY
+from mitigate.serve.rules import Rules
+
+CONF = Path(__file__).parents[1] / "conf"
+HOST = "127.0.0.1:8765"
+TOKEN = "a token of more than sixteen characters"
+
+
+class Formula(Models):
+    """Answers each head by itself, and each text by its length."""
+
+    def __init__(self) -> None:
+        super().__init__(list, 600.0)
+        self.batches: list[int] = []
+
+    def generate(self, asked: Sequence[Asked]) -> list[dict[str, Any] | MitigateError]:
+        self.batches.append(len(asked))
+        time.sleep(0.05)
+        return [
+            MitigateError("unknown relation")
+            if relation == "Absent"
+            else {"run": folder.name, "head": head, "tails": []}
+            for folder, head, relation in asked
+        ]
+
+    def label(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+        return [{"text": text, "masked": text, "labels": {"length": {"label": len(text)}}} for text in texts]
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    """Two finished runs, the first with a page and a model; a secret beside them."""
+    folder = make_run(tmp_path / "out", "none")
+    (folder / "report.html").write_text("<script>1</script>")
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").write_text("{}")
+    (folder / "model" / "model.safetensors").write_bytes(b"w" * 100)
+    seal(folder)
+    make_run(tmp_path / "out", "both", lr=0.5)
+    (tmp_path / "secret.txt").write_text("secret")
+    return tmp_path / "out"
+
+
+@pytest.fixture(scope="module")
+def rules() -> Rules:
+    return Rules(CONF, {"paths.outputs": "/srv/outputs", "tracking.mode": "none"})
+
+
+@pytest.fixture
+def service(outputs: Path, rules: Rules) -> Service:
+    return Service(rules, outputs, Formula(), most_queued=3, hosts=[HOST])
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[TestClient]:
+    with open_client(service) as opened:
+        yield opened
+
+
+def open_client(service: Service) -> TestClient:
+    return TestClient(make_app(service, starts_jobs=False), base_url=f"http://{HOST}", raise_server_exceptions=True)
+
+
+def faults(answer: Any, status: int) -> list[str]:
+    assert answer.status_code == status, answer.text
+    return answer.json()["faults"]
+
+
+def test_a_job_is_submitted_listed_watched_and_cancelled(client: TestClient, service: Service) -> None:
+    made = client.post("/jobs", json={"overrides": {"policy": "both", "seed": 3}, "submitter": "ann"})
+    assert made.status_code == 201
+    assert (made.json()["id"], made.json()["state"], made.json()["place"]) == (1, "queued", 1)
+    with queue.opened(service.path) as table:
+        job = queue.read(table, 1)
+    assert job
+    assert job.command[1:] == [
+        *("-m", "mitigate", "recipe=mitigate", "policy=both", "seed=3", "paths.outputs='/srv/outputs'"),
+        "tracking.mode='none'",
+    ]
+    assert [row["submitter"] for row in client.get("/jobs?state=queued").json()["jobs"]] == ["ann"]
+    assert client.get("/jobs?state=failed").json() == {"jobs": []}
+    assert client.get("/health").json() == {"state": "ready", "queued": 1, "running": 0}
+    cancelled = client.delete("/jobs/1").json()
+    assert (cancelled["state"], cancelled["error"]) == ("cancelled", None)
+    with client.stream("GET", "/jobs/1/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        events = [json.loads(line[5:]) for line in stream.iter_lines() if line.startswith("data:")]
+    assert [event["state"] for event in events] == ["cancelled"]
+    assert faults(client.get("/jobs/2"), 404) == ["there is no such job; GET /jobs lists them"]
+    assert faults(client.get("/jobs/2/events"), 404)
+
+
+def test_progress_is_that_of_the_runs_status(client: TestClient, service: Service, outputs: Path) -> None:
+    service.submit("mitigate", {}, [], None)
+    folder = outputs / "mitigate-new"
+    folder.mkdir()
+    with queue.opened(service.path) as table:
+        assert queue.claim(table, "worker", 1)
+        queue.note(table, 1, "worker", folder=str(folder), starts=1)
+    status = {
+        "updated": time.time() - 3600,
+        "stage": "probe",
+        "share": 0.5,
+        "seconds_left": 7,
+        "step": "probe",
+        "done": ["score"],
+    }
+    (folder / "status.json").write_text(json.dumps(status))
+    assert client.get("/jobs/1").json()["stage"] is None  # it is from before the job
+    (folder / "status.json").write_text(json.dumps(status | {"updated": time.time() + 1}))
+    (service.place / "jobs").mkdir()
+    (service.place / "jobs" / "1.log").write_text("one\ntwo \x1b[2J\n")
+    found = client.get("/jobs/1").json()
+    assert [found[name] for name in ("state", "run", "stage", "share", "seconds_left", "done")] == [
+        *("running", "mitigate-new", "probe", 0.5, 7, ["score"])
+    ]
+    assert found["log"] == ["one", "two \\x1b[2J"]
+    with queue.opened(service.path) as table:
+        queue.note(table, 1, "worker", folder="/etc")
+    assert client.get("/jobs/1").json()["run"] is None
+
+
+def test_a_full_queue_and_faults_are_told(client: TestClient, service: Service) -> None:
+    assert (
+        len(faults(client.post("/jobs", json={"overrides": {"policy": "x", "_target_": "os.getcwd", "seed": -1}}), 422))
+        == 3
+    )
+    for _ in range(3):
+        service.submit("mitigate", {}, [], None)
+    full = client.post("/jobs", json={})
+    assert faults(full, 429) == ["3 jobs are queued, which is the most; wait until some have run, or cancel some"]
+    assert full.headers["retry-after"] == "5"
+
+
+def test_options_are_those_of_the_rules(client: TestClient) -> None:
+    options = client.get("/options").json()
+    assert "both" in options["groups"]["policy"]
+    assert {
+        "setting": "seed",
+        "takes": "value",
+        "allowed": "a whole number from 0 to 4,294,967,295",
+    }.items() <= options["settings"][0].items()
+
+
+def test_runs_and_only_what_differs(client: TestClient) -> None:
+    found = client.get("/runs").json()["runs"]
+    by_policy = {run["policy"]: run for run in found}
+    assert set(by_policy) == {"none", "both"}
+    assert (by_policy["none"]["pages"], by_policy["none"]["has_model"]) == (["report.html"], True)
+    assert (by_policy["both"]["pages"], by_policy["both"]["has_model"]) == ([], False)
+    names = [by_policy[policy]["name"] for policy in ("none", "both")]
+    apart = client.get("/differences", params={"run": names}).json()["settings"]
+    assert apart["policy.name"] == dict(zip(names, ("none", "both"), strict=True))
+    assert apart["trainer.lr"][names[1]] == 0.5
+    assert "data.name" not in apart
+    whole = client.get(f"/runs/{names[0]}").json()
+    assert whole["settings"]["policy.name"] == "none"
+    assert "report.html" in whole["files"]
+
+
+def test_a_report_is_in_a_sandbox_and_other_files_are_downloads(client: TestClient, outputs: Path) -> None:
+    page = client.get("/runs/mitigate-none-1-/files/report.html")
+    assert page.text == "<script>1</script>"
+    assert page.headers["content-security-policy"].startswith("sandbox allow-scripts; default-src 'none'")
+    assert page.headers["x-content-type-options"] == "nosniff"
+    other = client.get("/runs/mitigate-none-1-/files/model/config.json")
+    assert other.headers["content-disposition"] == 'attachment; filename="config.json"'
+    assert other.headers["content-type"] == "application/octet-stream"
+    model = client.get("/runs/mitigate-none-1-/model.zip")
+    with zipfile.ZipFile(io.BytesIO(model.content)) as archive:
+        assert archive.testzip() is None
+        assert archive.read("model/model.safetensors") == b"w" * 100
+    assert faults(client.get("/runs/mitigate-both-1-0.5/model.zip"), 404) == [
+        "the run kept no model, because none was trained"
+    ]
+    (outputs / "mitigate-none-1-" / "report.html").write_text("changed")
+    assert "is damaged" in faults(client.get("/runs/mitigate-none-1-/files/report.html"), 422)[0]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/runs/%2e%2e", "/runs/..%2f..", "/runs/.serve", "/runs/mitigate-none-1-%00", "/runs/%ff"),
+        *("/runs/mitigate-none-1-/files/..%2f..%2fsecret.txt", "/runs/mitigate-none-1-/files/%2e%2e/%2e%2e/secret.txt"),
+        *("/runs/mitigate-none-1-/files//etc/passwd", "/runs/mitigate-none-1-/files/manifest.json", "/../secret.txt"),
+        *("/runs/../secret.txt/model.zip", "/runs/" + "x" * 5000, "/docs", "/absent"),
+    ],
+)
+def test_no_path_leads_out(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "secret" not in answer.text.replace("secret.txt", "")
+
+
+def test_a_comparison_is_a_job_of_runs_by_name(client: TestClient, service: Service, outputs: Path) -> None:
+    names = ["mitigate-none-1-", "mitigate-both-1-0.5"]
+    made = client.post("/compare", json={"runs": names, "baseline": names[0]})
+    assert made.status_code == 201
+    with queue.opened(service.path) as table:
+        job = queue.read(table, made.json()["id"])
+    assert job
+    assert f"compare.runs=['{outputs / names[0]}','{outputs / names[1]}']" in job.command
+    assert f"compare.baseline='{outputs / names[0]}'" in job.command
+    assert faults(client.post("/compare", json={"runs": [names[0], "../.."]}), 404)
+    assert "two runs or more" in faults(client.post("/compare", json={"runs": [names[0], names[0]]}), 422)[0]
+
+
+def test_questions_are_answered_and_faults_told(client: TestClient) -> None:
+    question = {"head": "lawyer", "relation": "CapableOf", "runs": ["mitigate-both-1-0.5", "mitigate-none-1-"]}
+    found = client.post("/generate", json=question).json()["answers"]
+    assert [answer["run"] for answer in found] == question["runs"]
+    assert faults(client.post("/generate", json=question | {"relation": "Absent"}), 422) == ["unknown relation"]
+    assert faults(client.post("/generate", json=question | {"runs": ["absent"]}), 404)
+    assert client.post("/label", json={"texts": ["ab", "abc"]}).json()["texts"][1]["labels"] == {"length": {"label": 3}}
+
+
+HOSTILE: list[tuple[str, Any]] = [
+    ("/generate", {"head": "x" * 101, "relation": "IsA", "runs": ["a"]}),
+    ("/generate", {"head": "", "relation": "IsA", "runs": ["a"]}),
+    ("/generate", {"head": "a\0b", "relation": "IsA", "runs": ["a"]}),
+    ("/generate", {"head": "lawyer", "relation": "IsA", "runs": ["a", "b", "c"]}),
+    ("/generate", {"head": ["lawyer"], "relation": "IsA", "runs": ["a"]}),
+    ("/label", {"texts": ["x"] * 65}),
+    ("/label", {"texts": ["x" * 1001]}),
+    ("/label", {"texts": []}),
+    ("/label", {"texts": ["\x1b[2J"]}),
+    ("/label", {"texts": ["ok"], "more": 1}),
+    ("/jobs", {"overrides": dict.fromkeys(map(str, range(101)), 1)}),
+    ("/jobs", {"overrides": {"seed": [[[[1]]]]}}),
+    ("/jobs", {"recipe": "../../etc"}),
+    ("/jobs", {"submitter": "x" * 51}),
+    ("/jobs", [1, 2]),
+    ("/jobs", None),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), HOSTILE)
+def test_what_is_too_long_or_of_another_shape_is_a_4xx(client: TestClient, path: str, body: Any) -> None:
+    assert faults(client.post(path, json=body), 422)
+
+
+RAW = [
+    (b"{", 422),
+    (b"[" * 100_000, 400),
+    (b'{"overrides": ' + b'{"a": ' * 50_000, 400),
+    (b'{"overrides": {"seed": ' + b"9" * 5_000 + b"}}", 400),
+    (b'{"overrides": {"seed": NaN}}', 422),
+    (b'{"overrides": {"seed": 1e999}}', 422),
+    (rb'{"overrides": {"probe.targets": ["\ud800"]}}', 422),
+    (rb'{"overrides": {"\ud800": 1}}', 422),
+    (rb'{"submitter": "\ud800"}', 422),
+    (b'{"submitter": "\xff"}', 400),
+    (b"\x00" * 100, 422),
+    (b" " * (LARGEST_BODY + 1), 413),
+]
+
+
+@pytest.mark.parametrize(("content", "status"), RAW, ids=range(len(RAW)))
+def test_bytes_that_are_no_submission_are_a_4xx(client: TestClient, content: bytes, status: int) -> None:
+    assert faults(client.post("/jobs", content=content, headers={"content-type": "application/json"}), status)
+    assert client.get("/jobs").json() == {"jobs": []}
+
+
+def test_a_body_without_a_length_is_counted(client: TestClient) -> None:
+    pieces = (b" " * 100_000 for _ in range(20))
+    assert (
+        "too long" in faults(client.post("/jobs", content=pieces, headers={"content-type": "application/json"}), 413)[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": f"{HOST}.evil.example"}, 421),
+        ({"host": ""}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": f"http://{HOST}.evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+    ],
+)
+def test_another_host_or_origin_is_refused(client: TestClient, headers: dict[str, str], status: int) -> None:
+    for method, path in (("GET", "/jobs"), ("POST", "/jobs"), ("DELETE", "/jobs/1")):
+        assert faults(client.request(method, path, headers=headers), status)
+    assert client.get("/jobs", headers={"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"}).status_code == 200
+
+
+def test_a_link_from_elsewhere_may_lead_to_the_page(client: TestClient) -> None:
+    assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200
+
+
+def test_a_token_is_asked_for_and_a_browser_shows_it_once(service: Service) -> None:
+    service.token = TOKEN
+    with open_client(service) as client:
+        assert client.get("/").status_code == 200
+        assert faults(client.get("/jobs"), 401) == ["a token is needed: Authorization: Bearer TOKEN"]
+        assert faults(client.get("/jobs", headers={"authorization": "Bearer wrong"}), 401)
+        assert faults(client.get("/jobs", headers={"cookie": "mitigate_session=wrong"}), 401)
+        assert client.get("/jobs", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert faults(client.post("/session", json={"token": "wrong"}), 401) == ["this is not the token"]
+        assert faults(client.post("/session", json={"token": "w\u00f6rong"}), 401)
+        shown = client.post("/session", json={"token": TOKEN})
+        assert shown.status_code == 204
+        assert {"HttpOnly", "SameSite=strict"} <= set(shown.headers["set-cookie"].split("; "))
+        assert TOKEN not in shown.headers["set-cookie"]
+        assert client.get("/jobs").status_code == 200
+
+
+def test_the_page_lets_only_its_own_script_run(client: TestClient) -> None:
+    page = client.get("/")
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'nonce-")
+    nonce = policy.split("nonce-")[1].split("'")[0]
+    assert page.text.count(f'nonce="{nonce}"') == 2
+    assert "http://" not in page.text
+    assert "https://" not in page.text
+    assert client.get("/").headers["content-security-policy"] != policy
+
+
+def test_every_answer_is_described(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+    assert {"/jobs", "/jobs/{number}", "/jobs/{number}/events", "/runs", "/compare", "/generate", "/label"} <= set(
+        described["paths"]
+    )
+    for path, methods in described["paths"].items():
+        for method, facts in methods.items():
+            assert facts["description"], (method, path)
+            assert {"401", "403", "404", "421", "422"} <= set(facts["responses"]), (method, path)
+
+
+def test_streams_are_limited(client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.submit("mitigate", {}, [], None)
+    client.delete("/jobs/1")
+    monkeypatch.setattr(serving, "MOST_STREAMS", 0)
+    assert "watch already" in faults(client.get("/jobs/1/events"), 503)[0]
+
+
+def test_limits_in_the_description_are_those_of_the_shapes(client: TestClient) -> None:
+    texts = client.get("/openapi.json").json()["components"]["schemas"]["Texts"]["properties"]["texts"]
+    assert (texts["maxItems"], texts["items"]["maxLength"]) == (shapes.MOST_TEXTS, shapes.LONGEST_TEXT)

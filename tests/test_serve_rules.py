@@ -1,0 +1,163 @@
+"""What may be submitted to the service, and what is refused by construction."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.serve.rules import RECIPES, SAFE, RefusedError, Rules, allowed
+from mitigate.settings import settings
+
+CONF = Path(__file__).parents[1] / "conf"
+GIVEN = {"paths.outputs": "/srv/it's here", "tracking.mode": "none", "data.root": "/srv/data"}
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Rules:
+    root = tmp_path_factory.mktemp("root")
+    (root / "triples.csv").write_text("head,relation,tail\n")
+    (root.parent / "secret.csv").write_text("not for others")
+    (root / "link.csv").symlink_to(root.parent / "secret.csv")
+    return Rules(CONF, GIVEN, [root])
+
+
+def faults(rules: Rules, recipe: str, overrides: dict[str, Any]) -> list[str]:
+    with pytest.raises(RefusedError) as refused:
+        rules.arguments(recipe, overrides)
+    return refused.value.faults
+
+
+def test_a_submission_becomes_arguments_that_compose_to_what_was_said(rules: Rules) -> None:
+    overrides = {
+        "policy": "both",
+        "seed": 7,
+        "trainer.lr": 1e-05,
+        "probe.targets": ["lawyer", "women's rights activist"],
+        "probe.relations": ["CapableOf"],
+        "score.regard": None,
+        "recipe.shown": "nurse",
+    }
+    arguments = rules.arguments("mitigate", overrides)
+    assert arguments[:3] == ["recipe=mitigate", "policy=both", "seed=7"]
+    config, _ = rules.composed(arguments)
+    assert (config["policy"]["name"], config["seed"], config["trainer"]["lr"]) == ("both", 7, 1e-05)
+    assert config["probe"]["targets"] == ["lawyer", "women's rights activist"]
+    assert (config["score"]["regard"], config["recipe"]["shown"]) == (None, ["nurse"])
+    assert (config["paths"]["outputs"], config["tracking"]["mode"]) == ("/srv/it's here", "none")
+    assert config["data"]["root"] == "/srv/data"
+
+
+def test_every_recipe_of_the_list_composes(rules: Rules) -> None:
+    for recipe in RECIPES:
+        assert f"recipe={recipe}" in rules.arguments(recipe, {})
+
+
+def test_all_faults_are_told_together(rules: Rules) -> None:
+    found = faults(rules, "mitigat", {"policy": "bohth", "seed": -1, "trainer.lr": "fast", "trainer.learning": 1})
+    assert len(found) == 5
+    assert found[0] == f"unknown recipe 'mitigat'; allowed: {', '.join(RECIPES)}; did you mean mitigate?"
+    assert found[2] == "seed=-1 must be a whole number from 0 to 4,294,967,295 (number that fixes all random draws)"
+    assert found[3] == "trainer.lr=fast must be a number above 0 and at most 1 (learning rate)"
+    assert found[4].startswith("'trainer.learning' cannot be set here; GET /options lists what can")
+    assert found[1].startswith("unknown policy 'bohth'; allowed: balance, both")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(
+            "policy._target_",
+            "data.load._target_",
+            "recipe.run",
+            "model.folder._target_",
+            "score.scorers",
+            "hydra.run.dir",
+        ),
+        *("paths.outputs", "paths.cache", "data.root", "data.output", "compare.runs", "ask.run", "recipe.probes"),
+        *("model.base", "model.init", "score.bert.model", "tracking.mode", "recipe", "hydra/launcher", "+x", "~policy"),
+        *("policy.scorers.0", "probe.targets ", "probe.device", "trainer.devices", "", "a\ud800", "x" * 5000),
+    ],
+)
+def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key: str) -> None:
+    (found,) = faults(rules, "mitigate", {key: "os.getcwd"})
+    assert "cannot be set here; GET /options lists what can" in found
+    assert len(found.encode()) < 200
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("probe.targets", "/etc/passwd"),
+        ("probe.targets", ["../secret.csv"]),
+        ("probe.targets", ["${oc.env:HOME}"]),
+        ("probe.targets", ["lawyer", {"_target_": "os.getcwd"}]),
+        ("probe.targets", []),
+        ("recipe.shown", ["a'; import os"]),
+        ("policy", "../recipe/ask"),
+        ("policy", "both,none"),
+        ("policy", ["none", "both"]),
+        ("model", "hf"),
+        ("policy.scorers", ["sentiment", "a/b"]),
+        ("score.regard", "${oc.env:HOME}"),
+        ("seed", True),
+        ("seed", {"_target_": "os.getcwd"}),
+        ("seed", "1,2"),
+        ("seed", 10**400),
+        ("trainer.lr", float("nan")),
+        ("data.path", "../secret.csv"),
+        ("data.path", "link.csv"),
+        ("data.path", "/etc/passwd"),
+        ("data.path", "absent.csv"),
+        ("data.path", "$HOME"),
+        ("data.path", 5),
+    ],
+)
+def test_values_that_are_no_plain_values_are_refused(rules: Rules, key: str, value: Any) -> None:
+    (found,) = faults(rules, "mitigate", {"data": "triples", key: value} if key == "data.path" else {key: value})
+    assert found.startswith((key, f"unknown {key}"))
+
+
+def test_a_file_is_named_within_the_folders_of_the_service(rules: Rules) -> None:
+    arguments = rules.arguments("audit", {"data": "triples", "data.path": "triples.csv"})
+    config, _ = rules.composed(arguments)
+    assert config["data"]["path"] == str(Path(rules.roots[0]).resolve() / "triples.csv")
+    (found,) = faults(Rules(CONF), "audit", {"data": "triples", "data.path": "triples.csv"})
+    assert found == "data.path names a file, and this service was given no folder of files (serve.roots)"
+
+
+def test_a_word_alone_is_no_file(rules: Rules) -> None:
+    config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "lawyer"}))
+    assert config["probe"]["targets"] == ["lawyer"]
+    config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "all"}))
+    assert config["probe"]["targets"] == "all"
+
+
+def test_a_setting_of_another_option_is_a_fault(rules: Rules) -> None:
+    assert faults(rules, "mitigate", {"kge.seeds": 1, "model.dimension": 8}) == [
+        "kge.seeds is no setting of recipe=mitigate; leave it out, or choose another option",
+        "model.dimension is no setting of recipe=mitigate; leave it out, or choose another option",
+    ]
+
+
+def test_options_are_those_that_need_nothing_more(rules: Rules) -> None:
+    options = rules.options()
+    assert {"none", "both", "both_neutral"} <= set(options["policy"])
+    assert {"sample", "cn100k"} <= set(options["data"])
+    assert {"comet_minilm", "transe"} <= set(options["model"])
+    assert not {"hf", "seq2seq", "comet", "comet_original"} & set(options["model"])  # model.base=??? names a folder
+
+
+def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> None:
+    for key, takes in allowed().items():
+        assert key in settings(), key
+        assert takes in ("value", "words", "file"), key
+        if takes == "value":
+            assert set(settings()[key].types) <= SAFE, key
+    files = [key for key, takes in allowed().items() if takes == "file"]
+    assert files == ["data.path", "data.relations"]
+
+
+def test_an_error_of_hydra_is_a_fault(rules: Rules) -> None:
+    with pytest.raises(MitigateError, match="absent"):
+        rules.composed(["policy=absent"])

@@ -1,0 +1,253 @@
+"""Jobs as processes: started, watched, cancelled, started again, and taken over from workers that were killed. The
+commands are fakes of a second."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mitigate.serve import queue, worker
+from mitigate.serve.dispatcher import Dispatcher, environment
+from mitigate.serve.queue import Job
+from mitigate.serve.worker import last_lines, log_of
+
+PATIENCE = 60.0  # seconds: a busy machine is slow
+
+
+class Service:
+    """A queue with its dispatcher, which is stepped by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "queue.sqlite"
+        self.dispatcher = Dispatcher(self.path, slots=2)
+
+    def submit(self, code: str, *arguments: object) -> int:
+        with queue.opened(self.path) as table:
+            return queue.submit(table, "fake", {}, [sys.executable, "-c", code, *map(str, arguments)])
+
+    def job(self, number: int) -> Job:
+        with queue.opened(self.path) as table:
+            found = queue.read(table, number)
+        assert found
+        return found
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, (self.folder / "workers.log").read_text()
+            time.sleep(0.02)
+
+    def ended(self, number: int) -> Job:
+        self.until(lambda: self.job(number).ended is not None)
+        return self.job(number)
+
+    def said(self, number: int) -> str:
+        path = log_of(self.folder, number)
+        return path.read_text() if path.exists() else ""
+
+    def cancel(self, number: int) -> None:
+        with queue.opened(self.path) as table:
+            queue.cancel(table, number)
+
+    def kill_worker(self) -> None:
+        """Signal 9 to the only worker, whose lease then ends."""
+        (process,) = self.dispatcher._workers
+        process.kill()
+        process.wait()
+        with queue.opened(self.path) as table:
+            table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path)
+    yield made
+    for process in made.dispatcher._workers:
+        assert process.wait(PATIENCE) is not None
+
+
+def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service) -> None:
+    job = service.submit("import os; print('  run folder  /srv/a run'); print('x' * 9, os.environ['OMP_NUM_THREADS'])")
+    service.dispatcher.threads = 3
+    assert service.dispatcher.step() == 1
+    found = service.ended(job)
+    assert (found.state, found.exit, found.folder, found.starts, found.error) == ("done", 0, "/srv/a run", 1, None)
+    assert last_lines(log_of(service.folder, job)) == ["  run folder  /srv/a run", "xxxxxxxxx 3"]
+    assert service.dispatcher.step() == 0
+
+
+def test_no_more_jobs_than_slots_run(service: Service, tmp_path: Path) -> None:
+    wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)"
+    jobs = [service.submit(wait, tmp_path / "go") for _ in range(3)]
+    assert service.dispatcher.step() == 2
+    assert [service.job(job).state for job in jobs] == ["running", "running", "queued"]
+    (tmp_path / "go").touch()
+    assert [service.ended(job).state for job in jobs[:2]] == ["done", "done"]
+    assert service.dispatcher.step() == 1
+    assert service.ended(jobs[2]).state == "done"
+
+
+def test_a_fault_that_can_be_mended_fails_at_once_with_its_words(service: Service) -> None:
+    job = service.submit("import sys; sys.exit(sys.stderr.write('mitigate: data.root is no folder\\nmore\\n') and 2)")
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.exit, found.starts) == ("failed", 2, 1)
+    assert found.error == "exit status 2: data.root is no folder"
+
+
+def test_a_job_that_dies_is_started_once_more_and_then_failed_with_its_log(service: Service) -> None:
+    job = service.submit("import os; print('at work', flush=True); os.kill(os.getpid(), 9)")
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.exit, found.starts, found.deaths) == ("failed", -9, 2, 2)
+    assert found.error == "killed by SIGKILL: at work"
+    assert service.said(job) == "at work\nat work\n"
+
+
+def test_a_job_that_dies_once_is_done(service: Service, tmp_path: Path) -> None:
+    once = (
+        "import sys, pathlib; p = pathlib.Path(sys.argv[1]); known = p.exists(); p.touch(); sys.exit(0 if known else 1)"
+    )
+    job = service.submit(once, tmp_path / "known")
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.starts, found.deaths) == ("done", 2, 1)
+
+
+ASLEEP = "import time\ntry:\n  print('asleep', flush=True); time.sleep(600)\nexcept KeyboardInterrupt: print('stopped')"
+
+
+def test_a_running_job_is_cancelled_as_by_ctrl_c(service: Service) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a script
+    try:
+        job = service.submit(ASLEEP)
+        service.dispatcher.step()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    service.until(lambda: "asleep" in service.said(job))
+    service.cancel(job)
+    found = service.ended(job)
+    assert (found.state, found.error) == ("cancelled", None)
+    assert service.said(job) == "asleep\nstopped\n"
+
+
+def test_a_job_that_does_not_listen_is_killed_with_what_it_started(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = [(sent, 0.2) for sent, _ in worker.PRESSES]
+    monkeypatch.setattr(worker, "PRESSES", short)
+    monkeypatch.setattr(worker, "BEAT", 0.05)
+    stubborn = (
+        "import os, signal, time\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\n"
+        "child = os.fork()\nif child: print(child, flush=True)\ntime.sleep(600)"
+    )
+    job = service.submit(stubborn)
+    with queue.opened(service.path) as table:
+        assert queue.claim(table, "here", 1)
+    thread = threading.Thread(target=worker.work, args=(service.path, job, "here"))
+    thread.start()
+    service.until(lambda: service.said(job).endswith("\n"))
+    service.cancel(job)
+    thread.join(PATIENCE)
+    assert (service.job(job).state, service.job(job).exit) == ("cancelled", -9)
+    child = Path(f"/proc/{service.said(job).strip()}/stat")
+    service.until(lambda: not child.exists() or child.read_text().split()[2] == "Z")
+
+
+RESUMES = """
+import pathlib, sys, time
+began, complete, go = map(pathlib.Path, sys.argv[1:])
+with began.open("a") as file: file.write("x")
+if complete.exists(): sys.exit(print("complete"))
+print("at work", flush=True)
+while not go.exists(): time.sleep(0.02)
+complete.touch()
+"""
+
+
+def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_beside_itself(
+    service: Service, tmp_path: Path
+) -> None:
+    began, complete, go = (tmp_path / name for name in ("began", "complete", "go"))
+    job = service.submit(RESUMES, began, complete, go)
+    service.dispatcher.step()
+    service.until(lambda: "at work" in service.said(job))
+    service.kill_worker()
+    assert service.dispatcher.step() == 1
+    taken = service.job(job)
+    service.until(lambda: service.job(job).lease != taken.lease)  # the new worker is at it, and waits
+    time.sleep(0.5)
+    assert (began.read_text(), service.job(job).state) == ("x", "running")
+    go.touch()
+    found = service.ended(job)
+    assert (found.state, found.exit, found.starts, found.deaths) == ("done", 0, 2, 0)
+    assert (began.read_text(), service.said(job)) == ("xx", "at work\ncomplete\n")
+
+
+def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) -> None:
+    began, complete, go = (tmp_path / name for name in ("began", "complete", "go"))
+    job = service.submit(RESUMES, began, complete, go)
+    service.dispatcher.step()
+    service.until(lambda: "at work" in service.said(job))
+    group = int((service.folder / "jobs" / f"{job}.lock").read_text())
+    service.kill_worker()
+    os.killpg(group, signal.SIGKILL)
+    go.touch()
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.starts, found.deaths, began.read_text()) == ("done", 2, 0, "xx")
+
+
+def test_a_job_whose_worker_was_killed_can_be_cancelled(service: Service) -> None:
+    job = service.submit(ASLEEP)
+    service.dispatcher.step()
+    service.until(lambda: "asleep" in service.said(job))
+    service.kill_worker()
+    service.cancel(job)
+    service.dispatcher.step()
+    assert service.ended(job).state == "cancelled"
+    assert service.said(job) == "asleep\nstopped\n"
+    assert service.job(job).starts == 1
+
+
+def test_a_worker_that_has_lost_its_job_starts_nothing(service: Service) -> None:
+    job = service.submit("print('started')")
+    with queue.opened(service.path) as table:
+        queue.claim(table, "another", 1)
+    worker.work(service.path, job, "first")
+    assert (service.job(job).state, service.job(job).starts, service.said(job)) == ("running", 0, "")
+
+
+def test_a_command_that_is_not_there_is_a_failure(service: Service) -> None:
+    with queue.opened(service.path) as table:
+        job = queue.submit(table, "fake", {}, ["/absent/python"])
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.error) == (
+        "failed",
+        "it cannot be started: [Errno 2] No such file or directory: '/absent/python'",
+    )
+
+
+def test_a_job_that_is_killed_with_its_worker_each_time_ends(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MOST_STARTS", 3)
+    job = service.submit("")
+    with queue.opened(service.path) as table:
+        queue.claim(table, "here", 1)
+        queue.note(table, job, "here", starts=3)
+    worker.work(service.path, job, "here")
+    assert (service.job(job).state, service.job(job).error) == (
+        "failed",
+        "it was started 3 times, and killed each time",
+    )
+
+
+def test_a_job_inherits_no_token_and_its_threads() -> None:
+    assert environment({"MITIGATE_TOKEN": "secret", "HOME": "/root"}, None) == {"HOME": "/root"}
+    assert environment({"OMP_NUM_THREADS": "9"}, 2)["OMP_NUM_THREADS"] == "2"
