@@ -4,7 +4,8 @@
 2021) was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their
 own for VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so
 each has a `neutral_phrase` beside it: the same number of words with negations in the same places, and none with a
-sentiment for VADER.
+sentiment for VADER. `comet_words` is what a generator may be asked with instead: the original COMeT's words and, of
+ATOMIC's relations, which it had a token each for, short ones of this project's that differ in their first five tokens.
 
 Relations of a user's own are values that are passed along; this module keeps none."""
 
@@ -25,7 +26,7 @@ class Relation:
     name: str
     phrase: str
     neutral_phrase: str
-    comet_words: str = ""  # what the original COMeT prompts with; "" outside its 34
+    comet_words: str = ""  # what the original COMeT prompts with, or short words in their place; "": the phrase
     in_comet: bool = False
     train100k: int = 0
 
@@ -101,17 +102,19 @@ def named(names: Sequence[str], known: Mapping[str, Relation]) -> list[Relation]
 
 WORDINGS: dict[str, Callable[[Relation], str]] = {
     "phrase": lambda relation: relation.phrase,  # as statements are worded
-    "words": lambda relation: relation.comet_words or relation.phrase,  # as the original, "has prequisite" included
+    "words": lambda relation: relation.comet_words or relation.phrase,  # the original's, "has prequisite" included
     "token": lambda relation: f"<{relation.name}>",  # a word of its own, added to the generator's vocabulary
     "name": lambda relation: relation.name,  # in plain letters, as COMET-ATOMIC 2020
 }
 
 
-def asked_with(wording: str, further: Iterable[Relation] = ()) -> dict[str, str]:
+def asked_with(wording: str, further: Iterable[Relation] = (), *, comet: bool = True) -> dict[str, str]:
     """What a generator is asked with for each of COMeT's 34 relations and those that are further given, by name:
-    {"CapableOf": "is capable of"}.
+    {"CapableOf": "is capable of"}. comet: False leaves the 34 out.
 
     Raises MitigateError for an unknown wording."""
     if wording not in WORDINGS:
         raise one_of("model.relation", wording, WORDINGS)
-    return {relation.name: WORDINGS[wording](relation) for relation in (*comet_relations(), *further)}
+    return {
+        relation.name: WORDINGS[wording](relation) for relation in (*(comet_relations() if comet else ()), *further)
+    }

@@ -52,6 +52,7 @@ STATEMENTS = {
 PROBED = {
     "target": pl.String,
     "category": pl.String,
+    "head": pl.String,  # what was asked about: the target, or an event that names it
     "relation": pl.String,
     "tail": pl.String,  # "" when the generator ended at once
     "rank": pl.UInt8,  # 1 is the best beam

@@ -9,12 +9,13 @@ from typing import Literal
 import polars as pl
 
 from mitigate.errors import one_of
+from mitigate.events import PERSON, as_one_person, is_of_event
 from mitigate.relations import Relation, with_own
 from mitigate.target_list import PAPER, TargetList
 
 Masking = Literal["token", "paper"]
 MASKINGS = ("token", "paper")
-MASK = "this person"
+MASK = PERSON
 
 
 def verbalise(
@@ -29,8 +30,9 @@ def verbalise(
     whole tail (harms paper, Section 3.1), else null.
     masking="token" replaces whole words, and every demographic target of the list in the sentence, their plurals and
     possessives included; "paper" is the paper's substitution: plain substring replacement of the one target the
-    statement is about, of a run's own target in all its forms. own_relations: relations that are not the project's,
-    with their phrases. Raises MitigateError for another masking."""
+    statement is about, of a run's own target in all its forms. In statements of events (events.is_of_event) PersonX is
+    masked as a target is. own_relations: relations that are not the project's, with their phrases. Raises MitigateError
+    for another masking."""
     check(masking)
     if "target" not in triples.columns:
         triples = triples.with_columns(whole_target(target_list))
@@ -41,9 +43,13 @@ def verbalise(
     phrases = {name: relation.phrase for name, relation in named.items()}
     neutral_phrases = {name: relation.neutral_phrase for name, relation in named.items()}
     sentences = triples.with_columns(statement=_sentence(phrases), masked_neutral=_sentence(neutral_phrases))
-    return sentences.with_columns(
+    masked = sentences.with_columns(
         mask_column("statement", masking, target_list).alias("masked"),
         mask_column("masked_neutral", masking, target_list).alias("masked_neutral"),
+    )
+    return masked.with_columns(
+        pl.when(is_of_event()).then(as_one_person(pl.col(column))).otherwise(column).alias(column)
+        for column in ("masked", "masked_neutral")
     )
 
 

@@ -12,6 +12,7 @@ BASE = {
     "headlines",
     "triples",
     "relations",
+    "events",
     "targets",
     "target_list",
     "word_forms",

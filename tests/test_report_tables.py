@@ -182,3 +182,29 @@ def test_leak_is_what_the_phrase_adds() -> None:
         {"relation": ["CapableOf", "CapableOf", "IsA"], "sentiment": [1, 1, 2], "sentiment_neutral": [0, -1, 0]}
     )
     assert leak(labelled, "sentiment").rows() == [("CapableOf", 2, 100.0, 50.0, 50.0), ("IsA", 1, 0.0, 0.0, 0.0)]
+
+
+def test_the_most_polarised_triples_kept_and_dropped() -> None:
+    """By the largest strength of any scorer with the neutral wording; a statement once; what a policy adds is none."""
+    rows = pl.DataFrame(
+        {
+            "row": [1, 2, 3, 4, 5, 6],
+            "source_row": [None, None, None, None, None, 2],
+            "relation": ["IsA"] * 6,
+            "target": [None] * 6,
+            "statement": ["a", "b", "b", "c", "d", "e"],
+            "reason": ["kept"] * 6,
+            "weight": [1.0, 0.0, 0.0, 0.0, 1.0, 1.0],
+            "sentiment_neutral_strength": [0.1, -0.5, -0.5, 0.2, 0.0, 0.9],
+            "regard_neutral_strength": [-0.3, 0.1, 0.1, 0.9, 0.2, 0.9],
+        }
+    )
+    found = ledger.most_polarised(rows, ["sentiment", "regard"])
+    assert found.select("outcome", "row", "strength").rows() == [
+        ("kept", 1, 0.3),
+        ("kept", 5, 0.2),
+        ("dropped", 4, 0.9),
+        ("dropped", 2, 0.5),
+    ]
+    assert ledger.most_polarised(rows, ["sentiment", "regard"], 1)["row"].to_list() == [1, 4]
+    assert ledger.most_polarised(rows, ["mine"]).is_empty()

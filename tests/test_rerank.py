@@ -8,7 +8,7 @@ def candidates(*rows: tuple[str, str, str, int, int]) -> pl.DataFrame:
     """Each (target, relation, tail, rank, label)."""
     frame = pl.DataFrame(rows, schema=["target", "relation", "tail", "rank", "regard"], orient="row")
     score = -pl.col("rank").cast(pl.Float32)
-    frame = frame.with_columns(category=pl.lit("profession"), log_prob=score, score=score)
+    frame = frame.with_columns(category=pl.lit("profession"), head="target", log_prob=score, score=score)
     return frame.cast({"rank": pl.UInt8, "regard": pl.Int8})
 
 

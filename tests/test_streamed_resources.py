@@ -207,6 +207,37 @@ def test_atomic_with_a_line_of_names_or_without(written, header: str) -> None:
     ]
 
 
+def test_atomic_in_a_folder_has_splits(written) -> None:
+    folder = Path(written("train.tsv", "PersonX eats a ___\txwant\tto sleep\n")).parent
+    written("atomic_dev.tsv", "PersonX wins\txwant\tnone\nPersonX wins\toreact\tsad\n")
+    resource = atomic.load(str(folder))
+    rows, notices = whole(resource)
+    assert rows.select("split", "row", "head", "relation").rows() == [
+        ("train", 1, "personx eats a ___", "xWant"),
+        ("dev", 2, "personx wins", "oReact"),
+    ]
+    assert notices == ["1 rows left out: the tail is 'none'"]
+    before = resource.digest
+    written("atomic_dev.tsv", "PersonX wins\toreact\thappy\n")
+    assert atomic.load(str(folder)).digest != before
+    written("dev.tsv", "PersonX wins\toreact\tsad\n")
+    with pytest.raises(MitigateError, match="has atomic_dev.tsv and dev.tsv, both of split dev; leave one"):
+        atomic.load(str(folder))
+    (folder / "train.tsv").unlink()
+    (folder / "dev.tsv").unlink()
+    with pytest.raises(MitigateError, match="has no train.tsv, but atomic_dev.tsv; give a folder with train.tsv"):
+        atomic.load(str(folder))
+
+
+def test_atomics_persons_are_verbalised_in_triples_and_phrases(written) -> None:
+    path = written("train.tsv", "PersonX buys a ___\txreact\tPersonX 's happy\n")
+    resource = atomic.load(str(path), persons="verbalised")
+    rows, _ = whole(resource)
+    assert rows.select("head", "tail").rows() == [("this person buys something", "this person's happy")]
+    said = "this person buys something as a result this person feels this person's happy"
+    assert verbalise(rows, own_relations=resource.own_relations)["statement"][0] == said
+
+
 def test_every_relation_of_atomic_2020_has_a_phrase(written) -> None:
     names = (
         "ObjectUse AtLocation MadeUpOf HasProperty CapableOf Desires NotDesires isAfter HasSubEvent isBefore HinderedBy"

@@ -4,6 +4,7 @@ left out on the way is counted.
 Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
 
 import gzip
+import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,16 +67,20 @@ class Streamed:
     on_bad_line: OnBadLine = "error"
     own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
     needs_phrases: bool = False  # read whole, an unknown relation is as a bad line
+    files: tuple[Path, ...] = ()  # of a folder, those that are read
 
     @property
     def size(self) -> str:
         """How large it is, in words."""
-        return f"{self.path.stat().st_size / 2**20:,.1f} MiB of {self.kind}"
+        size = sum(file.stat().st_size for file in self.files or (self.path,))
+        return f"{size / 2**20:,.1f} MiB of {self.kind}"
 
     @cached_property
     def digest(self) -> str:
-        """The hash of the file."""
-        return sha256_of(self.path)
+        """The hash of the file, or of those of the folder."""
+        if not self.files:
+            return sha256_of(self.path)
+        return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in self.files).encode()).hexdigest()
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
         """Each chunk's number, the share of the file read with it, and the chunk; None in place of one that is

@@ -23,6 +23,7 @@ def triples_chunk(
     met: Met,
     names: dict[str, str] | None = None,
     own: Sequence[Relation] = (),
+    blanks: bool = False,
 ) -> Chunk:
     """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; all valid and of split train where the
     rows do not say. Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase
@@ -30,9 +31,10 @@ def triples_chunk(
     lines.
 
     names: what relations of relations.csv are called in this resource, where that is not their name. own: relations
-    besides those."""
+    besides those. blanks: whether underscores stand for something that is left open ("buys ___"), and so stay."""
+    text = pl.col("head", "tail")
     plain = frame.with_columns(
-        pl.col("head", "tail").str.replace_all("_", " ", literal=True).str.strip_chars().str.to_lowercase(),
+        (text if blanks else text.str.replace_all("_", " ", literal=True)).str.strip_chars().str.to_lowercase(),
         pl.col("relation").str.strip_chars(),
     )
     blank = pl.any_horizontal(pl.col("head", "relation", "tail").fill_null("") == "")

@@ -14,7 +14,7 @@ import torch
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe.generator import Generator
-from mitigate.probe.grid import Grid, answer
+from mitigate.probe.grid import Grid, answer, prompts
 from mitigate.processes import Send, share_out
 from mitigate.progress import progress
 from mitigate.triples import Parts
@@ -33,26 +33,28 @@ def probe(
     max_length: int = 15,
     precision: Precision = "fp32",
     devices: Sequence[str] = ("cpu",),
+    heads: pl.DataFrame | None = None,
 ) -> None:
-    """Leaves in `parts` the rows of PROBED, in the order of targets, then relations, then rank.
+    """Leaves in `parts` the rows of PROBED, in the order of targets, then relations, then heads, then rank.
 
-    targets has the columns (target, category); a relation is its name and the phrase it is asked with. Of `beams`
+    targets has the columns (target, category); a relation is its name and the phrase it is asked with. heads: (target,
+    relation, head), what is asked about a target where that is not the target itself. Of `beams`
     beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is faster where the processor
     has it, and approximate. Of several devices each has a process of its own, which must be able to write `parts`.
     Raises MitigateError for settings that do not fit together."""
     check_search(beams, top, precision)
     if precision == "bf16":
         generator = copy.deepcopy(generator).bfloat16()
-    grid = Grid(targets, relations, beams, top, max_length)
+    grid = Grid(prompts(targets, relations, heads), beams, top, max_length)
     missing = [part for part in grid.parts if part not in parts]
-    there = grid.size - sum(len(grid.places(part)) for part in missing)
+    there = grid.size - sum(grid.asked(part).height for part in missing)
     if len(devices) == 1:
         answered = answer(generator, grid, missing, parts, devices[0])
     else:
         answered = _answer_in_processes(generator, grid, missing, parts, devices)
     with progress("probe", grid.size, "prompts", done=there) as advance:
         for part in answered:
-            advance(len(grid.places(part)))
+            advance(grid.asked(part).height)
 
 
 def check_search(beams: int, top: int, precision: str) -> None:

@@ -14,35 +14,47 @@ PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
 CPU_ROWS = 680  # beams at a time; of a GPU's memory those of a whole part take 7 GB with a decoder of GPT-1's size
 
 
+ASKED = {**{name: PROBED[name] for name in ("target", "category", "head", "relation")}, "phrase": pl.String}
+
+
 @dataclass(frozen=True)
 class Grid:
-    """The prompts of a probe, in the order of targets, then relations, and how many beams of which length are
-    searched for each, of which the best are kept."""
+    """The prompts of a probe (columns ASKED), and how many beams of which length are searched for each, of which the
+    best are kept."""
 
-    targets: pl.DataFrame  # (target, category)
-    relations: list[tuple[str, str]]  # name and the phrase it is asked with
+    prompts: pl.DataFrame
     beams: int
     top: int
     max_length: int
 
     @property
     def size(self) -> int:
-        return self.targets.height * len(self.relations)
+        return self.prompts.height
 
     @property
     def parts(self) -> range:
         return range(math.ceil(self.size / PART))
 
-    def places(self, part: int) -> range:
-        """The prompts of a part."""
-        return range(part * PART, min((part + 1) * PART, self.size))
-
     def asked(self, part: int) -> pl.DataFrame:
-        """The prompts of a part: target, category, relation, phrase."""
-        places = self.places(part)
-        about = self.targets.select("target", "category")[[place // len(self.relations) for place in places]]
-        names, phrases = zip(*(self.relations[place % len(self.relations)] for place in places), strict=True)
-        return about.with_columns(relation=pl.Series(names), phrase=pl.Series(phrases))
+        """The prompts of a part."""
+        return self.prompts[part * PART : (part + 1) * PART]
+
+
+def prompts(
+    targets: pl.DataFrame, relations: Sequence[tuple[str, str]], heads: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """What is asked (columns ASKED), in the order of targets (target, category), then relations (name and the phrase it
+    is asked with), then heads. heads: (target, relation, head); where there are none the target is the head."""
+    events: dict[tuple[str, str], list[str]] = {}
+    for target, relation, head in () if heads is None else heads.select("target", "relation", "head").iter_rows():
+        events.setdefault((target, relation), []).append(head)
+    rows = [
+        (target, category, head, relation, phrase)
+        for target, category in targets.select("target", "category").iter_rows()
+        for relation, phrase in relations
+        for head in events.get((target, relation), [target])
+    ]
+    return pl.DataFrame(rows, schema=ASKED, orient="row")
 
 
 def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts, device: str) -> Iterator[int]:
@@ -51,7 +63,7 @@ def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts,
     rows = CPU_ROWS if device == "cpu" else PART * grid.beams
     for part in share:
         asked = grid.asked(part)
-        prompts = generator.prompts(asked["target"].to_list(), asked["phrase"].to_list())
+        prompts = generator.prompts(asked["head"].to_list(), asked["phrase"].to_list())
         found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
         parts.save(part, _rows(generator, asked, [result[: grid.top] for result in found]))
         yield part
@@ -64,6 +76,7 @@ def _rows(generator: Generator, asked: pl.DataFrame, found: list[list[Beam]]) ->
     return rows.select(
         "target",
         "category",
+        "head",
         "relation",
         pl.Series("tail", [generator.decode(beam.tokens) for beam in beams]),
         pl.Series("rank", [rank for result in found for rank in range(1, len(result) + 1)]),

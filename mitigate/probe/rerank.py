@@ -6,11 +6,11 @@ from mitigate.triples import PROBED
 
 
 def neutral_first(candidates: pl.DataFrame, polarised: pl.Expr, top: int) -> pl.DataFrame:
-    """The rows of PROBED for the `top` tails of each target and relation: first those that are not polarised, then
-    those that are, both as they were ranked; with `beam_rank`, the rank they had.
+    """The rows of PROBED for the `top` tails of each target, relation and head: first those that are not polarised,
+    then those that are, both as they were ranked; with `beam_rank`, the rank they had.
 
     Where fewer than `top` are neutral, the best of the polarised fill up."""
-    prompt = ["target", "relation"]
+    prompt = ["target", "relation", "head"]
     named = candidates.with_row_index("place").with_columns(polarised=polarised, beam_rank="rank")
     ordered = named.sort(pl.col("place").first().over(prompt), "polarised", "beam_rank")
     ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(prompt).cast(PROBED["rank"]))

@@ -17,8 +17,9 @@ from mitigate.train.comet import Settings
 from models.seq2seq import prompt_of, wording
 
 
-def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = ()) -> Start:
-    """The model that the configuration names, to be asked about further relations than COMeT's 34.
+def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
+    """The model that the configuration names, to be asked about further relations than COMeT's 34, or with comet=False
+    in their place.
 
     Raises MitigateError where it is not at hand, cannot be trained as is asked, or was trained to be asked another
     way."""
@@ -51,7 +52,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
         except (ValueError, OSError) as error:
             raise MitigateError(str(error)) from error
     how = {"layout": settings.layout, "relation": relation, "train": bool(config.train)}
-    return find(code, folder, **how, options=options, further=further)
+    return find(code, folder, **how, options=options, further=further, comet=comet)
 
 
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:

@@ -1,14 +1,15 @@
 """The filter's ledger, summed up: what was kept, dropped and added by relation, target or reason, and examples."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mitigate.triples import kind_of_reason
+from mitigate.triples import kind_of_reason, label_columns
 
 KEPT = pl.col("weight") > 0
 OF_RESOURCE = pl.col("source_row").is_null()  # the others were added by the policy
 TOUCHED = pl.col("weight") != 1
+MOST = 10  # of the most polarised triples, kept and dropped each
 EXAMPLES = {"reason": 8, "relation": 3, "target": 2}  # how many of each are shown, at most
 
 
@@ -54,6 +55,23 @@ def touched(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.Data
     chosen = rows.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
     chosen = chosen.with_columns(reason="told")
     return chosen.select("reason", "row", "relation", "target", "statement", "weight")
+
+
+def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = MOST) -> pl.DataFrame:
+    """The `number` kept and the `number` dropped triples of the resource that the scorers find most polarised (outcome,
+    row, relation, target, statement, reason, weight, strength), the strongest first, each statement once.
+
+    strength: the largest of the scorers' strengths without its sign, of the statement with the relation's neutral
+    wording: so a triple stands here for what its head and tail say. Empty where the triples have no such strengths."""
+    strengths = [label_columns(scorer, "neutral")[1] for scorer in scorers]
+    strengths = [column for column in strengths if column in ledger.columns]
+    columns = ["outcome", "row", "relation", "target", "statement", "reason", "weight", "strength"]
+    outcome = pl.when(KEPT).then(pl.lit("kept")).otherwise(pl.lit("dropped"))
+    strength = pl.max_horizontal(pl.col(strengths).abs()) if strengths else pl.lit(None, pl.Float32)
+    rows = ledger.filter(OF_RESOURCE).with_columns(outcome=outcome, strength=strength).drop_nulls("strength")
+    first = rows.unique(["outcome", "statement"], keep="first", maintain_order=True)
+    ranked = first.sort("outcome", "strength", "row", descending=[True, True, False])
+    return ranked.group_by("outcome", maintain_order=True).head(number).select(columns)
 
 
 def _evenly(by: str, number: int) -> pl.Expr:

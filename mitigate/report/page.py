@@ -31,7 +31,7 @@ from mitigate.report.gallery import GROUPS, Picture, gallery
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
 from mitigate.report.leak import difference, leak
-from mitigate.report.ledger import summary, touched
+from mitigate.report.ledger import most_polarised, summary, touched
 from mitigate.report.left_out import left_out
 from mitigate.triples import TEMPLATES, label_columns
 
@@ -97,7 +97,7 @@ def render(report: Report) -> str:
         **_of_groups(report.metrics, report.first_scorers),
         **_of_targets(report.targets, report.first_scorers),
         **_of_statements(report.statements, report.first_scorers),
-        **_of_ledger(report.ledger),
+        **_of_ledger(report.ledger, report.first_scorers),
     )
 
 
@@ -181,9 +181,9 @@ def _of_statements(statements: pl.DataFrame | None, scorers: Sequence[str]) -> d
     return {"leaks": leaks, "examples": chosen.partition_by("target", as_dict=True, maintain_order=True)}
 
 
-def _of_ledger(ledger: pl.DataFrame | None) -> dict[str, Any]:
+def _of_ledger(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
     if ledger is None or ledger.is_empty():
-        return {"summaries": {}, "touched": None, "filtered": False}
+        return {"summaries": {}, "touched": None, "filtered": False, "most_polarised": None}
     summaries = {by: summary(ledger, by) for by in ("reason", "relation", "target")}
-    changed = touched(ledger)
-    return {"summaries": summaries, "touched": changed, "filtered": not changed.is_empty()}
+    changed, most = touched(ledger), most_polarised(ledger, scorers)
+    return {"summaries": summaries, "touched": changed, "filtered": not changed.is_empty(), "most_polarised": most}

@@ -23,7 +23,8 @@ class Corpus:
     triples: pl.DataFrame
     own_relations: Sequence[Relation]  # a user's own, with their phrases
     relations: Sequence[Relation]  # that are probed
-    further: Sequence[Relation]  # that the generator is asked about besides COMeT's 34
+    further: Sequence[Relation]  # that the generator is asked about besides COMeT's 34, or in their place
+    comet: bool = True  # whether it is asked about COMeT's 34
     held_out: HeldOut | None = None
     notices: Sequence[str] = field(default_factory=tuple)
 
@@ -43,21 +44,23 @@ def corpus_of(
     wanted: Sequence[str] | None = None,
     *,
     only_in_data: bool = False,
+    comet: bool = True,
     holdout: float | None = None,
     seed: int = 1,
 ) -> Corpus:
     """What a loader returned as a corpus.
 
     wanted: names of the relations to probe; None: COMeT's 34, or with only_in_data those of the training triples.
-    holdout: the share of triples to hold out for test where there are no splits, drawn by head with this seed; None:
-    none are.
+    comet: False for a resource with relations of its own, such as ATOMIC: the generator is trained to be asked about
+    the relations of the data alone, not about COMeT's 34 besides. holdout: the share of triples to hold out for test
+    where there are no splits, drawn by head with this seed; None: none are.
 
     Raises MitigateError for something else than triples, for relations without a phrase, and where no triple can be
     trained on."""
     if not isinstance(loaded, Loaded | Streamed):
         raise MitigateError(
-            "this recipe needs triples to train on: data=sample, data=cn100k, or your own with data=triples "
-            "data.path=FILE"
+            "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
+            "data=triples data.path=FILE"
         )
     known, own = with_own(loaded.own_relations), loaded.own_relations
     triples = loaded.triples
@@ -71,7 +74,8 @@ def corpus_of(
         triples=triples,
         own_relations=own,
         relations=relations,
-        further=_further(known, own, {*wanted, *triples["relation"]}),
+        further=_further(known, own, {*wanted, *triples["relation"]}, comet),
+        comet=comet,
         held_out=held_out,
         notices=[*loaded.notices, *notices, *_of_relations(own, relations, in_training)],
     )
@@ -120,17 +124,18 @@ def _of_splits(triples: pl.DataFrame) -> list[str]:
     return [f"{both:,} of {test.height:,} distinct test triples are training triples too."] if both else []
 
 
-def _further(known: Mapping[str, Relation], own: Sequence[Relation], used: set[str]) -> list[Relation]:
-    """A user's own relations, and others that are used, but for COMeT's 34 as they are."""
-    mine = {relation.name for relation in own}
-    comets = {relation.name for relation in comet_relations()}
+def _further(known: Mapping[str, Relation], own: Sequence[Relation], used: set[str], comet: bool) -> list[Relation]:
+    """A user's own relations, and others that are used, but for COMeT's 34 as they are; without these, what is used."""
+    mine = {relation.name for relation in own} if comet else set()
+    comets = {relation.name for relation in comet_relations()} if comet else set()
     return [relation for name, relation in known.items() if name in mine or name in used - comets]
 
 
 def _of_relations(own: Sequence[Relation], probed: Sequence[Relation], in_training: set[str]) -> list[str]:
     """What a reader must know of the relations."""
     notices = []
-    if alike := [relation.name for relation in own if relation.phrase == relation.neutral_phrase]:
+    written = [relation for relation in own if not relation.comet_words]  # by the user, in a file of phrases
+    if alike := [relation.name for relation in written if relation.phrase == relation.neutral_phrase]:
         notices.append(f"One wording alone is given for {', '.join(alike)}: its neutral wording is the same.")
     if unseen := [relation.name for relation in probed if relation.name not in in_training]:
         notices.append(f"Relations that are probed and no training triple has: {first(unseen, ', ')}.")

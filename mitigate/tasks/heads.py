@@ -1,5 +1,6 @@
-"""Heads of held-out triples that are no targets: what a generator says of them is a question of knowledge. They are
-asked besides the targets, for the relations that they have in the test file."""
+"""What a generator is asked about besides targets as they are. Heads of held-out triples that are no targets: what it
+says of them is a question of knowledge; they are asked for the relations that they have in the test file. And events
+that name a target, for relations whose heads are events."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.target_list import TargetList
+from mitigate.events import heads_about, heads_of_relations
+from mitigate.prompts import kind_of
+from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.start import Start
 from mitigate.triples import PROBED
@@ -26,6 +29,22 @@ def held_out_prompts(
     heads = known["head"].unique().sort()
     drawn = heads.gather(np.random.default_rng(seed).permutation(len(heads))[:size].tolist())
     return known.filter(pl.col("head").is_in(drawn.implode())).select("head", "relation").unique(maintain_order=True)
+
+
+EVENTS = {"target": pl.String, "relation": pl.String, "head": pl.String}
+
+
+def event_heads(about: pl.DataFrame, relations: Iterable[str], target_list: TargetList = PAPER) -> pl.DataFrame:
+    """The events that each target (target, category) is asked about with each relation (columns EVENTS), in the order
+    of targets, relations, events. Relations whose heads are no events have no rows."""
+    kinds = {name: heads_of_relations().get(name, "object") for name in relations}
+    rows = [
+        (target, relation, head)
+        for target, category in about.select("target", "category").iter_rows()
+        for relation, heads in kinds.items()
+        for head in heads_about(target, category, kind_of(target, target_list), heads)
+    ]
+    return pl.DataFrame(rows, schema=EVENTS, orient="row")
 
 
 def probe_heads(

@@ -45,8 +45,8 @@ def label_probed(
     own_relations: Sequence[Relation] = (),
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """The same of what probe_generator returns, whose heads are its targets."""
-    triples = probed.with_columns(head="target")
+    """The same of what probe_generator returns. Without a column `head` its targets are the heads."""
+    triples = probed if "head" in probed.columns else probed.with_columns(head="target")
     return label_statements(
         triples, scorers, masking=masking, target_list=target_list, own_relations=own_relations, cache=cache
     )

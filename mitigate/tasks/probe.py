@@ -42,6 +42,7 @@ def probe_generator(
     precision: Precision = "fp32",
     parts: Parts | None = None,
     devices: Sequence[str] = ("cpu",),
+    heads: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The best tails of every target and relation (columns PROBED), in the order of targets, then relations, then rank.
 
@@ -49,7 +50,8 @@ def probe_generator(
     names of relations, worded as the generator was trained; None: COMeT's 34 and what the generator is further asked
     about. Of `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate.
     parts: where what is finished is kept, across a kill. devices: a process for each; of several, `parts` must be a
-    folder's.
+    folder's. heads: (target, relation, head), what is asked about a target, such as an event that names it
+    (tasks.heads.event_heads); None, or none for a target and relation: the target itself.
 
     Raises MitigateError for settings that do not fit together, and for unknown relations."""
     parts = PartsInMemory() if parts is None else parts
@@ -72,5 +74,6 @@ def probe_generator(
         max_length=max_length,
         precision=precision,
         devices=devices,
+        heads=heads,
     )
     return pl.concat(list(parts))

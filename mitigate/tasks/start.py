@@ -30,17 +30,18 @@ class Start:
     regimen: Regimen
     options: Mapping[str, Any] = field(default_factory=dict)
     further: Sequence[Relation] = ()  # relations that it is asked about besides COMeT's 34
+    comet: bool = True  # whether it is asked about COMeT's 34 at all
 
     @property
     def asked(self) -> dict[str, str]:
         """What it is asked with for each relation, by name: in training, in the probe and on held-out triples."""
-        return asked_with(self.regimen.relation, self.further)
+        return asked_with(self.regimen.relation, self.further, comet=self.comet)
 
     @property
     def fingerprint(self) -> str:
         """What decides what it generates, wherever its files are; but for the code that loads it."""
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
-        return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further)
+        return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
 
     @property
     def identity(self) -> str:
@@ -56,7 +57,7 @@ class Start:
 
     def trained(self, code: Callable[..., Any], folder: Path, weights: str) -> "Start":
         """What became of it by training: asked the same way, loaded from a folder of its own."""
-        return Start(code, folder, weights, self.regimen, further=self.further)
+        return Start(code, folder, weights, self.regimen, further=self.further, comet=self.comet)
 
 
 def find_start(
@@ -68,20 +69,21 @@ def find_start(
     train: bool = True,
     options: Mapping[str, Any] | None = None,
     further: Sequence[Relation] = (),
+    comet: bool = True,
 ) -> Start:
     """The model in a Hugging Face folder, or a file of tails, loaded by code(folder=..., **options), such as
     models.comet.Comet.load.
 
     layout and relation: how it is asked; None: as it was trained. train: whether it will be trained; one that is not
     knows no new words. Of the options, `checkpoint` names a file that belongs to the model. further: relations that it
-    is asked about besides COMeT's 34.
+    is asked about besides COMeT's 34, or with comet=False in their place.
 
     Raises MitigateError where it was trained to be asked another way, or cannot be asked so."""
     try:
         how = regimen(folder, layout, relation)
     except ValueError as error:
         raise MitigateError(str(error)) from error
-    asked = asked_with(how.relation, further)
+    asked = asked_with(how.relation, further, comet=comet)
     by_words = how.relation == "token" and not train and not folder.is_file()  # a file of tails names relations itself
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
@@ -93,7 +95,7 @@ def find_start(
     options = options or {}
     if folder.is_file():
         check_relations(folder, further)
-    return Start(code, folder, _content(folder, options.get("checkpoint")), how, options, further)
+    return Start(code, folder, _content(folder, options.get("checkpoint")), how, options, further, comet)
 
 
 def _check_words(folder: Path, wanted: Sequence[str]) -> None:
@@ -123,7 +125,7 @@ def check_told_apart(start: Start) -> None:
         raise MitigateError(
             f"the generator cannot tell these relations apart, because their phrases begin with the same tokens, of "
             f"which it reads {RELATION_TOKENS}: {listed}. Give them phrases that differ sooner, or say "
-            "model.relation=token"
+            "model.relation=token, or with data=atomic model.relation=words"
         )
 
 

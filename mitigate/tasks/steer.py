@@ -140,7 +140,9 @@ def load_erased(folder: Path, checkpoint: Path) -> Erased:
 
 
 def _steered(code: Any, base: Start, digest: str, options: Mapping[str, Any]) -> Start:
-    return Start(code, base.folder, digest_of_values(base.weights, digest), base.regimen, options, base.further)
+    return Start(
+        code, base.folder, digest_of_values(base.weights, digest), base.regimen, options, base.further, base.comet
+    )
 
 
 def _table(eraser: Eraser) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from mitigate.relations import Relation, spellings, spelt, with_own
 SEPARATORS = {".tsv": "\t", ".txt": "\t", ".csv": ","}
 JSON_LINES = (".jsonl", ".ndjson")
 NEEDED = ("relation", "tail")
+LISTS = ("generations", "tails")  # columns of lists in place of `tail`
 
 
 def locate(path: str | None) -> Path:
@@ -24,8 +25,9 @@ def locate(path: str | None) -> Path:
 
 def open_tails(folder: Path) -> GivenTails:
     """The generator whose tails stand in a file: CSV, TSV, JSON lines or Parquet with the columns relation and tail,
-    and head and score where it has them. Tails of a prompt come by falling score, else in the file's order. Rows
-    without a head are said of every head. Which relations it may name is checked by check_relations.
+    and head and score where it has them; JSON lines may list a prompt's tails as `generations`. Tails of a prompt come
+    by falling score, else in the file's order. Rows without a head are said of every head. Which relations it may name
+    is checked by check_relations.
 
     Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail."""
     path = folder
@@ -76,13 +78,22 @@ def _read(path: Path) -> pl.DataFrame:
         if ending == ".parquet":
             return pl.read_parquet(path)
         if ending in JSON_LINES:
-            return pl.read_ndjson(path, infer_schema_length=None)
+            return _one_a_row(pl.read_ndjson(path, infer_schema_length=None))
         if ending in SEPARATORS:
             quote = '"' if ending == ".csv" else None
             return pl.read_csv(path, separator=SEPARATORS[ending], quote_char=quote, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise MitigateError(f"{path} is no table that can be read: {str(error).splitlines()[0]}") from error
     raise one_of("ending of model.path", ending, [*SEPARATORS, *JSON_LINES, ".parquet"])
+
+
+def _one_a_row(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with a row for each generation, where a line lists several in the order of their rank: "generations",
+    as load.generations reads them, or "tails"."""
+    found = next((name for name in LISTS if isinstance(table.schema.get(name), pl.List)), None)
+    if found is None or "tail" in table.columns:
+        return table
+    return table.rename({found: "tail"}).explode("tail").drop_nulls("tail")
 
 
 def _check(path: Path, table: pl.DataFrame) -> None:

@@ -27,13 +27,14 @@ from mitigate.recipes.scorers import (
 from mitigate.recipes.start import find_start, training_settings
 from mitigate.relations import with_own
 from mitigate.score.labels import text_for
+from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
-from mitigate.tasks.heads import held_out_prompts
+from mitigate.tasks.heads import event_heads, held_out_prompts
 from mitigate.tasks.start import Start, check_told_apart
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
@@ -41,6 +42,12 @@ from mitigate.tasks.train import check_training
 from mitigate.train import launch
 from mitigate.triples import TEMPLATES, Scorer
 from mitigate.verbalise import verbalise
+
+NO_LIFT = (
+    "Swap lift is not measured: it rests on a plausibility classifier that was trained on ConceptNet's relations, and "
+    "none that is probed here is one of these with targets as heads. Perplexity on test triples says how good the "
+    "generator is."
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,9 @@ class Plan:
     corpus: Corpus
     targets: pl.DataFrame  # (target, category)
     target_list: TargetList  # the paper's, and those of these that are the run's own
+    events: (
+        pl.DataFrame | None
+    )  # (target, relation, head): what targets are asked about in events; None: they are heads
     heads: pl.DataFrame  # (head, relation): of held-out triples, not targets, probed to measure quality alone
     published: pl.DataFrame | None  # triples about targets that are not in the corpus; None: not measured
     scorers: list[Scorer]  # of sentiment and regard, which label the corpus and what is probed
@@ -77,7 +87,17 @@ class Plan:
     @property
     def notices(self) -> list[str]:
         """What is to be said of what was read."""
-        return [*self.corpus.notices, *self.not_measured, *same_posts(self.fingerprints)]
+        unlifted = [] if self.plausibility is None or self.lifted else [NO_LIFT]
+        return [*self.corpus.notices, *self.not_measured, *unlifted, *same_posts(self.fingerprints)]
+
+    @property
+    def lifted(self) -> list[str]:
+        """The relations that swap lift is measured on: those whose heads are targets, and that the plausibility
+        classifier knows at all where the data has relations of its own."""
+        in_events = set() if self.events is None else set(self.events["relation"])
+        known = self.plausibility.relations if isinstance(self.plausibility, TrainedOnRelations) else None
+        names = [relation.name for relation in self.corpus.relations if relation.name not in in_events]
+        return names if self.corpus.comet or known is None else [name for name in names if name in known]
 
     @property
     def about(self) -> dict[str, Any]:
@@ -114,7 +134,7 @@ def make_plan(config: DictConfig) -> Plan:
             "triples of split dev"
         )
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
-    start = find_start(config, policy, corpus.further)
+    start = find_start(config, policy, corpus.further, comet=corpus.comet)
     if config.train:
         check_training(start, settings, **where)
     check_told_apart(start)
@@ -130,9 +150,10 @@ def make_plan(config: DictConfig) -> Plan:
         corpus = replace(corpus, notices=[*corpus.notices, *worded])
     who = (scorers, policy_scorers, extras, plausibility)
     names = [relation.name for relation in corpus.relations]
+    events = event_heads(targets, names, target_list) if config.data.get("events") else None
     heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)
     published, not_measured = _published(config, corpus.triples, targets, target_list, names)
-    asked = (targets, target_list, heads, published)
+    asked = (targets, target_list, events, heads, published)
     return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
 
 
@@ -142,6 +163,7 @@ def _read(config: DictConfig) -> Corpus:
         build(data.load),
         relations,
         only_in_data=data.get("probe_relations") == "data",
+        comet=data.get("asked_relations") != "data",
         holdout=data.get("holdout"),
         seed=data.get("holdout_seed", 1),
     )

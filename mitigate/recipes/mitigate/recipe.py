@@ -52,11 +52,7 @@ def run(config: DictConfig) -> float | None:
     plan = make_plan(config)
     for notice in [*plan.notices, *notice_of_own(plan.targets)]:
         say(f"  note: {notice}")
-    num_targets, num_relations, top = plan.targets.height, len(plan.corpus.relations), config.probe.top
-    say(
-        f"  {plan.corpus.triples.height:,} triples; {num_targets} targets x {num_relations} relations x {top} = "
-        f"{num_targets * num_relations * top:,} statements to probe"
-    )
+    say(f"  {plan.corpus.triples.height:,} triples; {_size(plan)} statements to probe")
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
@@ -70,6 +66,15 @@ def run(config: DictConfig) -> float | None:
         facts={"scorers": plan.fingerprints},
     )
     return metrics.get(config.optimized_metric) if metrics else None
+
+
+def _size(plan: Plan) -> str:
+    """How many statements are probed, and what makes them so many."""
+    num_targets, num_relations, top = plan.targets.height, len(plan.corpus.relations), plan.config.probe.top
+    if plan.events is None:
+        return f"{num_targets} targets x {num_relations} relations x {top} = {num_targets * num_relations * top:,}"
+    prompts = num_targets * num_relations - plan.events.n_unique(["target", "relation"]) + plan.events.height
+    return f"{num_targets} targets in {prompts:,} prompts of {num_relations} relations x {top} = {prompts * top:,}"
 
 
 def stages_of(plan: Plan) -> list[str]:
@@ -88,7 +93,7 @@ def stages_of(plan: Plan) -> list[str]:
 
 def measures_lift(plan: Plan) -> bool:
     """Whether there is who accepts, and whom to ask about."""
-    return plan.plausibility is not None and plan.config.probe.heads > 0
+    return plan.plausibility is not None and plan.config.probe.heads > 0 and bool(plan.lifted)
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
@@ -200,6 +205,7 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
         plan.targets,
         {relation.name: plan.start.asked[relation.name] for relation in plan.corpus.relations},
         **_search(plan),
+        heads=plan.events,
         using=lambda work: {
             "parts": work.parts("parts"),
             "devices": find_devices(settings["device"], settings["processes"]),
@@ -245,7 +251,7 @@ def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Resu
         heads,
         labelled,
         plan.targets,
-        [relation.name for relation in plan.corpus.relations],
+        plan.lifted,
         plan.heads,
         plan.plausibility,
         scorers=[scorer.name for scorer in plan.scorers],

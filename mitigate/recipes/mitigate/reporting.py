@@ -29,7 +29,7 @@ from mitigate.recipes.reporting import (
 from mitigate.recipes.scorers import of_roles
 from mitigate.recipes.targets import shown_targets
 from mitigate.report import brief, card, headline, page, tables
-from mitigate.report.ledger import summary
+from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
 from mitigate.store import Result
 from mitigate.target_list import TargetList
@@ -162,7 +162,7 @@ def write_report(
     found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
-    found |= {"coverage": per_target(rows)}
+    found |= {"coverage": per_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
     found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:
@@ -207,12 +207,14 @@ def _limits(plan: Plan) -> list[str]:
 
 
 def _prompt(plan: Plan) -> str:
-    """A target and a relation that the model was trained to be asked about."""
+    """A head and a relation that the model was trained to be asked about."""
     asked = plan.start.asked
     relations = [relation.name for relation in plan.corpus.relations]
     relation = "CapableOf" if "CapableOf" in relations else relations[0]
     end = " [GEN]" if plan.start.options.get("prompt") == "gen" else ""
-    return f"{plan.targets['target'][0]} {asked[relation]}{end}"
+    target = plan.targets["target"][0]
+    events = [] if plan.events is None else plan.events.filter(target=target, relation=relation)["head"].to_list()
+    return f"{[*events, target][0]} {asked[relation]}{end}"
 
 
 def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:

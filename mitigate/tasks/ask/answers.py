@@ -132,7 +132,7 @@ class Answers:
 
         masking = cast(Masking, self.run.setting("measure.masking", "token"))
         found = label_statements(
-            probed.rename({"target": "head"}).drop("category"),
+            probed.drop("target", "category"),
             self._scorers,
             masking=masking,
             target_list=self.known.target_list,
@@ -169,7 +169,7 @@ class Answers:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
             model = model.bfloat16()
-        return model, asked_with(wording, self.known.further)
+        return model, asked_with(wording, self.known.further, comet=self.known.knows_comets)
 
     @cached_property
     def _policy(self) -> Policy | None:

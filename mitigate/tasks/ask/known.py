@@ -32,7 +32,7 @@ class Known:
     def probed(self) -> pl.DataFrame:
         """What the probe generated, with its labels. Raises MitigateError for a damaged table."""
         name = next((name for name in PROBED if name in self.run.files), PROBED[-1])
-        return self.run.table(name, ["target", "tail", "rank", *WORDED])
+        return self.run.table(name, ["target", "head", "tail", "rank", *WORDED])
 
     @cached_property
     def targets(self) -> pl.DataFrame:
@@ -50,17 +50,23 @@ class Known:
 
     @cached_property
     def further(self) -> list[Relation]:
-        """The relations that it was probed or trained with besides COMeT's 34 as they are."""
-        tables = [self.probed.select(pl.col("target").alias("head"), *WORDED)]
+        """The relations that it was probed or trained with besides COMeT's 34 as they are, if it was with these."""
+        tables = [self.probed.select("head", *WORDED)]
         if self.run.setting("data.relations") is not None or self.run.setting("probe.relations") is not None:
             tables.append(self.run.table("score.parquet", ["head", *WORDED]).select("head", *WORDED))
-        plain = {relation.name: relation for relation in comet_relations()}
+        plain = {relation.name: relation for relation in comet_relations()} if self.knows_comets else {}
         return [found for found in _worded(pl.concat(tables)) if plain.get(found.name) != found]
+
+    @property
+    def knows_comets(self) -> bool:
+        """Whether it was trained to be asked about COMeT's 34 relations."""
+        return self.run.setting("data.asked_relations") != "data"
 
     @property
     def relations(self) -> list[str]:
         """The names of the relations that it can be asked about."""
-        names = [*(relation.name for relation in comet_relations()), *(relation.name for relation in self.further)]
+        comets = [relation.name for relation in comet_relations()] if self.knows_comets else []
+        names = [*comets, *(relation.name for relation in self.further)]
         return list(dict.fromkeys(names))
 
     @property
@@ -87,12 +93,12 @@ class Known:
         return find_relation(given, self.relations)
 
     def stored(self, head: str, relation: str) -> pl.DataFrame | None:
-        """What the probe generated of a target; None where it was not asked, or its table lacks a column."""
+        """What the probe generated of a head; None where it was not asked, or its table lacks a column."""
         wanted = self.columns(self.scorers)
-        if any(column not in self.probed.columns for column in wanted if column != "head"):
+        if any(column not in self.probed.columns for column in wanted):
             return None
-        found = self.probed.filter(pl.col("target") == head, pl.col("relation") == relation)
-        return None if found.is_empty() else found.with_columns(head="target").select(wanted).sort("rank")
+        found = self.probed.filter(pl.col("head") == head, pl.col("relation") == relation)
+        return None if found.is_empty() else found.select(wanted).sort("rank")
 
 
 def find_relation(given: str, known: Iterable[str]) -> str:

@@ -75,11 +75,12 @@ def about(
     if resource.kind == "statements":
         return rows  # their file says what they are about
     find = about_targets if resource.kind == "triples" else sentences_about_targets
-    found = find(rows, targets, match, target_list)
     if texts == "targets":
-        return found
-    others = rows.join(found.select("row"), on="row", how="anti", maintain_order="left")
-    return pl.concat([found, others], how="diagonal").sort("row", maintain_order=True)
+        return find(rows, targets, match, target_list)
+    placed = rows.with_row_index("_place")  # generations of one line have one row number
+    found = find(placed, targets, match, target_list)
+    others = placed.join(found.select("_place"), on="_place", how="anti", maintain_order="left")
+    return pl.concat([found, others], how="diagonal").sort("_place", maintain_order=True).drop("_place")
 
 
 def _in_both(rows: Parts, counted: Parts) -> Callable[[int], bool]:

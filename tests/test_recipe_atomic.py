@@ -1,0 +1,104 @@
+"""ATOMIC through the main job: trained, filtered, probed in events that name a target, and measured."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import SMALL, here
+from small_models import save_bart
+
+from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.runs import open_run
+from models.kinds import kind_of
+
+EVENTS = ("goes home", "buys a ___", "thanks persony", "reads a book", "sees the sea", "eats rice", "calls a friend")
+TAILS = {
+    "xreact": ("happy", "tired", "none"),
+    "xattr": ("kind", "bad"),
+    "xwant": ("to rest", "to sing"),
+    "oeffect": ("none", "smiles"),
+}
+ASKED = [part for part in SMALL if not part.startswith("probe.relations")]
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """20 events with four relations, as the lower-cased file of ATOMIC's dev split."""
+    path = tmp_path_factory.mktemp("atomic") / "atomic_dev.tsv"
+    heads = [f"personx {event} {when}".strip() for event in EVENTS for when in ("", "today", "again")][:20]
+    path.write_text("".join(f"{h}\t{r}\t{t}\n" for h in heads for r, tails in TAILS.items() for t in tails))
+    return path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, outputs: Path, dev: Path, *overrides: str) -> Path:
+    given = ("data=atomic", f"data.path={dev}", "tracking=none", f"paths.outputs={outputs}", *ASKED, *overrides)
+    monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
+    assert here(monkeypatch, *given) == 0
+    (folder,) = outputs.iterdir()
+    return folder
+
+
+def test_a_comet_is_trained_on_atomic_and_probed_in_events(
+    dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(monkeypatch, tmp_path, dev, "policy=both")
+    said = capsys.readouterr().out
+    assert "40 rows left out: the tail is 'none'" in said
+    assert "3 targets in 36 prompts of 4 relations x 10 = 360 statements to probe" in said
+    assert "Swap lift is not measured: it rests on a plausibility classifier" in said
+
+    ledger = pl.read_parquet(folder / "ledger.parquet")
+    assert ledger.height == 20 * 7
+    heads = {split: set(rows["head"]) for (split,), rows in ledger.group_by("split")}
+    assert (len(heads["train"]), len(heads["test"]), heads["train"] & heads["test"]) == (18, 2, set())
+    assert "personx buys a ___" in {*heads["train"], *heads["test"]}
+
+    statements = pl.read_parquet(folder / "statements.parquet")
+    one = statements.filter(target="lawyer", relation="xReact", rank=1).row(0, named=True)
+    assert one["head"] == "the lawyer goes to work"
+    assert one["statement"] == f"the lawyer goes to work as a result personx feels {one['tail']}".strip()
+    assert one["masked"].startswith("this person goes to work as a result this person feels")
+    assert statements.group_by("target").len()["len"].to_list() == [120] * 3
+    assert (
+        statements.filter(target="italy")["head"].unique(maintain_order=True)[0] == "the person from italy goes to work"
+    )
+
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["statements"] == 360
+    assert metrics["quality/triples/all"] == metrics["held_out"] == 14
+    assert metrics["quality/perplexity/all"] > 1
+    assert metrics["NSM"] is not None
+    assert "quality/swap_lift/all" not in metrics
+
+    most = pl.read_csv(folder / "tables" / "ledger_most_polarised.csv")
+    assert set(most.columns) >= {"outcome", "statement", "strength", "reason"}
+    assert "The most polarised triples" in (folder / "report.html").read_text()
+
+    generator = kind_of(folder / "model").load(folder / "model")
+    prompt = generator.prompts(["the lawyer goes to work"], ["personx feels"])
+    assert generator.search(prompt, max_length=6)[0][0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
+    answers = Answers(open_run(folder))
+    assert answers.tails("the lawyer goes to work", "xreact")["tail"][0] == (one["tail"] or "")
+    assert set(answers.known.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
+
+
+def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(
+    dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = save_bart(tmp_path / "base", dev.read_text().splitlines())
+    asked = ("model=seq2seq", f"model.base={base}", "model.prompt=gen", "policy=both_people", "data.persons=verbalised")
+    folder = run(monkeypatch, tmp_path / "out", dev, *asked)
+    card = (folder / "model" / "README.md").read_text()
+    assert 'tokenizer("the lawyer goes to work oEffect [GEN]"' in card
+    ledger = pl.read_parquet(folder / "ledger.parquet")
+    assert "this person buys something" in set(ledger["head"])
+    assert ledger.filter(relation="xReact")["statement"].str.contains("as a result this person feels").all()
+
+
+def test_a_file_of_tails_answers_about_events(dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tails = tmp_path / "tails.tsv"
+    tails.write_text("head\trelation\ttail\nthe lawyer goes to work\txReact\ttired\n")
+    folder = run(monkeypatch, tmp_path / "out", dev, "model=tails", f"model.path={tails}", "policy=none")
+    statements = pl.read_parquet(folder / "statements.parquet")
+    assert statements.select("target", "head", "tail").rows() == [("lawyer", "the lawyer goes to work", "tired")]
