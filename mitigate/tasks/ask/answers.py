@@ -66,9 +66,9 @@ class Answers:
         import models.comet  # noqa: F401  loads PyTorch, before there are threads
 
         with self._few_threads():
-            return self._generated(head, relation)
+            return self._generated(heads, relation)
 
-    def _generated(self, head: str, relation: str) -> pl.DataFrame:
+    def _generated(self, heads: Sequence[str], relation: str) -> pl.DataFrame:
         with ThreadPoolExecutor(max_workers=2) as pool:
             scorers = pool.submit(self._load_scorers, pool)
             model, asked = self._generator
