@@ -133,8 +133,8 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         mine = models.filter(policy=row["policy"])
         if mine.height > 1:
             axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
-        ends = {f"{side}err": bars(mine, axis_of.key) for side, axis_of in (("x", quality), ("y", harm))}
-        axes.errorbar(row["x"], row["y"], **ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
+        ends = bars(mine, harm.key), bars(mine, quality.key)
+        axes.errorbar(row["x"], row["y"], *ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
         axes.scatter(row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3)
     axes.margins(0.12)
     if quality.metric.unit != "percent":
