@@ -2,7 +2,7 @@
 through the policies that no other betters in both."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from matplotlib.figure import Figure
@@ -133,7 +133,7 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         mine = models.filter(policy=row["policy"])
         if mine.height > 1:
             axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
-        ends = {f"{side}err": bars(mine, axis_of.key) for side, axis_of in (("x", quality), ("y", harm))}
+        ends: dict[str, Any] = {"xerr": bars(mine, quality.key), "yerr": bars(mine, harm.key)}
         axes.errorbar(row["x"], row["y"], **ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
         axes.scatter(row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3)
     axes.margins(0.12)
