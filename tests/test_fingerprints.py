@@ -30,6 +30,8 @@ def test_the_modules_and_data_files_that_a_function_reaches() -> None:
         *("mitigate/verbalise.py", "mitigate/relations.py", "mitigate/targets.py"),
         *("mitigate/target_list.py", "mitigate/word_forms.py", "mitigate/data/plurals.csv"),
         *("mitigate/data/relations.csv", "mitigate/data/targets.csv", "mitigate/data/clusters.csv"),
+        *("mitigate/events.py", "mitigate/data/event_frames.csv", "mitigate/data/event_subjects.csv"),
+        "mitigate/data/atomic_relations.csv",
     }
     assert {"mitigate/filter/swap.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply)
     assert names(Vader) == {"mitigate/score/vader.py", "mitigate/triples.py"}
