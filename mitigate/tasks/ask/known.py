@@ -32,7 +32,9 @@ class Known:
     def probed(self) -> pl.DataFrame:
         """What the probe generated, with its labels. Raises MitigateError for a damaged table."""
         name = next((name for name in PROBED if name in self.run.files), PROBED[-1])
-        return self.run.table(name, ["target", "head", "tail", "rank", *WORDED])
+        table = self.run.table(name, ["target", "tail", "rank", *WORDED])
+        # Before targets were asked about in events, the target itself was the head, and no column said so.
+        return table if "head" in table.columns else table.with_columns(head="target")
 
     @cached_property
     def targets(self) -> pl.DataFrame:
