@@ -101,7 +101,7 @@ def test_a_template_is_chosen(visit: Open) -> None:
     assert not cells.first.is_visible()
 
 
-@pytest.mark.parametrize(("name", "number"), [("report", 3), ("audit", 2), ("comparison", 2), ("resources", 1)])
+@pytest.mark.parametrize(("name", "number"), [("report", 4), ("audit", 2), ("comparison", 2), ("resources", 1)])
 def test_what_offends_is_behind_a_click_and_a_warning(visit: Open, name: str, number: int) -> None:
     page = visit(name).page
     behind = page.locator("details:has(> summary .warning)")

@@ -167,7 +167,7 @@ def test_offensive_examples_are_behind_a_warning(html: str) -> None:
     before, after = html.split("Examples of triples that were dropped", 1)
     assert before.rstrip().endswith("<summary>")
     assert "content warning" in after.split("</summary>")[0]
-    assert html.count("content warning") == 3
+    assert html.count("content warning") == 4
     assert "<details open" not in html
 
 

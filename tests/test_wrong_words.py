@@ -66,7 +66,7 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
         ("policy=", "policy= names nothing; allowed: balance, both"),
         ("policy", "'policy' is no setting: write it as KEY=VALUE"),
         ("polcy", "'polcy' is no setting: write it as KEY=VALUE; did you mean policy?"),
-        ("polcy=both", "compare, humans, kge, profile, frames, experiment, hydra; did you mean policy?"),
+        ("polcy=both", "compare, humans, kge, profile, frames, serve, experiment, hydra; did you mean policy?"),
         ("probe.relatoins=[IsA]", "probe has: probe.targets, probe.fewest, probe.relations, "),
         ("probe.relatoins=[IsA]", "; did you mean probe.relations?"),
         ("policy.strngth=2", "policy.splits, policy.seed. A key of your own is added with a plus: +policy.strngth=2"),
