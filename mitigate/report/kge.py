@@ -104,8 +104,9 @@ def findings(results: Results) -> Iterator[str]:
         yield "No band of permuted graphs was made (kge.permuted), so that chance cannot be ruled out."
     said = published(results.data, results.model)
     beside = f"; published is {said[0]['mrr']:.3f} ({said[0]['source']})" if said else "; no published figure is known"
+    count = "one training" if m[keys.KGE_TRAININGS] == 1 else f"{m[keys.KGE_TRAININGS]} trainings"
     yield (
-        f"The embeddings ({results.model}, {m[keys.KGE_TRAININGS]} trainings) have a filtered MRR of "
+        f"The embeddings ({results.model}, {count}) have a filtered MRR of "
         f"{_with_interval(m, keys.KGE_MRR, 3)} on test triples{beside}."
     )
 
