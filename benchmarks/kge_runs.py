@@ -99,7 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["list", "next", "all", "tables"])
     parser.add_argument("--root", help="the folder that has kg/ (as data.root); else MITIGATE_DATA")
-    parser.add_argument("--work", type=Path, default=HERE / "kge" / "work", help="for checkpoints and embeddings")
+    parser.add_argument("--work", type=Path, default=HERE / "kge" / "unfinished", help="for checkpoints and embeddings")
     parser.add_argument("--share", type=share, default=(1, 1), help="2/3: every third training, from the second on")
     arguments = parser.parse_args()
     if arguments.action == "tables":

@@ -3,7 +3,7 @@
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import disk_fault
 from mitigate.recipes import arguments, faults, helping, notes
 from mitigate.recipes.showing import say
-from mitigate.settings import check, with_lists
+from mitigate.settings import check, left_open, with_lists
 from mitigate.texts import escaped
 from mitigate.threads import set_waiting
 
@@ -50,7 +50,7 @@ def _run(config: DictConfig) -> float | None:
     """Raises MitigateError for settings that are left open, of a wrong type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
-    if missing := list(_missing(written)):
+    if missing := list(left_open(written)):
         raise MitigateError(
             f"{' and '.join(missing)} must be given: {' '.join(f'{key}=...' for key in missing)}; a comment in the "
             "configuration says what it is"
@@ -87,15 +87,6 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
     if parameters != ["config"]:
         raise MitigateError(f"recipe.run={name} is no recipe; name {wanted}")
     return found
-
-
-def _missing(node: Any, path: str = "") -> Iterator[str]:
-    """The keys that the configuration leaves open."""
-    if node == "???":
-        yield path
-    elif isinstance(node, dict):
-        for name, part in node.items():
-            yield from _missing(part, f"{path}.{name}" if path else name)
 
 
 def cli() -> None:

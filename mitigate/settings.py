@@ -275,3 +275,12 @@ TYPES = {
     ),
     "null": Type(lambda value, _: value is None, lambda _: "null"),
 }
+
+
+def left_open(node: Any, path: str = "") -> Iterator[str]:
+    """The dotted keys of a configuration that have no value yet ("???")."""
+    if node == "???":
+        yield path
+    elif isinstance(node, Mapping):
+        for name, part in node.items():
+            yield from left_open(part, f"{path}.{name}" if path else name)

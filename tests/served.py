@@ -33,13 +33,16 @@ shutil.copytree(pathlib.Path(prepared, name), pathlib.Path(outputs, name), dirs_
 
 
 class Length:
-    """A scorer: texts of more than twenty characters are prejudice."""
+    """A scorer: longer texts are prejudice."""
 
     name = "length"
     fingerprint = "length"
 
+    def __init__(self, longest: int = 20) -> None:
+        self.longest = longest
+
     def __call__(self, texts: Sequence[str]) -> Labels:
-        label = np.array([-1 if len(text) > 20 else 0 for text in texts], dtype=np.int8)
+        label = np.array([-1 if len(text) > self.longest else 0 for text in texts], dtype=np.int8)
         return Labels(label, label.astype(np.float32))
 
 

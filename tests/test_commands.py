@@ -18,10 +18,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from mitigate.__main__ import _missing
 from mitigate.errors import MitigateError
 from mitigate.recipes.arguments import named_folders, readable
-from mitigate.settings import check, with_lists
+from mitigate.settings import check, left_open, with_lists
 
 SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|ray|wandb|cat|\.) ")
 MODULE = ["python", "-m", "mitigate"]
@@ -99,7 +98,7 @@ def _compose(overrides: list[str], folders: list[str]) -> dict[str, Any]:
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         config = compose("config", [*overrides, *path])
     written: Any = OmegaConf.to_container(config, resolve=False)
-    assert list(_missing(written)) == [], overrides
+    assert list(left_open(written)) == [], overrides
     OmegaConf.set_struct(config, False)
     for key, value in with_lists(written).items():
         OmegaConf.update(config, key, value)

@@ -6,27 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
+from served import Length
 from test_ask import probed_run
 
 from mitigate.errors import MitigateError
 from mitigate.serve.asking import Asked, Batcher, BusyError, Models
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.runs import open_run
-from mitigate.triples import Labels
-
-
-class Length:
-    """A scorer: texts of more than ten characters are prejudice."""
-
-    name = "length"
-    fingerprint = "length"
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        label = np.array([-1 if len(text) > 10 else 0 for text in texts], dtype=np.int8)
-        return Labels(label, label.astype(np.float32))
 
 
 def asked_together(answer: Any, requests: Sequence[Sequence[Any]], **how: Any) -> list[Any]:
@@ -93,7 +81,7 @@ def test_who_gives_up_is_not_waited_for() -> None:
 
 @pytest.fixture
 def models() -> Models:
-    return Models(lambda: [Length()], idle=600.0)
+    return Models(lambda: [Length(10)], idle=600.0)
 
 
 def test_texts_are_labelled_masked_and_with_their_words(models: Models) -> None:

@@ -12,7 +12,7 @@ recipe's words."""
 import csv
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -28,7 +28,7 @@ from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.settings import Setting, check, settings, with_lists
+from mitigate.settings import Setting, check, left_open, settings, with_lists
 
 RECIPES = (
     *("mitigate", "audit", "stories", "kge", "template", "agreement"),
@@ -155,7 +155,7 @@ class Rules:
         resolved, written = self.composed(arguments)
         for key, value in with_lists(resolved).items():
             _put(resolved, key, value)
-        faults = [f"{key} must be given, and cannot be here: choose another option" for key in _open(written)]
+        faults = [f"{key} must be given, and cannot be here: choose another option" for key in left_open(written)]
         try:
             check(resolved, written)
         except MitigateError as error:
@@ -233,14 +233,6 @@ def _put(node: dict[str, Any], key: str, value: Any) -> None:
     for part in parts:
         node = node[part]
     node[last] = value
-
-
-def _open(node: Any, path: str = "") -> Iterator[str]:
-    if node == "???":
-        yield path
-    elif isinstance(node, Mapping):
-        for name, part in node.items():
-            yield from _open(part, f"{path}.{name}" if path else name)
 
 
 def _short(text: Any) -> str:
