@@ -61,9 +61,11 @@ class Variant(CometModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         betas = self.options.get("betas", (0.9, 0.999))
-        if "muon" not in self.options:
-            return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay, betas)
-        return Both(self.model, self.settings, self.options)
+        if "dion" in self.options:
+            return Dion(self.model, self.settings, self.options)
+        if "muon" in self.options:
+            return Muon(self.model, self.settings, self.options)
+        return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay, betas)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         super().on_before_optimizer_step(optimizer)
@@ -84,22 +86,18 @@ class Variant(CometModule):
             weight.copy_(average)
 
 
-class Both(torch.optim.Optimizer):
-    """Muon (Jordan et al. 2024) for the matrices of the blocks, AdamW for all else; their learning rates rise and fall
-    together. Muon takes a step only every `every`-th time, with the sum of the gradients since then."""
+class Mixed(torch.optim.Optimizer):
+    """One optimizer for the matrices of the blocks, `change`, and AdamW for all else; their learning rates rise and
+    fall together."""
 
-    def __init__(self, comet: Comet, settings: Settings, options: Mapping[str, Any]) -> None:
+    def __init__(self, comet: Comet, settings: Settings, peak: float) -> None:
         self.matrices = [weight for weight in comet.decoder.blocks.parameters() if weight.ndim == 2]
         named = {id(weight) for weight in self.matrices}
         rest = [weight for weight in comet.parameters() if id(weight) not in named]
         super().__init__([*self.matrices, *rest], {"lr": settings.lr})
         self.adamw = adamw(rest, settings.lr, settings.weight_decay)
-        self.share = options["muon"] / settings.lr
-        self.every, self.iterations = options.get("every", 1), options.get("iterations", 5)
+        self.share = peak / settings.lr
         self.decay = settings.weight_decay
-        self.momenta = [torch.zeros_like(weight) for weight in self.matrices]
-        self.sums = [torch.zeros_like(weight) for weight in self.matrices]
-        self.count = 0
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
@@ -108,16 +106,54 @@ class Both(torch.optim.Optimizer):
         for group in self.adamw.param_groups:
             group["lr"] = rate
         self.adamw.step()
+        self.change(rate * self.share)
+        return loss
+
+    def change(self, rate: float) -> None:
+        raise NotImplementedError
+
+    def add(self, weight: Tensor, update: Tensor, rate: float) -> None:
+        size = 0.2 * max(weight.shape) ** 0.5  # root mean square of AdamW's updates (Liu et al. 2025)
+        weight.mul_(1 - rate * self.decay).add_(update, alpha=-rate * size)
+
+
+class Muon(Mixed):
+    """Muon (Jordan et al. 2024): takes a step only every `every`-th time, with the sum of the gradients since then."""
+
+    def __init__(self, comet: Comet, settings: Settings, options: Mapping[str, Any]) -> None:
+        super().__init__(comet, settings, options["muon"])
+        self.every, self.iterations = options.get("every", 1), options.get("iterations", 5)
+        self.momenta = [torch.zeros_like(weight) for weight in self.matrices]
+        self.sums = [torch.zeros_like(weight) for weight in self.matrices]
+        self.count = 0
+
+    def change(self, rate: float) -> None:
         self.count += 1
         torch._foreach_add_(self.sums, [weight.grad for weight in self.matrices])
         if self.count % self.every == 0:
             for weight, momentum, gradient in zip(self.matrices, self.momenta, self.sums, strict=True):
                 momentum.lerp_(gradient, 0.05)
-                update = orthogonal(gradient.lerp(momentum, 0.95), self.iterations)
-                size = 0.2 * max(weight.shape) ** 0.5  # root mean square of AdamW's updates (Liu et al. 2025)
-                weight.mul_(1 - rate * self.share * self.decay).add_(update, alpha=-rate * self.share * size)
+                self.add(weight, orthogonal(gradient.lerp(momentum, 0.95), self.iterations), rate)
             torch._foreach_zero_(self.sums)
-        return loss
+
+
+class Dion(Mixed):
+    """Dion (Ahn et al. 2025, algorithm 1): Muon's update in the `rank` directions that a power iteration finds, what is
+    left of the gradient is kept for later steps. Three to eight products of rank columns in place of full ones."""
+
+    def __init__(self, comet: Comet, settings: Settings, options: Mapping[str, Any]) -> None:
+        super().__init__(comet, settings, options["dion"])
+        self.momenta = [torch.zeros_like(weight) for weight in self.matrices]
+        self.right = [torch.randn(weight.shape[1], options["rank"]) for weight in self.matrices]
+
+    def change(self, rate: float) -> None:
+        for number, (weight, momentum) in enumerate(zip(self.matrices, self.momenta, strict=True)):
+            left = torch.linalg.qr(momentum.add_(weight.grad) @ self.right[number]).Q
+            right = momentum.T @ left
+            momentum.addmm_(left, right.T, alpha=-0.05)
+            right /= right.norm(dim=0).clamp_min(1e-12)
+            self.add(weight, left @ right.T, rate)
+            self.right[number] = right
 
 
 def orthogonal(matrix: Tensor, iterations: int) -> Tensor:
@@ -185,6 +221,30 @@ CONTESTANTS = {
         SHARED | {"lr": 1e-3, "batch_size": 128},
         0.0,
         {"muon": 2e-3, "iterations": 3},
+    ),
+    "Dion": Contestant(
+        "shared, no dropout, Dion of rank 96 at 2e-3, AdamW at 1e-3",
+        SHARED | {"lr": 1e-3},
+        0.0,
+        {"dion": 2e-3, "rank": 96},
+    ),
+    "Dion, rank 48": Contestant(
+        "shared, no dropout, Dion of rank 48 at 3e-3, AdamW at 1e-3",
+        SHARED | {"lr": 1e-3},
+        0.0,
+        {"dion": 3e-3, "rank": 48},
+    ),
+    "Dion, lr 4e-3": Contestant(
+        "shared, no dropout, Dion of rank 96 at 4e-3, AdamW at 1e-3",
+        SHARED | {"lr": 1e-3},
+        0.0,
+        {"dion": 4e-3, "rank": 96},
+    ),
+    "Dion, batch 128": Contestant(
+        "shared, no dropout, batches of 128, Dion of rank 96 at 3e-3, AdamW at 1e-3",
+        SHARED | {"lr": 1e-3, "batch_size": 128},
+        0.0,
+        {"dion": 3e-3, "rank": 96},
     ),
 }
 """What is tried. A name is part of the file's rows: what is changed gets another."""

@@ -8,7 +8,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.time_to_quality import BEFORE, CONTESTANTS, add, orthogonal, read, section, trapezoid
+from benchmarks.time_to_quality import BEFORE, CONTESTANTS, Dion, add, orthogonal, read, section, trapezoid
+from mitigate.train.comet import Settings
 
 
 def row(name: str, seed: int, seconds: float, perplexity: float) -> dict[str, object]:
@@ -55,6 +56,34 @@ def test_singular_values_become_nearly_alike(shape: tuple[int, int]) -> None:
     assert 0.6 < after.min() <= after.max() < 1.3
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     assert (left.T @ orthogonal(matrix, 5) @ right.T).diagonal().min() > 0.6  # the directions stay
+
+
+class Matrix(torch.nn.Module):
+    """One matrix where a COMeT has its blocks, and a bias."""
+
+    def __init__(self, matrix: torch.Tensor) -> None:
+        super().__init__()
+        self.decoder = torch.nn.Module()
+        self.decoder.blocks = torch.nn.Linear(matrix.shape[1], matrix.shape[0])
+        self.decoder.blocks.weight = torch.nn.Parameter(matrix)
+
+
+def test_dion_steps_along_the_gradients_directions_and_keeps_what_it_leaves_out() -> None:
+    torch.manual_seed(0)
+    ours = Matrix(torch.zeros(6, 4))
+    dion = Dion(ours, Settings(lr=0.5, weight_decay=0.0), {"dion": 1.0, "rank": 1})  # type: ignore[arg-type]
+    left, right = (
+        torch.nn.functional.normalize(torch.randn(6), dim=0),
+        torch.nn.functional.normalize(torch.randn(4), dim=0),
+    )
+    weight = ours.decoder.blocks.weight
+    for parameter in ours.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    weight.grad = 7 * torch.outer(left, right)
+    dion.step()
+    size = 1.0 * 0.2 * 6**0.5
+    assert torch.allclose(weight.detach(), -size * torch.outer(left, right), atol=1e-5)  # whatever the gradient's size
+    assert torch.allclose(dion.momenta[0], 0.95 * weight.grad, atol=1e-5)
 
 
 def test_contestants_say_what_they_are() -> None:
