@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo check lint types test format wheel clean
+.PHONY: install demo check lint types test format docs wheel clean
 
 install: $(VENV)/installed
 
@@ -31,6 +31,9 @@ test: install
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: install
+	$(BIN)/python docs/make_site.py build/docs
 
 wheel: install
 	$(BIN)/python -m build --wheel

@@ -97,6 +97,6 @@ def test_all_figures_are_in_one_table_with_their_intervals_and_the_baselines() -
 
 
 def test_the_list_of_names_is_in_the_documentation() -> None:
-    lines = (CONF.parent / "docs" / "sweeps.md").read_text(encoding="utf-8").splitlines()
+    lines = (CONF.parent / "docs" / "wandb.md").read_text(encoding="utf-8").splitlines()
     listed = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
     assert [row for row in listed if "/" in row[0]] == [(row.name, row.key) for row in table()]
