@@ -70,7 +70,7 @@ def control_is_compared(shown: list[str]) -> None:
     table = next(text for text in shown if "swap_lift" in text)
     harm, quality = "neutral_template/crowd/neutral_mean", "quality/swap_lift/all"
     for contrast in ("none, filtered", "none, random"):
-        lines = [line for line in table.splitlines() if contrast in line]
+        lines = [line for line in table.splitlines() if line.startswith(f"| {contrast} ")]
         assert [line.split("|")[2].strip() for line in lines] == [quality, harm]
         for line in lines:
             baseline, value, change, low, high = numbers(line)
