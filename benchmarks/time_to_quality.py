@@ -202,6 +202,17 @@ CONTESTANTS = {
     ),
     "calm, betas": Contestant("shared, no dropout, betas .9, .98", SHARED, 0.0, {"betas": (0.9, 0.98)}),
     "calm, hold": Contestant("shared, no dropout, lr held for 80 %, then 1 - sqrt", SHARED, 0.0, {"hold": 0.8}),
+    "hold, lr 7e-4": Contestant("calm, hold at lr 7e-4", SHARED | {"lr": 7e-4}, 0.0, {"hold": 0.8}),
+    "hold, half": Contestant("calm, hold for 50 %", SHARED, 0.0, {"hold": 0.5}),
+    "hold, batch 128": Contestant(
+        "calm, hold with batches of 128, lr 7e-4", SHARED | {"batch_size": 128, "lr": 7e-4}, 0.0, {"hold": 0.8}
+    ),
+    "hold, batch 128, lr 1e-3": Contestant(
+        "calm, hold with batches of 128, lr 1e-3", SHARED | {"batch_size": 128, "lr": 1e-3}, 0.0, {"hold": 0.8}
+    ),
+    "hold, batch 256": Contestant(
+        "calm, hold with batches of 256, lr 1e-3", SHARED | {"batch_size": 256, "lr": 1e-3}, 0.0, {"hold": 0.8}
+    ),
     "calm, average": Contestant("shared, no dropout, weights averaged (decay .99)", SHARED, 0.0, {"average": 0.99}),
     "calm, batch 32": Contestant("shared, no dropout, batches of 32", SHARED | {"batch_size": 32}, 0.0),
     "calm, batch 128": Contestant(
