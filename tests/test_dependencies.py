@@ -19,14 +19,13 @@ from subprocess import PIPE
 from types import FrameType
 from typing import Any, NamedTuple
 
-import polars as pl
 import pytest
 from command import here
+from few_terms import use_few_terms
 from killing import SMALL, commands, make_compared
 
 from mitigate import fingerprints
 from mitigate.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
-from mitigate.load.identity import identity_texts
 from mitigate.store import Run
 
 PROJECT = PACKAGE.parent
@@ -160,7 +159,7 @@ def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
 ) -> None:
     arguments = [*commands(tmp_path)[name], f"paths.outputs={tmp_path / 'out'}"]
     make_compared(name, tmp_path, lambda asked: here(monkeypatch, *asked))
-    monkeypatch.setattr("mitigate.tasks.identity.identity_texts", of_few_terms)
+    use_few_terms(monkeypatch)
     observed = observe(watch, monkeypatch)
     assert here(monkeypatch, *arguments) == 0
     assert observed
@@ -169,13 +168,6 @@ def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
         assert stage.read - stage.known == set(), f"{stage.stage} reads files that its fingerprint does not know"
     monkeypatch.undo()
     each_edit_is_noticed(tmp_path / "out", observed, monkeypatch)
-
-
-def of_few_terms(mask: str) -> pl.DataFrame:
-    """Texts of identity terms. All 11,000 take most of a minute, with the same code."""
-    texts = identity_texts(mask)
-    few = texts.drop_nulls("axis")["term"].unique(maintain_order=True).gather_every(12)
-    return texts.filter(pl.col("axis").is_null() | pl.col("term").is_in(few))
 
 
 def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pytest.MonkeyPatch) -> None:
