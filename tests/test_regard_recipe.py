@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from command import here
 from few_terms import use_few_terms
 
@@ -77,6 +78,7 @@ def write_data(root: Path) -> Path:
     return root
 
 
+@pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     use_few_terms(monkeypatch)
     settings = [

@@ -76,8 +76,8 @@ def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: 
 
 
 def lay_out(figure: Figure) -> None:
-    """Finds the places of its axes, once: each further time would move them a little, and a figure with an engine of its
-    own would be drawn once more, for nothing, whenever it is saved."""
+    """Finds the places of its axes, once: each further time would move them a little, and a figure with an engine of
+    its own would be drawn once more, for nothing, whenever it is saved."""
     if figure.axes and figure not in _laid_out:
         ConstrainedLayoutEngine().execute(figure)
         _laid_out.add(figure)
