@@ -210,6 +210,16 @@ CONTESTANTS = {
     "hold, batch 128, lr 1e-3": Contestant(
         "calm, hold with batches of 128, lr 1e-3", SHARED | {"batch_size": 128, "lr": 1e-3}, 0.0, {"hold": 0.8}
     ),
+    "hold, batch 128, lr 5e-4": Contestant(
+        "calm, hold with batches of 128, lr 5e-4", SHARED | {"batch_size": 128, "lr": 5e-4}, 0.0, {"hold": 0.8}
+    ),
+    "hold, batch 128, warm": Contestant(
+        "calm, hold with batches of 128, lr 1e-3, warmup 5 %",
+        SHARED | {"batch_size": 128, "lr": 1e-3, "warmup": 0.05},
+        0.0,
+        {"hold": 0.8},
+    ),
+    "hold, lr 3.5e-4": Contestant("calm, hold at lr 3.5e-4", SHARED | {"lr": 3.5e-4}, 0.0, {"hold": 0.8}),
     "hold, batch 256": Contestant(
         "calm, hold with batches of 256, lr 1e-3", SHARED | {"batch_size": 256, "lr": 1e-3}, 0.0, {"hold": 0.8}
     ),
