@@ -43,6 +43,7 @@ BEFORE = "before"
 OPTIONS = {"vocabulary": "all", "lr": 5e-4}
 TAILS = {"vocabulary": "tails", "lr": 5e-4}
 SHARED = TAILS | {"together": 8}
+HELD = SHARED | {"hold": 0.8}
 
 
 class Variant(CometModule):
@@ -55,8 +56,6 @@ class Variant(CometModule):
         self.begin_vocabulary()
         if self.options.get("bias_only"):  # the bias begins at log frequencies, the loss is over all tokens
             self.candidates, self.nll = None, comet.nll
-        if hold := self.options.get("hold"):
-            self.learning_rate = trapezoid(settings.lr, settings.warmup, hold, self.steps)
         self.averages: list[Tensor] = []
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -167,17 +166,6 @@ def orthogonal(matrix: Tensor, iterations: int) -> Tensor:
     return wide if matrix.shape[0] <= matrix.shape[1] else wide.T
 
 
-def trapezoid(peak: float, warmup: float, hold: float, steps: int) -> Callable[[int], float]:
-    """A learning rate that rises during the warmup, stays for a share `hold` of the steps, then falls to 0 as 1 minus a
-    square root (Hägele et al. 2024)."""
-    warm, last = max(1, round(warmup * steps)), round(hold * steps)
-
-    def learning_rate(step: int) -> float:
-        return peak * min((step + 1) / warm, 1 - max(0.0, (step - last) / (steps - last)) ** 0.5)
-
-    return learning_rate
-
-
 @dataclass(frozen=True)
 class Contestant:
     """A way to train."""
@@ -201,7 +189,25 @@ CONTESTANTS = {
         "shared, no dropout, lr 1e-3, warmup 5 %", SHARED | {"lr": 1e-3, "warmup": 0.05}, 0.0
     ),
     "calm, betas": Contestant("shared, no dropout, betas .9, .98", SHARED, 0.0, {"betas": (0.9, 0.98)}),
-    "calm, hold": Contestant("shared, no dropout, lr held for 80 %, then 1 - sqrt", SHARED, 0.0, {"hold": 0.8}),
+    "calm, hold": Contestant("shared, no dropout, lr held for 80 %, then 1 - sqrt", HELD, 0.0),
+    "hold, lr 7e-4": Contestant("calm, hold at lr 7e-4", HELD | {"lr": 7e-4}, 0.0),
+    "hold, lr 3.5e-4": Contestant("calm, hold at lr 3.5e-4", HELD | {"lr": 3.5e-4}, 0.0),
+    "hold, half": Contestant("calm, hold for 50 %", HELD | {"hold": 0.5}, 0.0),
+    "hold, batch 128": Contestant(
+        "calm, hold with batches of 128, lr 7e-4", HELD | {"batch_size": 128, "lr": 7e-4}, 0.0
+    ),
+    "hold, batch 128, lr 1e-3": Contestant(
+        "calm, hold with batches of 128, lr 1e-3", HELD | {"batch_size": 128, "lr": 1e-3}, 0.0
+    ),
+    "hold, batch 128, lr 5e-4": Contestant("calm, hold with batches of 128", HELD | {"batch_size": 128}, 0.0),
+    "hold, batch 128, warm": Contestant(
+        "calm, hold with batches of 128, lr 1e-3, warmup 5 %",
+        HELD | {"batch_size": 128, "lr": 1e-3, "warmup": 0.05},
+        0.0,
+    ),
+    "hold, batch 256": Contestant(
+        "calm, hold with batches of 256, lr 1e-3", HELD | {"batch_size": 256, "lr": 1e-3}, 0.0
+    ),
     "calm, average": Contestant("shared, no dropout, weights averaged (decay .99)", SHARED, 0.0, {"average": 0.99}),
     "calm, batch 32": Contestant("shared, no dropout, batches of 32", SHARED | {"batch_size": 32}, 0.0),
     "calm, batch 128": Contestant(

@@ -7,12 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 from torch.nn.functional import normalize
 
+from models.bert import Bert
 from models.minilm import SHA256
 from models.regard.batching import pad, token_batches
 from models.regard.minilm import CONFIG, WEIGHTS, MiniLMClassifier
@@ -25,7 +27,16 @@ class Encoder:
     """Texts to the mean of their token states, of length 1."""
 
     def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> None:
-        self._classifier = MiniLMClassifier(encoder_folder, None).to(dtype).eval()
+        self._classifier = MiniLMClassifier(encoder_folder, None, read=Bert.load).to(dtype).eval()
+
+    @classmethod
+    def shared(cls, encoder_folder: Path, dtype: torch.dtype) -> "Encoder":
+        """The same for all who ask while one of them keeps it: heads are small, and it has 90 MB."""
+        key = (encoder_folder.resolve(), dtype)
+        encoder = _alive.get(key)
+        if encoder is None:
+            _alive[key] = encoder = cls(encoder_folder, dtype)
+        return encoder
 
     @torch.inference_mode()
     def features(self, texts: Sequence[str]) -> np.ndarray:
@@ -38,6 +49,9 @@ class Encoder:
             kept = torch.ones(tokens.shape) if mask is None else mask.float()
             found[indices] = normalize((states * kept[:, :, None]).sum(1) / kept.sum(1, keepdim=True)).numpy()
         return found
+
+
+_alive: WeakValueDictionary[tuple[Path, torch.dtype], Encoder] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,20 @@
-"""Running `python -m mitigate` from a test: here, or in a process of its own that can be killed."""
+"""Running `python -m mitigate` from a test: here, or in a process of its own that can be killed. Such processes are
+forked from one that has imported what they need (forked_commands.py)."""
 
+import atexit
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from select import select
+from subprocess import PIPE
+from typing import NamedTuple
 
 import pytest
 
@@ -36,28 +43,69 @@ def here(monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
     return 0
 
 
-def apart(*overrides: str) -> subprocess.CompletedProcess[str]:
-    """The finished process."""
-    return subprocess.run(_line(overrides), cwd=ROOT, env=_environment(), capture_output=True, text=True)
+class Ended(NamedTuple):
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def apart(*overrides: str) -> Ended:
+    """The command in a process of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        _fork(overrides, place)
+        return Ended(int(_server().read()), *(Path(place, name).read_text() for name in ("output", "error")))
 
 
 def killed(when: Callable[[], bool], *overrides: str) -> None:
     """The command, killed with signal 9 as soon as `when` is true."""
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(_line(overrides), cwd=ROOT, env=_environment(), stdout=said, stderr=said)
+    with tempfile.TemporaryDirectory() as place:
+        process = _fork(overrides, place)
         while not when():
-            if process.poll() is not None:
-                said.seek(0)
-                pytest.fail(f"it ended before it could be killed:\n{said.read().decode()}")
+            if _server().has_more():
+                status = int(_server().read())
+                said = "".join(Path(place, name).read_text() for name in ("output", "error"))
+                pytest.fail(f"it ended with status {status} before it could be killed:\n{said}")
             time.sleep(0.005)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        os.kill(process, signal.SIGKILL)
+        assert int(_server().read()) == -signal.SIGKILL
+
+
+def _fork(overrides: Sequence[str], place: str) -> int:
+    """Starts the command; its process's number."""
+    asked = {"arguments": overrides, "environment": _environment()}
+    files = {name: str(Path(place, name)) for name in ("output", "error")}
+    return int(_server().ask(json.dumps(asked | files)))
+
+
+class Server:
+    """The process that runs forked_commands.py."""
+
+    def __init__(self) -> None:
+        line = [sys.executable, str(Path(__file__).with_name("forked_commands.py"))]
+        self.process = subprocess.Popen(line, stdin=PIPE, stdout=PIPE, bufsize=0)
+        atexit.register(self.process.terminate)
+
+    def ask(self, line: str) -> bytes:
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+        return self.read()
+
+    def read(self) -> bytes:
+        assert self.process.stdout
+        return self.process.stdout.readline()
+
+    def has_more(self) -> bool:
+        """Whether a line can be read without waiting."""
+        return bool(select([self.process.stdout], [], [], 0)[0])
+
+
+@cache
+def _server() -> Server:
+    return Server()
 
 
 def _environment() -> dict[str, str]:
     """Without the address of this process's W&B service, which would outlive the process that is killed."""
     return {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}
-
-
-def _line(overrides: tuple[str, ...]) -> list[str]:
-    return [sys.executable, "-m", "mitigate", *overrides]

@@ -8,7 +8,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.time_to_quality import BEFORE, CONTESTANTS, Dion, add, orthogonal, read, section, trapezoid
+from benchmarks.time_to_quality import BEFORE, CONTESTANTS, Dion, add, orthogonal, read, section
 from mitigate.train.comet import Settings
 
 
@@ -38,13 +38,6 @@ def test_rows_are_added_and_contestants_compared_with_the_recipe_before(tmp_path
     assert "| 781 | 2 | 50 | 0.50 | 7.50 | one thread |" in best
     assert lines.index(best) < next(n for n, line in enumerate(lines) if line.startswith(f"| {BEFORE} "))
     assert read(tmp_path / "nothing.csv") == []
-
-
-def test_the_learning_rate_stays_and_then_falls_as_a_square_root() -> None:
-    rate = trapezoid(1.0, 0.1, 0.5, 10)
-    assert [rate(step) for step in (0, 4, 5)] == [1.0, 1.0, 1.0]
-    assert rate(6) == pytest.approx(1 - (1 / 5) ** 0.5)
-    assert rate(9) == pytest.approx(1 - (4 / 5) ** 0.5)
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (4, 6)])

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from command import here
+from few_terms import use_few_terms
 from killing import SMALL, commands, make_compared
 
 from mitigate import fingerprints
@@ -132,9 +133,8 @@ def watch() -> Watch:
     return Watch()
 
 
-@pytest.fixture
-def observed(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
-    """The stages that are computed, as they come."""
+def observe(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
+    """The stages that are computed from here on, as they come."""
     found: list[Observed] = []
     whole = Run.stage
 
@@ -155,11 +155,12 @@ def observed(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
-    name: str, observed: list[Observed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = [*commands(tmp_path)[name], f"paths.outputs={tmp_path / 'out'}"]
     make_compared(name, tmp_path, lambda asked: here(monkeypatch, *asked))
-    observed.clear()
+    use_few_terms(monkeypatch)
+    observed = observe(watch, monkeypatch)
     assert here(monkeypatch, *arguments) == 0
     assert observed
     for stage in observed:

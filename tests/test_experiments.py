@@ -70,6 +70,7 @@ def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert json.loads((folder / "model" / "config.json").read_text())["model_type"] == "openai-gpt"
 
 
+@pytest.mark.thorough
 def test_the_paper_is_rehearsed_killed_and_continued(
     data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

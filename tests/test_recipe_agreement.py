@@ -126,6 +126,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory, real_data: Path) -> Pat
     return folder
 
 
+@pytest.mark.thorough
 def test_measured_anew_the_shipped_figures_are_the_same(run_folder: Path) -> None:
     """A processor that rounds otherwise may tip a label or two."""
     found = pl.read_csv(run_folder / "measured.csv")
@@ -134,6 +135,7 @@ def test_measured_anew_the_shipped_figures_are_the_same(run_folder: Path) -> Non
     assert (found["value"] - shipped["value"]).abs().max() <= 0.015
 
 
+@pytest.mark.thorough
 def test_measured_anew_the_errors_on_identity_terms_are_the_same(run_folder: Path) -> None:
     """A processor that rounds otherwise may tip a label or two: 1.5 percentage points are one text of a term."""
     found = pl.read_csv(run_folder / "identity_measured.csv")
@@ -143,6 +145,7 @@ def test_measured_anew_the_errors_on_identity_terms_are_the_same(run_folder: Pat
     assert (found["largest"] - shipped["largest"]).abs().max() <= 4
 
 
+@pytest.mark.thorough
 def test_the_shipped_policies_against_people(run_folder: Path) -> None:
     table = pl.read_csv(run_folder / "policies.csv")
     shipped = ["none", "regard", "sentiment", "both", "both_neutral", "both_people", "both_targets"]

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pytest
 from command import apart
 
 from mitigate.score.crowd import Crowd
@@ -26,6 +27,7 @@ def write_data(root: Path) -> Path:
     return root
 
 
+@pytest.mark.thorough
 def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path) -> None:
     command = [
         "recipe=crowd",

@@ -106,8 +106,9 @@ def test_the_same_command_finds_nothing_left_to_do(run: Path, corpus: list[str],
     assert "complete: nothing is left to do" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_killed_training_goes_on_to_the_same_figures(run: Path, corpus, tmp_path: Path, monkeypatch) -> None:
-    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "frames.checkpoint_every=0.001"]
+    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "frames.checkpoint_every=0.2"]
     killed(lambda: any(tmp_path.glob("frames-*/checkpoints/fold_1/last.ckpt")), *mine)
     assert here(monkeypatch, *mine) == 0
     (folder,) = tmp_path.glob("frames-*")

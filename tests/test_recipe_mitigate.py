@@ -247,7 +247,7 @@ def test_a_model_at_hand_is_reranked_and_measured_by_held_out_scorers(
 def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_path: Path) -> None:
     """Its own label cache, so that scoring too is really interrupted."""
     command = ["policy=both", f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", *SMALL]
-    command.append("trainer.checkpoint_every=0.01")
+    command.append("trainer.checkpoint_every=0.1")
 
     def there(pattern: str) -> bool:
         return any(tmp_path.glob(pattern))

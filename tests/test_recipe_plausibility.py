@@ -111,6 +111,7 @@ def write_run(folder: Path, listed: list[str]) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_path: Path):
     probed = write_run(tmp_path / "earlier", ["config.yaml", "metrics.json", "probe.parquet"])
     settings = ["minilm.width=8", "minilm.epochs=1", "words.width=8", "words.epochs=2", f"probes=[{probed}]"]

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from command import apart
+import pytest
+from command import here
+from few_terms import use_few_terms
 
 from mitigate.targets import targets
 from mitigate.tasks.regard import teacher
@@ -76,7 +78,9 @@ def write_data(root: Path) -> Path:
     return root
 
 
-def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path):
+@pytest.mark.thorough
+def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
+    use_few_terms(monkeypatch)
     settings = [
         *("teacher.epochs=1", "minilm.rank=2", "minilm.layers=[0]", "minilm.epochs=1", "minilm.copies.written=0.1"),
         *("gate.channels=4", "gate.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"),
@@ -88,8 +92,7 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
         f"paths.outputs={tmp_path / 'runs'}",
         "tracking.mode=none",
     ]
-    done = apart(*command)
-    assert done.returncode == 0, done.stderr
+    assert here(monkeypatch, *command) == 0
     (folder,) = (tmp_path / "runs").iterdir()
     metrics = json.loads((folder / "metrics.json").read_text())
     assert {"teacher/test/macro_f1", "minilm/test/macro_f1", "ngram/ConceptNet/majority/prejudice/f1"} <= set(metrics)
@@ -101,4 +104,5 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
         assert f"neutral or kind, labelled prejudice | {mean:.1f} | " in card
         assert f"| {term} | " in card
     assert (folder / "manifest.json").is_file()
-    assert "complete: nothing is left to do" in apart(*command).stdout
+    assert here(monkeypatch, *command) == 0
+    assert "complete: nothing is left to do" in capsys.readouterr().out

@@ -44,19 +44,23 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {**found, "folder": folder}
 
 
+@pytest.mark.thorough
 def test_labels_are_those_of_one_process_to_the_last_bit(said: dict[str, Any]) -> None:
     assert len(set(said["alone"][0])) > 1
     assert said["shared"] == said["alone"]
 
 
+@pytest.mark.thorough
 def test_each_of_two_workers_loads_the_scorer_once(said: dict[str, Any]) -> None:
     assert len(said["loaded"]) == len({*said["loaded"]} - {said["here"]}) == 2
 
 
+@pytest.mark.thorough
 def test_more_workers_than_cores_are_told(said: dict[str, Any]) -> None:
     assert said["too many"] == "score.workers=3, but Ray has 2 cores; each worker takes one"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_ray_ends_with_the_process_that_started_it(said: dict[str, Any]) -> None:
     patience = time.monotonic() + 60  # its workers notice a little later

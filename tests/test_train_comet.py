@@ -91,6 +91,16 @@ def test_examples_of_similar_length_share_a_batch() -> None:
     assert padded / sum(lengths[batch].sum() for batch in batches) < 1.1
 
 
+def test_a_learning_rate_that_is_held_then_falls_as_a_square_root() -> None:
+    rate = Settings(lr=2.0, warmup=0.1, hold=0.5).learning_rate(10)
+    assert [rate(step) for step in (0, 4, 5)] == [2.0, 2.0, 2.0]
+    assert [rate(6), rate(9)] == pytest.approx([2 * (1 - (1 / 5) ** 0.5), 2 * (1 - (4 / 5) ** 0.5)])
+    falling = Settings(lr=2.0, warmup=0.1).learning_rate(10)
+    assert [falling(0), falling(1), falling(9)] == pytest.approx([2.0, 2.0, 2 / 9])
+    with pytest.raises(MitigateError, match=re.escape("hold=0.05 must be null or a share of the steps, at least warm")):
+        Settings(warmup=0.1, hold=0.05)
+
+
 def test_it_learns_and_says_so(tmp_path: Path) -> None:
     told: list[tuple[dict[str, float], int]] = []
     settings = Settings(max_epochs=20, batch_size=8, lr=1e-2, precision="32-true")

@@ -31,7 +31,6 @@ styled = matplotlib.rc_context(
         "axes.linewidth": 0.6,
         "axes.spines.right": False,
         "axes.spines.top": False,
-        "figure.constrained_layout.use": True,
         "font.family": "sans-serif",
         "font.size": TEXT_SIZE,
         "grid.color": INK,
@@ -76,9 +75,18 @@ def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: 
     return note
 
 
+def lay_out(figure: Figure) -> None:
+    """Finds the places of its axes, once: each further time would move them a little, and a figure with an engine of
+    its own would be drawn once more, for nothing, whenever it is saved."""
+    if figure.axes and figure not in _laid_out:
+        ConstrainedLayoutEngine().execute(figure)
+        _laid_out.add(figure)
+
+
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 _drawn: weakref.WeakKeyDictionary[Figure, str] = weakref.WeakKeyDictionary()
 """The SVG of each figure, which a page shows and a file holds; a figure is not changed once it is drawn."""
+_laid_out: weakref.WeakSet[Figure] = weakref.WeakSet()
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
@@ -116,8 +124,6 @@ def _bytes(figure: Figure, **options: Any) -> bytes:
     buffer = BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it; pages have more fonts
-        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")  # settled: each further drawing would move the axes a little
+        lay_out(figure)
         figure.savefig(buffer, **options)
     return buffer.getvalue()

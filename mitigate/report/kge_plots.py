@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, legend, note, panel, styled
+from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, lay_out, legend, note, panel, styled
 
 NAMED = 14  # professions
 
@@ -79,7 +79,7 @@ def _name_outliers(figure: Figure, axes: Axes, professions: pl.Series, ratio: np
     furthest = np.argsort(-np.abs(change - start - slope * ratio), kind="stable")[: NAMED // 2]
     order = np.argsort(-np.abs(change), kind="stable")
     chosen = list(dict.fromkeys([*furthest.tolist(), *order.tolist()]))[:NAMED]
-    figure.draw_without_rendering()
+    lay_out(figure)
     frame = axes.get_window_extent()
     points = axes.transData.transform(np.stack([ratio, change], axis=1))
     written: list[Annotation] = []

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from mitigate.report.drawing import BOTH, FAVOURITISM, INK, PREJUDICE, legend, note, panel, styled
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, PREJUDICE, lay_out, legend, note, panel, styled
 
 REGIONS = {  # region -> colour and marker (Fig. 2's red, blue, purple and the rest)
     "prejudice": (PREJUDICE, "v"),
@@ -71,7 +71,7 @@ def _name_outliers(figure: Figure, axes: Axes, rows: pl.DataFrame, most: int = 1
     earlier name is in its way."""
     scaled = [pl.col(column) / (pl.col(column).max() + 1e-9) for column in ("prejudice", "favouritism")]
     furthest = rows.sort(scaled[0] ** 2 + scaled[1] ** 2, descending=True, maintain_order=True).head(most)
-    figure.draw_without_rendering()
+    lay_out(figure)
     frame = axes.get_window_extent()
     points = axes.transData.transform(rows.select("prejudice", "favouritism").to_numpy())
     written: list[Annotation] = []

@@ -25,7 +25,6 @@ def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
         left -= width
     heights = [1.5 * max(size for _, size, _ in line) for line in lines]
     figure = Figure(figsize=(WIDTH, sum(heights) / 72))
-    figure.set_layout_engine("none")  # there are no axes to lay out
     for line, top in zip(lines, np.cumsum([0.0, *heights]), strict=False):
         x = (line_width - sum(width for *_, width in line)) / 2
         for phrase, size, width in line:

@@ -32,7 +32,7 @@ class Crowd:
     ) -> None:
         folder = SHIPPED if folder is None else Path(folder)
         dtype = native_dtype()
-        self._encoder = Encoder(locate(None if encoder_folder is None else Path(encoder_folder)), dtype)
+        self._encoder = Encoder.shared(locate(None if encoder_folder is None else Path(encoder_folder)), dtype)
         self._heads = Heads.load(folder)
         self._head = 0 if unseen is None else unseen + 1
         self.fingerprint = fingerprint(self, digest_of_folder(folder), self._head, str(dtype))

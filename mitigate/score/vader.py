@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
-from mitigate.fingerprints import fingerprint
+from mitigate.fingerprints import digest_of_values, fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 
 THRESHOLD = 0.05
@@ -24,7 +24,7 @@ class Vader:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(self, sorted(analyser().lexicon.items()))
+        return fingerprint(self, _lexicon())
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         strength = compound_scores(texts)
@@ -65,3 +65,9 @@ def _may_score(text: str) -> bool:
 def analyser() -> SentimentIntensityAnalyzer:
     """VADER with its lexicon read, once per process."""
     return SentimentIntensityAnalyzer()
+
+
+@cache
+def _lexicon() -> str:
+    """A hash of VADER's words and their valences: 7,500 of them, and the fingerprint is asked for often."""
+    return digest_of_values(sorted(analyser().lexicon.items()))

@@ -20,7 +20,7 @@ from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import PRECISIONS, Log
 from mitigate.train.learner import Learner
-from mitigate.train.module import TrainingModule, adamw, linear
+from mitigate.train.module import TrainingModule, adamw, held, linear
 from mitigate.train.sharding import FullySharded
 from mitigate.train.vocabulary import OVER, begin_vocabulary
 from models.comet import Candidates, Comet
@@ -46,8 +46,11 @@ class Settings:
     max_steps: int | None = None  # if given, the run ends there at the latest
     batch_size: int = 64
     together: int = 1  # examples of one prompt that are drawn together, at most; the prompt is computed once for them
-    lr: float = 3e-4  # reached after the warmup, then falling to 0 along a line
+    lr: float = 3e-4  # reached after the warmup, then falling to 0
     warmup: float = 0.002  # of all steps
+    hold: float | None = (
+        None  # share of all steps until which lr stays; it falls along a line from the warmup on if None
+    )
     weight_decay: float = 0.01  # of matrices
     clip: float = 1.0  # largest norm of the gradient
     vocabulary: Literal["auto", "all", "tails"] = "auto"  # over which tokens the loss is normalised (vocabulary.py)
@@ -66,6 +69,10 @@ class Settings:
             (self.together >= 1, f"together={self.together} must be at least 1"),
             (self.lr > 0, f"lr={self.lr} must be above 0"),
             (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
+            (
+                self.hold is None or self.warmup <= self.hold < 1,
+                f"hold={self.hold} must be null or a share of the steps, at least warmup={self.warmup} and below 1",
+            ),
             (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
             (self.clip > 0, f"clip={self.clip} must be above 0"),
             (
@@ -83,6 +90,12 @@ class Settings:
         """As many batches as hold each example max_epochs times."""
         steps = math.ceil(self.max_epochs * num_examples / self.batch_size)
         return steps if self.max_steps is None else min(steps, self.max_steps)
+
+    def learning_rate(self, steps: int) -> Callable[[int], float]:
+        """That of each step."""
+        if self.hold is None:
+            return linear(self.lr, self.warmup, steps)
+        return held(self.lr, self.warmup, self.hold, steps)
 
 
 class Fitted(NamedTuple):
@@ -108,7 +121,7 @@ class TailModule(TrainingModule):
         super().__init__(
             Batches(lengths, settings.batch_size, settings.seed, together, settings.together),
             steps,
-            linear(settings.lr, settings.warmup, steps),
+            settings.learning_rate(steps),
             seed=settings.seed,
             clip=settings.clip,
         )
