@@ -17,6 +17,7 @@ from test_ask import probed_run
 from mitigate.serve.app import Service, make_app
 from mitigate.serve.asking import Models
 from mitigate.serve.rules import Rules
+from mitigate.serve.server import configured
 from mitigate.triples import Labels
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -76,7 +77,7 @@ def make_service(place: Path, port: int) -> Service:
 @contextmanager
 def serving(service: Service, listening: socket.socket) -> Iterator[str]:
     """The address of the service while it runs."""
-    server = uvicorn.Server(uvicorn.Config(make_app(service), log_level="warning", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(configured(make_app(service), timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     while not server.started:

@@ -22,7 +22,8 @@ def _plain(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_plain)]
+PLAIN = r"^[^\x00-\x08\x0B-\x1F]*$"  # the first rule of _plain, for the description
+Text = Annotated[str, AfterValidator(_plain), Field(json_schema_extra={"pattern": PLAIN})]
 RunName = Annotated[str, Field(min_length=1, max_length=255, description="name of a run folder, as GET /runs has it")]
 
 
