@@ -18,7 +18,7 @@ from schemathesis import hooks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from schemathesis.python.asgi import HOST, shutdown_lifespans
-from served import make_service
+from served import make_service, settle
 
 from mitigate.serve.app import Service, make_app
 from mitigate.serve.rules import GROUPS, allowed
@@ -47,11 +47,12 @@ HOSTILE = (
 @contextmanager
 def service_of_fakes() -> Iterator[Service]:
     """A service with three finished runs, whose jobs do nothing."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory() as place:
         service = make_service(Path(place), 0)
         shutil.copytree(Path(place) / "prepared", service.outputs, dirs_exist_ok=True)
         service.hosts, service.command, service.slots, service.most_queued = [HOST], ["/bin/true"], 1, 5
         yield service
+        settle(service)
 
 
 def fuzzed(service: Service, examples: int, seed: int, seconds: int | None = None) -> tuple[list[str], Counter[str]]:

@@ -29,6 +29,8 @@ from mitigate.errors import MitigateError
 from mitigate.serve import queue, shapes
 from mitigate.serve.asking import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.engines import Engine
+from mitigate.serve.engines.local import Local
 from mitigate.serve.guard import COOKIE, Guard, same, session_of
 from mitigate.serve.page import page
 from mitigate.serve.progress import shown
@@ -77,12 +79,12 @@ class Service:
     outputs: Path
     models: Models
     slots: int = 1
-    threads: int | None = None
     most_queued: int = 200
     batch: int = 64
     token: str | None = None
     hosts: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
+    engine: Engine | None = None  # None: this machine
 
     @property
     def place(self) -> Path:
@@ -118,7 +120,7 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             app.state.generate = Batcher(models.generate, thread, most=service.batch)
             app.state.label = Batcher(models.label, thread, most=service.batch)
             app.state.streams = 0
-            dispatcher = Dispatcher(service.path, service.slots, service.threads)
+            dispatcher = Dispatcher(service.path, service.slots, service.engine or Local(service.path))
             if starts_jobs:
                 dispatcher.start()
             releasing = asyncio.create_task(_release(models, thread))

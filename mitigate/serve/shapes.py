@@ -91,6 +91,7 @@ class JobShown(BaseModel):
     starts: int = Field(description="how often its command was started")
     exit: int | None = Field(description="exit status of the command; negative: the signal that ended it")
     error: str | None
+    handle: str | None = Field(description="what a cluster calls it; null on this machine")
     run: str | None = Field(description="name of its run folder, once it is known")
     is_finished: bool = Field(description="whether the run folder is that of a finished run")
     stage: str | None = Field(description="of the recipe, from the run's status.json, like what follows")
