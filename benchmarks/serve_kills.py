@@ -186,7 +186,8 @@ def written(attempts: Sequence[Mapping[str, Any]]) -> str:
         "## The service under kill -9",
         "",
         "Small jobs on the sample corpus. Each was killed once, in the stage of the row; survived / attempts. A job "
-        "has survived that is done with the figures of an undisturbed one and of which no two processes ran at once.",
+        "has survived that is done with the figures of an undisturbed one and of which no two processes ran at once. "
+        "The lease of a killed worker was ended at once, so that the next worker came while the job was at work.",
         "",
         f"| stage | {' | '.join(VICTIMS)} |",
         f"|---|{'---|' * len(VICTIMS)}",
