@@ -16,7 +16,9 @@ from test_ask import probed_run
 
 from mitigate.serve.app import Service, make_app
 from mitigate.serve.asking import Models
+from mitigate.serve.engines.local import Local
 from mitigate.serve.rules import Rules
+from mitigate.serve.server import configured
 from mitigate.triples import Labels
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -63,7 +65,7 @@ def make_service(place: Path, port: int) -> Service:
     (comparison / "manifest.json").write_text("{}")
     seal(comparison)
     outputs.mkdir()
-    return Service(
+    service = Service(
         rules=Rules(CONF),
         outputs=outputs,
         models=Models(lambda: [Length()], 600.0),
@@ -71,12 +73,14 @@ def make_service(place: Path, port: int) -> Service:
         hosts=[f"127.0.0.1:{port}"],
         command=[sys.executable, "-c", FAKE, str(prepared), str(outputs)],
     )
+    service.engine = Local(service.path)
+    return service
 
 
 @contextmanager
 def serving(service: Service, listening: socket.socket) -> Iterator[str]:
     """The address of the service while it runs."""
-    server = uvicorn.Server(uvicorn.Config(make_app(service), log_level="warning", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(configured(make_app(service), timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     while not server.started:
@@ -89,6 +93,16 @@ def serving(service: Service, listening: socket.socket) -> Iterator[str]:
         thread.join()
 
 
+def settle(service: Service) -> None:
+    """Wait for the workers of a service that was stopped."""
+    for thread in threading.enumerate():
+        if thread.name == "dispatcher":
+            thread.join()
+    assert isinstance(service.engine, Local)
+    for worker in service.engine.workers:
+        worker.wait(60)
+
+
 @contextmanager
 def fresh(place: Path) -> Iterator[tuple[Service, str]]:
     """A new service, and its address."""
@@ -96,4 +110,5 @@ def fresh(place: Path) -> Iterator[tuple[Service, str]]:
         service = make_service(place, listening.getsockname()[1])
         with serving(service, listening) as address:
             yield service, address
+    settle(service)
     shutil.rmtree(service.outputs)

@@ -38,7 +38,7 @@ OUTSIDE_ONLY_IN = {
     "starlette": {"serve"},
     "uvicorn": {"serve"},
     "wandb": {"tracking"},
-    "ray": {"score"},
+    "ray": {"score", "serve"},
     "wandb_workspaces": {"dashboards"},
 }
 

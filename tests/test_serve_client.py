@@ -1,7 +1,11 @@
 """The service as a client sees it, over a real connection: from an empty start to a comparison, and slow clients."""
 
 import json
+import os
+import shutil
 import socket
+import subprocess
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +14,13 @@ import pytest
 from served import fresh
 
 from mitigate.errors import MitigateError
-from mitigate.serve import guard
+from mitigate.serve import guard, server
 from mitigate.serve.app import Service
 from mitigate.serve.client import Client, UnreachableError
 
 SECOND = 0.1
+POLICIES = ("none", "both")
+PAGE = Path(__file__).parents[1] / "docs" / "service.md"
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +50,30 @@ def test_two_policies_are_run_compared_and_asked(client: Client, tmp_path: Path)
     assert label["labels"]["length"]["meaning"] == "prejudice"
     with zipfile.ZipFile(client.download_model(names[0], tmp_path / "model.zip")) as archive:
         assert archive.namelist() == ["model/config.json"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_lines_of_the_documentation_are_answered(
+    served: tuple[Service, str], client: Client, tmp_path: Path
+) -> None:
+    names = [client.wait(client.submit("mitigate", {"policy": policy})["id"], SECOND)["run"] for policy in POLICIES]
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
+    assert len(lines) == 13
+    given = {**os.environ, "H": served[1], "J": "content-type: application/json"}
+    for line in lines:
+        asked = line.replace("NAME", names[0], 1).replace("NAME", names[1], 1).replace("NAME", names[0])
+        done = subprocess.run(
+            ["bash", "-c", asked.replace("curl ", "curl --fail --silent --show-error ", 1)],
+            cwd=tmp_path,
+            env=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, (asked, done.stderr)
+    for job in client.jobs():  # those that the lines have submitted
+        client.wait(job["id"], SECOND)
+    assert zipfile.is_zipfile(tmp_path / f"{names[0]}-model.zip")
 
 
 def test_a_job_that_is_watched_and_cancelled(client: Client) -> None:
@@ -84,3 +114,54 @@ def test_a_body_that_comes_slowly_is_given_up_and_others_are_answered(
         answer = b"".join(iter(lambda: slow.recv(4096), b"")).decode()
     assert answer.startswith("HTTP/1.1 408")
     assert json.loads(answer.partition("\r\n\r\n")[2]) == {"faults": ["the body did not come within 0 seconds"]}
+
+
+def is_given_up(connection: socket.socket) -> bool:
+    """Whether the service closes the connection while headers come letter by letter."""
+    try:
+        for _ in range(1000):
+            connection.sendall(b"x")
+            time.sleep(0.05)
+    except (BrokenPipeError, ConnectionResetError):
+        return True
+    return False
+
+
+def test_headers_that_trickle_are_given_up_and_others_are_answered(
+    served: tuple[Service, str], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LONGEST_HEADERS", 0.5)
+    host, port = served[1].removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as silent, socket.create_connection((host, int(port))) as slow:
+        slow.sendall(f"GET /jobs HTTP/1.1\r\nHost: {host}:{port}\r\nx-letters: ".encode())
+        assert is_given_up(slow)
+        assert silent.recv(10) == b""
+        assert isinstance(client.jobs(), list)
+
+
+def test_a_stream_that_is_watched_for_longer_than_headers_may_take_goes_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LONGEST_HEADERS", 0.2)
+    job = client.submit("mitigate", {"seed": 600})["id"]
+    states = []
+    for seen in client.watch(job):
+        states.append(seen["state"])
+        if seen["state"] == "running":
+            time.sleep(0.5)
+            client.cancel(job)
+    assert states[-1] == "cancelled"
+
+
+def test_a_connection_that_is_kept_is_closed_when_its_next_headers_trickle(
+    served: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LONGEST_HEADERS", 0.5)
+    host, port = served[1].removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60.0) as kept:
+        request = f"GET /health HTTP/1.1\r\nHost: {host}:{port}\r\n"
+        kept.sendall(f"{request}\r\n".encode())
+        assert b"HTTP/1.1 200" in kept.recv(4096)
+        kept.sendall(request.encode())
+        while kept.recv(4096):  # the rest of the first answer, then the end
+            pass

@@ -234,6 +234,23 @@ def test_questions_are_answered_and_faults_told(client: TestClient) -> None:
     assert client.post("/label", json={"texts": ["ab", "abc"]}).json()["texts"][1]["labels"] == {"length": {"label": 3}}
 
 
+def test_a_head_that_is_a_script_comes_back_as_data(client: TestClient) -> None:
+    head = "<script>alert(1)</script>"
+    answer = client.post("/generate", json={"head": head, "relation": "CapableOf", "runs": ["mitigate-none-1-"]})
+    assert answer.json()["answers"][0]["head"] == head
+    sent = {name: answer.headers[name] for name in ("content-type", "x-content-type-options")}
+    assert sent == {"content-type": "application/json", "x-content-type-options": "nosniff"}
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    fault = client.post("/jobs", json={"recipe": head[:30], "overrides": {head: head}})
+    assert fault.headers["content-type"] == "application/json"
+
+
+def test_methods_that_a_path_has_are_named(client: TestClient) -> None:
+    refused = client.put("/jobs")
+    assert (faults(refused, 405), refused.headers["allow"]) == (["Method Not Allowed"], "GET, POST")
+    assert client.patch("/jobs/1").headers["allow"] == "DELETE, GET"
+
+
 HOSTILE: list[tuple[str, Any]] = [
     ("/generate", {"head": "x" * 101, "relation": "IsA", "runs": ["a"]}),
     ("/generate", {"head": "", "relation": "IsA", "runs": ["a"]}),

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from mitigate.serve import queue, worker
-from mitigate.serve.dispatcher import Dispatcher, environment
+from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.engines import environment
+from mitigate.serve.engines.local import Local
 from mitigate.serve.queue import Job
 from mitigate.serve.worker import last_lines, log_of
 
@@ -25,7 +27,8 @@ class Service:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / "queue.sqlite"
-        self.dispatcher = Dispatcher(self.path, slots=2)
+        self.engine = Local(self.path)
+        self.dispatcher = Dispatcher(self.path, 2, self.engine)
 
     def submit(self, code: str, *arguments: object) -> int:
         with queue.opened(self.path) as table:
@@ -57,7 +60,7 @@ class Service:
 
     def kill_worker(self) -> None:
         """Signal 9 to the only worker, whose lease then ends."""
-        (process,) = self.dispatcher._workers
+        (process,) = self.engine.workers
         process.kill()
         process.wait()
         with queue.opened(self.path) as table:
@@ -68,13 +71,13 @@ class Service:
 def service(tmp_path: Path) -> Iterator[Service]:
     made = Service(tmp_path)
     yield made
-    for process in made.dispatcher._workers:
+    for process in made.engine.workers:
         assert process.wait(PATIENCE) is not None
 
 
 def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service) -> None:
     job = service.submit("import os; print('  run folder  /srv/a run'); print('x' * 9, os.environ['OMP_NUM_THREADS'])")
-    service.dispatcher.threads = 3
+    service.engine.threads = 3
     assert service.dispatcher.step() == 1
     found = service.ended(job)
     assert (found.state, found.exit, found.folder, found.starts, found.error) == ("done", 0, "/srv/a run", 1, None)

@@ -36,7 +36,7 @@ def run(config: DictConfig) -> None:
     with _alone(outputs / ".serve"), _listening(config) as listening:
         service = service_of(config, outputs)
         say(f"  service     {address_of(config)}")
-        say(f"  jobs        {outputs}, {config.serve.slots} at once")
+        say(f"  jobs        {outputs}, {config.serve.slots} at once, engine {config.serve.engine}")
         serve(make_app(service), listening)
 
 
@@ -76,17 +76,37 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
     }
     if config.data.root is not None:
         given["data.root"] = str(Path(config.data.root).resolve())
-    return Service(
+    service = Service(
         rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots]),
         outputs=outputs,
         models=Models(partial(build_scorers, config.score), settings.idle),
         slots=settings.slots,
-        threads=settings.threads,
         most_queued=settings.queued,
         batch=settings.batch,
         token=settings.token,
         hosts=hosts_of(settings.address, settings.port, plain(settings.hosts)),
     )
+    service.engine = engine_of(config, service.path)
+    return service
+
+
+def engine_of(config: DictConfig, queue: Path) -> Any:
+    """Where the jobs run. Raises MitigateError where the engine's packages, or the engine, are absent."""
+    from mitigate.serve.engines.cluster import Cluster, Remote
+    from mitigate.serve.engines.local import Local
+    from mitigate.serve.engines.ray_jobs import RayJobs
+    from mitigate.serve.engines.slurm import Slurm
+
+    settings = config.serve
+    if settings.engine == "local":
+        return Local(queue, settings.threads)
+    asks = {"threads": settings.threads, "gpus": settings.gpus, "memory": settings.memory}
+    cluster: Cluster = (
+        RayJobs(settings.ray, **asks)
+        if settings.engine == "ray"
+        else Slurm(queue.parent / "slurm", minutes=settings.minutes, partition=settings.partition, **asks)
+    )
+    return Remote(queue, cluster)
 
 
 def hosts_of(address: str, port: int, names: list[str]) -> list[str]:

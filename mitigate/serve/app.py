@@ -22,12 +22,15 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Streamin
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.routing import Match, Route
 
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.serve import queue, shapes
 from mitigate.serve.asking import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.engines import Engine
+from mitigate.serve.engines.local import Local
 from mitigate.serve.guard import COOKIE, Guard, same, session_of
 from mitigate.serve.page import page
 from mitigate.serve.progress import shown
@@ -47,6 +50,7 @@ SANDBOX = (
 FAULTS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Faults, "description": text}
     for status, text in {
+        400: "the body is no JSON",
         401: "a token is needed",
         403: "another origin",
         404: "not there",
@@ -59,6 +63,13 @@ FAULTS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
+ITS_SCHEMA = {"$ref": f"#/components/schemas/{shapes.Faults.__name__}"}
+FAULTS_OF_STREAM: dict[int | str, dict[str, Any]] = {  # which are JSON although the stream is not
+    status: {"description": facts["description"], "content": {"application/json": {"schema": ITS_SCHEMA}}}
+    for status, facts in FAULTS.items()
+}
+A_FILE = {"schema": {"type": "string", "format": "binary"}}
+
 
 @dataclass
 class Service:
@@ -68,12 +79,12 @@ class Service:
     outputs: Path
     models: Models
     slots: int = 1
-    threads: int | None = None
     most_queued: int = 200
     batch: int = 64
     token: str | None = None
     hosts: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
+    engine: Engine | None = None  # None: this machine
 
     @property
     def place(self) -> Path:
@@ -109,7 +120,7 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             app.state.generate = Batcher(models.generate, thread, most=service.batch)
             app.state.label = Batcher(models.label, thread, most=service.batch)
             app.state.streams = 0
-            dispatcher = Dispatcher(service.path, service.slots, service.threads)
+            dispatcher = Dispatcher(service.path, service.slots, service.engine or Local(service.path))
             if starts_jobs:
                 dispatcher.start()
             releasing = asyncio.create_task(_release(models, thread))
@@ -160,9 +171,14 @@ def _add_faults(app: FastAPI) -> None:
         faults = [f"{'.'.join(map(str, fault['loc']))[:200]}: {fault['msg']}" for fault in error.errors()[:20]]
         return JSONResponse({"faults": [ascii(fault)[1:-1] for fault in faults]}, 422)
 
-    async def not_there(_: Request, error: Exception) -> Response:
+    async def not_there(request: Request, error: Exception) -> Response:
         assert isinstance(error, AnyHTTPException)
-        return JSONResponse({"faults": [str(error.detail)]}, error.status_code, error.headers)
+        headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+        if error.status_code == 405:  # the router names the methods of the first route of a path alone
+            routes = [route for route in app.routes if isinstance(route, Route)]
+            alike = [route.methods or () for route in routes if route.matches(request.scope)[0] != Match.NONE]
+            headers["allow"] = ", ".join(sorted({method for methods in alike for method in methods}))
+        return JSONResponse({"faults": [str(error.detail)]}, error.status_code, headers)
 
     for kind in statuses:
         app.add_exception_handler(kind, told)
@@ -212,7 +228,7 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         """One job, with the last lines of its output."""
         return shapes.JobWithLog(**view(job).model_dump(), log=last_lines(log_of(service.place, job.id)))
 
-    @app.get("/jobs/{number}/events", response_class=EventSourceResponse)
+    @app.get("/jobs/{number}/events", response_class=EventSourceResponse, responses=FAULTS_OF_STREAM)
     async def watch_job(
         job: Annotated[Job, Depends(known)], _: Annotated[None, Depends(stream)]
     ) -> AsyncIterator[ServerSentEvent]:
@@ -270,15 +286,23 @@ def _add_results(app: FastAPI, service: Service) -> None:
         run = results.run(name)
         return {**summary(run), "settings": run.settings, "metrics": run.metrics, "files": list(run.files)}
 
-    @app.get("/runs/{name}/model.zip", response_class=StreamingResponse)
+    zipped: dict[int | str, dict[str, Any]] = {
+        200: {"description": "a zip file", "content": {"application/zip": A_FILE}}
+    }
+    as_stored: dict[int | str, dict[str, Any]] = {
+        200: {"description": "the file", "content": {"text/html": A_FILE, "application/octet-stream": A_FILE}}
+    }
+
+    @app.get("/runs/{name}/model.zip", response_class=StreamingResponse, responses=zipped)
     def get_model(name: str) -> StreamingResponse:
         """The model of a run, in the Hugging Face layout, as a zip file."""
-        disposition = f"attachment; filename*=utf-8''{quote(name)}-model.zip"
+        plain = name.encode("ascii", "replace").decode().replace("?", "_")  # curl reads no other
+        disposition = f"attachment; filename=\"{plain}-model.zip\"; filename*=utf-8''{quote(name)}-model.zip"
         return StreamingResponse(
             results.archive(name), media_type="application/zip", headers={"content-disposition": disposition}
         )
 
-    @app.get("/runs/{name}/files/{path:path}", response_class=FileResponse)
+    @app.get("/runs/{name}/files/{path:path}", response_class=FileResponse, responses=as_stored)
     def get_file(name: str, path: str) -> FileResponse:
         """A file of a run: a page in a sandbox, anything else as a download."""
         file = results.file(name, path)

@@ -8,7 +8,7 @@ from mitigate.serve.queue import Job
 from mitigate.serve.shapes import JobShown
 from mitigate.status import NAME
 
-FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error")
+FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error", "handle")
 PARTS = ("stage", "step", "share", "seconds_left")
 
 

@@ -42,7 +42,8 @@ CREATE TABLE IF NOT EXISTS jobs (
   deaths INTEGER NOT NULL DEFAULT 0,  -- of the command, that its worker has seen
   exit INTEGER,
   error TEXT,
-  folder TEXT
+  folder TEXT,
+  handle TEXT  -- what the engine calls it
 ) STRICT;
 CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id);
 """
@@ -73,6 +74,7 @@ class Job:
     exit: int | None
     error: str | None
     folder: str | None
+    handle: str | None
 
 
 @contextmanager
@@ -164,6 +166,14 @@ def note(connection: sqlite3.Connection, job: int, worker: str, *, folder: str |
     connection.execute(
         "UPDATE jobs SET folder = COALESCE(?, folder), starts = starts + ? WHERE id = ? AND worker = ?",
         (folder, starts, job, worker),
+    )
+
+
+def hand_over(connection: sqlite3.Connection, job: int, worker: str, handle: str | None) -> None:
+    """What the engine calls the job it was given; None: it has it no longer."""
+    connection.execute(
+        "UPDATE jobs SET handle = ?, starts = starts + ? WHERE id = ? AND worker = ?",
+        (handle, int(handle is not None), job, worker),
     )
 
 

@@ -22,7 +22,8 @@ def _plain(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_plain)]
+PLAIN = r"^[^\x00-\x08\x0B-\x1F]*$"  # the first rule of _plain, for the description
+Text = Annotated[str, AfterValidator(_plain), Field(json_schema_extra={"pattern": PLAIN})]
 RunName = Annotated[str, Field(min_length=1, max_length=255, description="name of a run folder, as GET /runs has it")]
 
 
@@ -90,6 +91,7 @@ class JobShown(BaseModel):
     starts: int = Field(description="how often its command was started")
     exit: int | None = Field(description="exit status of the command; negative: the signal that ended it")
     error: str | None
+    handle: str | None = Field(description="what a cluster calls it; null on this machine")
     run: str | None = Field(description="name of its run folder, once it is known")
     is_finished: bool = Field(description="whether the run folder is that of a finished run")
     stage: str | None = Field(description="of the recipe, from the run's status.json, like what follows")

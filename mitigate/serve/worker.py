@@ -63,6 +63,25 @@ def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
     return [escaped(line) for line in deque(lines, maxlen=most)]
 
 
+def run_folder(log: Path) -> str | None:
+    """The run folder that an output names, once it does."""
+    try:
+        with log.open("rb") as file:
+            said = RUN_FOLDER.search(file.read(SAID_FIRST).decode("utf-8", errors="replace"))
+    except FileNotFoundError:
+        return None
+    return said[1] if said else None
+
+
+def sentence(log: Path, status: int) -> str:
+    """A sentence about a failure: the last that the command said."""
+    ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    said = [line for line in last_lines(log) if line.strip()]
+    own = [line.removeprefix("mitigate: ") for line in said if line.startswith("mitigate: ")]
+    last = (own or said or ["it said nothing"])[-1]
+    return f"{ended}: {last[:LONGEST_ERROR]}"
+
+
 def work(path: Path, number: int, worker: str) -> None:
     """Work on a job that this worker has claimed, until it has ended or belongs to another."""
     with queue.opened(path) as connection, _lock_file(path.parent, number) as lock, suppress(LostError):
@@ -101,7 +120,7 @@ class Worker:
             if status == 0:
                 return self._finish("done", status)
             if status == MENDABLE or queue.note_death(self.connection, self.number, self.name) >= MOST_DEATHS:
-                return self._finish("failed", status, self._error(status))
+                return self._finish("failed", status, sentence(self.log, status))
 
     def _wait_for_another(self) -> None:
         """Take the lock; while the command of an earlier worker holds it, watch that one."""
@@ -166,20 +185,9 @@ class Worker:
 
     def _find_folder(self) -> None:
         """Tell the queue the run folder once the output names it."""
-        if self.log.exists() and not self.is_found:
-            with self.log.open("rb") as file:
-                said = RUN_FOLDER.search(file.read(SAID_FIRST).decode("utf-8", errors="replace"))
-            if said:
-                self.is_found = True
-                queue.note(self.connection, self.number, self.name, folder=said[1])
-
-    def _error(self, status: int) -> str:
-        """A sentence about a failure: the last that the command said."""
-        ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        said = [line for line in last_lines(self.log) if line.strip()]
-        own = [line.removeprefix("mitigate: ") for line in said if line.startswith("mitigate: ")]
-        last = (own or said or ["it said nothing"])[-1]
-        return f"{ended}: {last[:LONGEST_ERROR]}"
+        if not self.is_found and (folder := run_folder(self.log)):
+            self.is_found = True
+            queue.note(self.connection, self.number, self.name, folder=folder)
 
     def _finish(
         self, state: Literal["done", "failed", "cancelled"], status: int | None = None, error: str | None = None

@@ -1,0 +1,28 @@
+"""Where jobs run: as processes of this machine (local), or as jobs of an engine that has a queue of its own (slurm,
+ray). No scheduler is written here."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from mitigate.serve.queue import Job
+
+NOT_HANDED_ON = ("MITIGATE_TOKEN", "WANDB_SERVICE")  # of the environment: jobs need no token of the service
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS")
+
+
+class Engine(Protocol):
+    """Takes the jobs that a dispatcher has claimed. every: seconds between two looks."""
+
+    every: float
+
+    def start(self, job: Job, worker: str) -> None:
+        """Take a job in hand, which this worker has claimed: start it, or go on with one that runs."""
+
+    def look(self) -> None:
+        """See to the jobs in hand."""
+
+
+def environment(given: Mapping[str, str], threads: int | None) -> dict[str, str]:
+    """What a job inherits."""
+    kept = {name: value for name, value in given.items() if name not in NOT_HANDED_ON}
+    return kept | (dict.fromkeys(THREADS, str(threads)) if threads else {})

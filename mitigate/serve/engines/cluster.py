@@ -1,0 +1,93 @@
+"""Jobs that another engine runs. The queue keeps who submitted them and how they ended, also when the engine forgets.
+
+A job is submitted under a name that is the same after a restart of the service, so that one that was submitted just
+before a kill is found again. An engine that does not answer is asked again."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Protocol
+
+from mitigate.serve import queue
+from mitigate.serve.queue import Job
+from mitigate.serve.worker import MENDABLE, MOST_DEATHS, log_of, run_folder, sentence
+
+DIED = -int(signal.SIGKILL)  # the exit status of a job of which the engine knows none
+
+
+class Cluster(Protocol):
+    """An engine: SLURM, Ray Jobs."""
+
+    def start(self, name: str, command: Sequence[str], log: Path) -> str:
+        """Submit a command, whose output goes into `log`; what the engine calls it. One of that name that it has
+        already is not started again."""
+
+    def state(self, handle: str) -> int | None:
+        """The exit status, DIED where there is none; None while it waits or runs. Raises LookupError for a job that it
+        has forgotten."""
+
+    def stop(self, handle: str) -> None:
+        """End a job."""
+
+
+@dataclass
+class Remote:
+    """The jobs of this queue on a cluster. path: of the queue."""
+
+    path: Path
+    cluster: Cluster
+    every: float = 2.0
+    _held: dict[int, str] = field(default_factory=dict)  # job: worker
+    _stopped: set[str] = field(default_factory=set)
+
+    def start(self, job: Job, worker: str) -> None:
+        """Take the job in hand; the next look submits it, unless it was before."""
+        self._held[job.id] = worker
+
+    def look(self) -> None:
+        """Submit, ask after and stop jobs."""
+        with queue.opened(self.path) as table:
+            for number, worker in list(self._held.items()):
+                told = queue.renew(table, number, worker)
+                try:
+                    if told == "lost" or self._has_ended(table, number, worker, told == "cancel"):
+                        del self._held[number]
+                except Exception as error:  # whatever a client of a cluster raises while that does not answer
+                    sys.stderr.write(f"mitigate: the engine does not answer for job {number}: {error}\n")
+
+    def _has_ended(self, table: Connection, number: int, worker: str, is_to_stop: bool) -> bool:
+        job = queue.read(table, number)
+        assert job is not None
+        log = log_of(self.path.parent, number)
+        if job.handle is None:
+            if is_to_stop:
+                return queue.finish(table, number, worker, "cancelled")
+            log.parent.mkdir(parents=True, exist_ok=True)
+            queue.hand_over(table, number, worker, self.cluster.start(name_of(job), job.command, log))
+            return False
+        if is_to_stop and job.handle not in self._stopped:
+            self.cluster.stop(job.handle)
+            self._stopped.add(job.handle)
+        try:
+            status = self.cluster.state(job.handle)
+        except LookupError:
+            queue.hand_over(table, number, worker, None)  # it lost its head, and the job with it
+            return False
+        queue.note(table, number, worker, folder=run_folder(log))
+        if status is None:
+            return False
+        if status == 0 or is_to_stop:
+            return queue.finish(table, number, worker, "cancelled" if is_to_stop else "done", exit_status=status)
+        if status == MENDABLE or queue.note_death(table, number, worker) >= MOST_DEATHS:
+            error = sentence(log, status)
+            return queue.finish(table, number, worker, "failed", exit_status=status, error=error)
+        queue.hand_over(table, number, worker, None)
+        return False
+
+
+def name_of(job: Job) -> str:
+    """What a job is called in the engine: the same until it was started, another one afterwards."""
+    return f"mitigate-{job.id}-{round(job.submitted * 1000)}-{job.starts}"

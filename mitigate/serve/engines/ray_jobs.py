@@ -1,0 +1,67 @@
+"""Jobs of a Ray cluster, by Ray Jobs."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mitigate.errors import MitigateError
+from mitigate.serve.engines import environment
+from mitigate.serve.engines.cluster import DIED
+
+ABSENT = "status code 404"  # in what Ray's client raises for a job that there is not
+
+
+class RayJobs:
+    """address: of the cluster's dashboard; memory: GiB. Raises MitigateError where Ray is absent or does not answer."""
+
+    def __init__(
+        self, address: str, *, threads: int | None = None, gpus: float = 0, memory: float | None = None
+    ) -> None:
+        try:
+            from ray.job_submission import JobSubmissionClient
+        except ImportError as error:
+            raise MitigateError(
+                "serve.engine=ray needs Ray: pip install -c constraints.txt -e '.[serve,ray]'"
+            ) from error
+        try:
+            self.client: Any = JobSubmissionClient(address)
+        except (ConnectionError, RuntimeError) as error:
+            raise MitigateError(
+                f"serve.ray={address}: no Ray cluster answers there; start one by `ray start --head`, with the "
+                "packages of ray[default], or give the address of its dashboard"
+            ) from error
+        self.threads = threads
+        self.asks = {
+            "entrypoint_num_cpus": threads or 1,
+            "entrypoint_num_gpus": gpus or None,
+            "entrypoint_memory": None if memory is None else int(memory * 2**30),
+        }
+
+    def start(self, name: str, command: Sequence[str], log: Path) -> str:
+        """Submit it in this folder, under its name; the name."""
+        line = ["env", *(f"{key}={value}" for key, value in environment({}, self.threads).items()), *command]
+        shell = f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(line)} >> {shlex.quote(str(log))} 2>&1"
+        try:
+            self.client.submit_job(entrypoint=shell, submission_id=name, **self.asks)
+        except RuntimeError:
+            self.client.get_job_status(name)  # raises unless it was submitted before
+        return name
+
+    def state(self, handle: str) -> int | None:
+        """The exit status, or None while it waits or runs. Raises LookupError for one that Ray has forgotten."""
+        try:
+            found = self.client.get_job_info(handle)
+        except RuntimeError as error:
+            if ABSENT in str(error):
+                raise LookupError(handle) from error
+            raise
+        if not found.status.is_terminal():
+            return None
+        if found.status.name == "SUCCEEDED":
+            return 0
+        return found.driver_exit_code or DIED
+
+    def stop(self, handle: str) -> None:
+        """SIGTERM, and SIGKILL some seconds later."""
+        self.client.stop_job(handle)

@@ -1,0 +1,296 @@
+"""Jobs that another engine runs: submitted, asked after, stopped, found again after a restart. The engines are a fake
+whose answers are given, submitit's processes of this machine, and a fake of Ray's client."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.serve import queue
+from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.engines.cluster import DIED, Remote
+from mitigate.serve.engines.ray_jobs import RayJobs
+from mitigate.serve.engines.slurm import Slurm
+from mitigate.serve.queue import Job
+from mitigate.serve.worker import log_of
+
+PATIENCE = 120.0  # seconds
+
+
+class Fake:
+    """A cluster that says of each job what the test wants."""
+
+    def __init__(self) -> None:
+        self.started: dict[str, Sequence[str]] = {}
+        self.stopped: list[str] = []
+        self.says: dict[str, int | Exception | None] = {}
+        self.answers = True
+
+    def start(self, name: str, command: Sequence[str], log: Path) -> str:
+        if not self.answers:
+            raise ConnectionError("nobody there")
+        self.started[name] = command
+        log.write_text("  run folder  /srv/run\nmitigate: data.root is no folder\n")
+        return name
+
+    def state(self, handle: str) -> int | None:
+        said = self.says.get(handle)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def stop(self, handle: str) -> None:
+        self.stopped.append(handle)
+        self.says[handle] = DIED
+
+
+class Queue:
+    """A queue whose dispatcher is stepped by hand."""
+
+    def __init__(self, folder: Path, cluster: Any) -> None:
+        self.path = folder / "queue.sqlite"
+        self.dispatcher = Dispatcher(self.path, 2, Remote(self.path, cluster))
+
+    def submit(self, *command: str) -> int:
+        with queue.opened(self.path) as table:
+            return queue.submit(table, "fake", {}, command or ("true",), submitter="ann")
+
+    def step(self) -> list[Job]:
+        self.dispatcher.step()
+        return self.jobs()
+
+    def jobs(self) -> list[Job]:
+        with queue.opened(self.path) as table:
+            return queue.latest(table)[::-1]
+
+    def restart(self, cluster: Any) -> None:
+        """Another service has the queue; the leases of the first have ended."""
+        with queue.opened(self.path) as table:
+            table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
+        self.dispatcher = Dispatcher(self.path, 2, Remote(self.path, cluster))
+
+    def ended(self, number: int) -> Job:
+        end = time.monotonic() + PATIENCE
+        while (job := self.step()[number - 1]).ended is None:
+            assert time.monotonic() < end, job
+            time.sleep(0.1)
+        return job
+
+
+@pytest.fixture
+def cluster() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, cluster: Fake) -> Queue:
+    return Queue(tmp_path, cluster)
+
+
+def test_jobs_are_submitted_by_slots_and_end_as_the_engine_says(jobs: Queue, cluster: Fake) -> None:
+    for _ in range(3):
+        jobs.submit("python", "job.py")
+    first, second, third = jobs.step()
+    assert [job.state for job in (first, second, third)] == ["running", "running", "queued"]
+    assert (first.starts, first.submitter, cluster.started[first.handle]) == (1, "ann", ["python", "job.py"])
+    cluster.says = {first.handle: 0, second.handle: 2}
+    first, second, third = jobs.step()
+    assert (first.state, first.exit, first.folder) == ("done", 0, "/srv/run")
+    assert (second.state, second.exit, second.error) == ("failed", 2, "exit status 2: data.root is no folder")
+    assert jobs.step()[2].state == "running"
+
+
+def test_a_job_that_dies_is_submitted_once_more(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    (job,) = jobs.step()
+    cluster.says[job.handle] = DIED
+    jobs.step()
+    (again,) = jobs.step()
+    assert (again.state, again.starts, again.deaths) == ("running", 2, 1)
+    assert again.handle != job.handle
+    cluster.says[again.handle] = DIED
+    (failed,) = jobs.step()
+    assert (failed.state, failed.exit, failed.deaths) == ("failed", DIED, 2)
+    assert failed.error == "killed by SIGKILL: data.root is no folder"
+
+
+def test_jobs_are_cancelled_before_and_while_they_run(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    jobs.submit()
+    cluster.answers = False
+    jobs.step()
+    with queue.opened(jobs.path) as table:
+        queue.cancel(table, 1)
+    cluster.answers = True
+    first, second = jobs.step()
+    assert (first.state, first.starts) == ("cancelled", 0)
+    with queue.opened(jobs.path) as table:
+        queue.cancel(table, 2)
+    second = jobs.step()[1]
+    assert (second.state, second.error, cluster.stopped) == ("cancelled", None, [second.handle])
+
+
+def test_an_engine_that_does_not_answer_is_asked_again(
+    jobs: Queue, cluster: Fake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.submit()
+    cluster.answers = False
+    assert jobs.step()[0].state == "running"
+    assert "the engine does not answer for job 1: nobody there" in capsys.readouterr().err
+    cluster.answers = True
+    (job,) = jobs.step()
+    cluster.says[job.handle] = ConnectionError("nobody there")
+    assert jobs.step()[0].state == "running"
+    cluster.says[job.handle] = 0
+    assert jobs.step()[0].state == "done"
+
+
+def test_a_job_that_the_engine_has_forgotten_is_submitted_again(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    (job,) = jobs.step()
+    cluster.says[job.handle] = LookupError()
+    jobs.step()
+    (again,) = jobs.step()
+    assert (again.starts, again.deaths, len(cluster.started)) == (2, 0, 2)
+
+
+def test_a_service_that_is_started_again_goes_on_with_what_was_submitted(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    (job,) = jobs.step()
+    jobs.restart(cluster)
+    (same,) = jobs.step()
+    assert (same.handle, same.starts, len(cluster.started)) == (job.handle, 1, 1)
+    cluster.says[job.handle] = 0
+    assert jobs.step()[0].state == "done"
+
+
+def test_a_job_that_was_submitted_just_before_a_kill_has_the_same_name_again(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    (job,) = jobs.step()
+    with queue.opened(jobs.path) as table:
+        table.execute("UPDATE jobs SET handle = NULL, starts = 0")  # the kill was before the handle was noted
+    jobs.restart(cluster)
+    assert jobs.step()[0].handle == job.handle
+    assert len(cluster.started) == 1
+
+
+def test_submitit_runs_a_job_and_says_how_it_ended(tmp_path: Path) -> None:
+    """As processes of this machine: there is no SLURM here."""
+    jobs = Queue(tmp_path, Slurm(tmp_path / "slurm", threads=1, kind="local"))
+    code = (
+        "import os, sys; print('at work', os.environ['OMP_NUM_THREADS'], os.environ.get('MITIGATE_TOKEN')); sys.exit(2)"
+    )
+    number = jobs.submit(sys.executable, "-c", code)
+    os.environ["MITIGATE_TOKEN"] = "secret"
+    try:
+        found = jobs.ended(number)
+    finally:
+        del os.environ["MITIGATE_TOKEN"]
+    assert (found.state, found.exit, found.error) == ("failed", 2, "exit status 2: at work 1 None")
+    assert log_of(tmp_path, number).read_text() == "at work 1 None\n"
+    again = Slurm(tmp_path / "slurm", kind="local")  # after a restart of the service
+    assert again.state(found.handle) == 2
+
+
+COMMANDS = {  # of SLURM, as far as submitit calls them
+    "srun": "",
+    "sbatch": "cp $1 $0.script; echo Submitted batch job 7",
+    "scancel": "echo $@ > $0.said",
+    "sacct": "echo 'JobID|State|NodeList'; echo '7|RUNNING|n1'",
+}
+
+
+def test_what_slurm_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By fakes of its commands."""
+    for name, text in COMMANDS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    engine = Slurm(tmp_path / "slurm", threads=8, gpus=1, memory=1.5, minutes=90, partition="gpu")
+    assert engine.start("mitigate-1", ["true"], tmp_path / "1.log") == "7"
+    script = (tmp_path / "sbatch.script").read_text()
+    asked = {line.removeprefix("#SBATCH --") for line in script.splitlines() if line.startswith("#SBATCH")}
+    assert {
+        *("job-name=mitigate-1", "dependency=singleton", "partition=gpu", "time=90", "cpus-per-task=8"),
+        *("gpus-per-node=1", "mem=1536MB", "nodes=1"),
+    } <= asked
+    assert engine.state("7") is None
+    engine.stop("7")
+    assert (tmp_path / "scancel.said").read_text() == "7\n"
+
+
+def test_slurm_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/absent")
+    with pytest.raises(
+        MitigateError, match="serve.engine=slurm finds no SLURM here .*; start the service where sbatch"
+    ):
+        Slurm(tmp_path)
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(MitigateError, match=r"serve.engine=slurm needs submitit: pip install -c constraints.txt -e"):
+        Slurm(tmp_path)
+
+
+class Client:
+    """What is used of Ray's JobSubmissionClient, with its errors."""
+
+    def __init__(self, address: str) -> None:
+        if address == "http://absent":
+            raise ConnectionError
+        self.jobs: dict[str, Any] = {}
+
+    def submit_job(self, *, entrypoint: str, submission_id: str, **asks: Any) -> str:
+        if submission_id in self.jobs:
+            raise RuntimeError(f"Request failed with status code 500: {submission_id} already exists")
+        self.jobs[submission_id] = SimpleNamespace(entrypoint=entrypoint, asks=asks, name="RUNNING", exit=None)
+        return submission_id
+
+    def get_job_status(self, name: str) -> str:
+        return self.get_job_info(name).status.name
+
+    def get_job_info(self, name: str) -> Any:
+        if name not in self.jobs:
+            raise RuntimeError(f"Request failed with status code 404: Job {name} does not exist.")
+        job = self.jobs[name]
+        status = SimpleNamespace(name=job.name, is_terminal=lambda: job.name in ("SUCCEEDED", "FAILED", "STOPPED"))
+        return SimpleNamespace(status=status, driver_exit_code=job.exit)
+
+    def stop_job(self, name: str) -> None:
+        self.jobs[name].name = "STOPPED"
+
+
+def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray.job_submission", SimpleNamespace(JobSubmissionClient=Client))
+    monkeypatch.chdir(tmp_path)
+    engine = RayJobs("http://127.0.0.1:8265", threads=2, memory=0.5)
+    log = tmp_path / "a log"
+    assert engine.start("one", ["python", "-m", "mitigate", "probe.targets=['a b']"], log) == "one"
+    job = engine.client.jobs["one"]
+    assert job.entrypoint.startswith(f"cd {tmp_path} && exec env OMP_NUM_THREADS=2 ")
+    assert job.entrypoint.endswith(f"""python -m mitigate 'probe.targets=['"'"'a b'"'"']' >> '{log}' 2>&1""")
+    assert job.asks == {"entrypoint_num_cpus": 2, "entrypoint_num_gpus": None, "entrypoint_memory": 2**29}
+    assert engine.start("one", ["python"], log) == "one"  # it has it already
+    assert engine.state("one") is None
+    job.name, job.exit = "FAILED", 2
+    assert engine.state("one") == 2
+    job.name = "SUCCEEDED"
+    assert engine.state("one") == 0
+    engine.stop("one")
+    job.exit = None
+    assert engine.state("one") == DIED
+    with pytest.raises(LookupError):
+        engine.state("two")
+
+
+def test_ray_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray.job_submission", SimpleNamespace(JobSubmissionClient=Client))
+    with pytest.raises(MitigateError, match="serve.ray=http://absent: no Ray cluster answers there; start one by"):
+        RayJobs("http://absent")
+    monkeypatch.setitem(sys.modules, "ray.job_submission", None)
+    with pytest.raises(MitigateError, match="serve.engine=ray needs Ray: pip install -c constraints.txt -e"):
+        RayJobs("http://absent")
