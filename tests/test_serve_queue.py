@@ -141,3 +141,12 @@ def test_a_file_that_is_no_queue(tmp_path: Path) -> None:
         queue.opened(tmp_path / "queue.sqlite"),
     ):
         pass
+
+
+def test_a_queue_of_an_earlier_version_gets_the_columns_it_lacks(tmp_path: Path) -> None:
+    with queue.opened(tmp_path / "queue.sqlite") as table:
+        (job,) = add(table)
+        table.execute("ALTER TABLE jobs DROP COLUMN handle")
+    with queue.opened(tmp_path / "queue.sqlite") as table:
+        assert state(table, job) == "queued"
+        assert {"handle"} <= {row["name"] for row in table.execute("PRAGMA table_info(jobs)")}

@@ -12,7 +12,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -77,6 +77,10 @@ class Job:
     handle: str | None
 
 
+ADDED = {"handle": "TEXT"}
+"""Columns that the table did not have at first."""
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection to the queue, which is made where there is none. Raises MitigateError for a file that is none."""
@@ -86,6 +90,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(SCHEMA)
+        _complete(connection)
         yield connection
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
@@ -93,6 +98,15 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         raise MitigateError(f"{path} is no queue of jobs ({error}); move it away, and a new one is made") from error
     finally:
         connection.close()
+
+
+def _complete(connection: sqlite3.Connection) -> None:
+    """Gives a table made by an earlier version the columns that it lacks; two processes may do so at once."""
+    known = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
+    for name, kind in ADDED.items():
+        if name not in known:
+            with suppress(sqlite3.OperationalError):  # the other one was first
+                connection.execute(f"ALTER TABLE jobs ADD COLUMN {name} {kind}")
 
 
 @contextmanager
