@@ -102,20 +102,22 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Tokens at positions to hidden states, and hidden states to logits over the next token."""
+    """Tokens at positions to hidden states, and hidden states to logits over the next token.
 
-    def __init__(self, config: DecoderConfig) -> None:
+    draw: whether weights are drawn; False where others are about to be loaded."""
+
+    def __init__(self, config: DecoderConfig, draw: bool = True) -> None:
         super().__init__()
         design = _DESIGNS[config.kind]
         self.config = config
-        self.words = nn.Embedding(config.vocab_size, config.width)  # also the head
-        self.places = nn.Embedding(config.positions, config.width)
+        self.words = _embedding(config.vocab_size, config.width, draw)  # also the head
+        self.places = _embedding(config.positions, config.width, draw)
         self.embedding_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_embeddings else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.final_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_first else None
         self.bias = nn.Parameter(torch.zeros(config.vocab_size)) if design.head_bias else None
         self.dropout = Dropout(config.dropout)
-        for module in self.modules():
+        for module in self.modules() if draw else ():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear):
@@ -157,7 +159,7 @@ class Decoder(nn.Module):
 
         Raises ValueError for a folder of another type or without weights."""
         settings = layouts.read_settings(folder)
-        decoder = cls(DecoderConfig(**settings))
+        decoder = cls(DecoderConfig(**settings), draw=False)
         decoder.load_state_dict(layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
         return decoder.eval()
 
@@ -165,3 +167,7 @@ class Decoder(nn.Module):
         """Writes config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as
         eos_token_id, are added to the config."""
         layouts.write(folder, vars(self.config), self.state_dict(), facts)
+
+
+def _embedding(rows: int, width: int, draw: bool) -> nn.Embedding:
+    return nn.Embedding(rows, width, _weight=None if draw else torch.empty(rows, width))

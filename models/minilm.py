@@ -44,7 +44,7 @@ def causal(folder: Path, dropout: float = 0.1) -> Decoder:
 
     A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
     position embeddings once and for all."""
-    decoder = Decoder(DecoderConfig(**layouts.read_encoder_settings(folder), dropout=dropout))
+    decoder = Decoder(DecoderConfig(**layouts.read_encoder_settings(folder), dropout=dropout), draw=False)
     names = [name for name in decoder.state_dict() if name != "bias"]
     decoder.load_state_dict(layouts.read_tensors(folder, "minilm", names), strict=False)
     with safe_open(folder / layouts.WEIGHTS, "pt") as file:
