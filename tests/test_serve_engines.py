@@ -236,12 +236,18 @@ def test_slurm_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         Slurm(tmp_path)
 
 
+class AuthenticationError(Exception):
+    """What Ray raises for a client without a token."""
+
+
 class Client:
     """What is used of Ray's JobSubmissionClient, with its errors."""
 
     def __init__(self, address: str) -> None:
         if address == "http://absent":
             raise ConnectionError
+        if address == "http://guarded":
+            raise AuthenticationError
         self.jobs: dict[str, Any] = {}
 
     def submit_job(self, *, entrypoint: str, submission_id: str, **asks: Any) -> str:
@@ -264,8 +270,13 @@ class Client:
         self.jobs[name].name = "STOPPED"
 
 
-def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_fake_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray.job_submission", SimpleNamespace(JobSubmissionClient=Client))
+    monkeypatch.setitem(sys.modules, "ray.exceptions", SimpleNamespace(AuthenticationError=AuthenticationError))
+
+
+def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_fake_ray(monkeypatch)
     monkeypatch.chdir(tmp_path)
     engine = RayJobs("http://127.0.0.1:8265", threads=2, memory=0.5)
     log = tmp_path / "a log"
@@ -288,9 +299,11 @@ def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeyp
 
 
 def test_ray_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray.job_submission", SimpleNamespace(JobSubmissionClient=Client))
+    use_fake_ray(monkeypatch)
     with pytest.raises(MitigateError, match="serve.ray=http://absent: no Ray cluster answers there; start one by"):
         RayJobs("http://absent")
+    with pytest.raises(MitigateError, match="serve.ray=http://guarded: the cluster asks for its token; start the serv"):
+        RayJobs("http://guarded")
     monkeypatch.setitem(sys.modules, "ray.job_submission", None)
     with pytest.raises(MitigateError, match="serve.engine=ray needs Ray: pip install -c constraints.txt -e"):
         RayJobs("http://absent")

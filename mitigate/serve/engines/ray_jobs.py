@@ -19,6 +19,7 @@ class RayJobs:
         self, address: str, *, threads: int | None = None, gpus: float = 0, memory: float | None = None
     ) -> None:
         try:
+            from ray.exceptions import AuthenticationError
             from ray.job_submission import JobSubmissionClient
         except ImportError as error:
             raise MitigateError(
@@ -26,6 +27,11 @@ class RayJobs:
             ) from error
         try:
             self.client: Any = JobSubmissionClient(address)
+        except AuthenticationError as error:
+            raise MitigateError(
+                f"serve.ray={address}: the cluster asks for its token; start the service with RAY_AUTH_MODE=token and "
+                "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH"
+            ) from error
         except (ConnectionError, RuntimeError) as error:
             raise MitigateError(
                 f"serve.ray={address}: no Ray cluster answers there; start one by `ray start --head`, with the "
