@@ -91,3 +91,6 @@ def test_faults_stand_beside_the_form(page: Page) -> None:
     assert "trainer.lr=fast must be a number above 0" in faults.nth(0).inner_text()
     assert "'kge.run' cannot be set here" in faults.nth(1).inner_text()
     page.get_by_text("No job has been submitted.").wait_for()
+    written = ["[nurse,a chef]", '["nurse", "a chef"]', "[1,2]", "1e-3", "both", "null"]
+    given = [["nurse", "a chef"], ["nurse", "a chef"], [1, 2], 0.001, "both", None]
+    assert page.evaluate("texts => texts.map(valueOf)", written) == given
