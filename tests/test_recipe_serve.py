@@ -79,6 +79,17 @@ def test_a_folder_that_another_service_has_and_an_address_that_is_taken(
     assert f"another service already has {tmp_path}; stop it" in capsys.readouterr().err
 
 
+def test_a_damaged_queue_is_named_before_anybody_submits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".serve").mkdir()
+    (tmp_path / ".serve" / "queue.sqlite").write_bytes(bytes(range(256)) * 20)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert here(monkeypatch, "recipe=serve", f"serve.port={port}", f"paths.outputs={tmp_path}", "tracking=none") == 2
+    assert "queue.sqlite is no queue of jobs (file is not a database); move it away" in capsys.readouterr().err
+
+
 def test_a_rehearsal_says_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,12 +29,15 @@ def run(config: DictConfig) -> None:
     if config.dry_run:
         say(f"  would serve {address_of(config)}, jobs in {config.paths.outputs}")
         return
+    from mitigate.serve import queue
     from mitigate.serve.app import make_app  # loads FastAPI
     from mitigate.serve.server import serve
 
     outputs = Path(config.paths.outputs).resolve()
     with _alone(outputs / ".serve"), _listening(config) as listening:
         service = service_of(config, outputs)
+        with queue.opened(service.path):  # refused here if its file is damaged, before anybody submits
+            pass
         say(f"  service     {address_of(config)}")
         say(f"  jobs        {outputs}, {config.serve.slots} at once, engine {config.serve.engine}")
         serve(make_app(service), listening)
