@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,7 @@ OPTIONS = {"vocabulary": "all", "lr": 5e-4}
 TAILS = {"vocabulary": "tails", "lr": 5e-4}
 SHARED = TAILS | {"together": 8}
 HELD = SHARED | {"hold": 0.8}
+FAST = SHARED | {"lr": 1e-3}
 
 
 class Variant(CometModule):
@@ -85,7 +87,7 @@ class Variant(CometModule):
             weight.copy_(average)
 
 
-class Mixed(torch.optim.Optimizer):
+class Mixed(torch.optim.Optimizer, ABC):
     """One optimizer for the matrices of the blocks, `change`, and AdamW for all else; their learning rates rise and
     fall together."""
 
@@ -108,8 +110,9 @@ class Mixed(torch.optim.Optimizer):
         self.change(rate * self.share)
         return loss
 
+    @abstractmethod
     def change(self, rate: float) -> None:
-        raise NotImplementedError
+        """Changes the matrices by their gradients; rate is theirs at this step."""
 
     def add(self, weight: Tensor, update: Tensor, rate: float) -> None:
         size = 0.2 * max(weight.shape) ** 0.5  # root mean square of AdamW's updates (Liu et al. 2025)
@@ -184,7 +187,7 @@ CONTESTANTS = {
     "tails, lr 1e-3": Contestant("tails, no dropout, lr 1e-3", TAILS | {"lr": 1e-3}, 0.0),
     "shared": Contestant("tails, and up to 8 triples of one prompt drawn together", SHARED),
     "calm": Contestant("shared, no dropout", SHARED, 0.0),
-    "calm, lr 1e-3": Contestant("shared, no dropout, lr 1e-3", SHARED | {"lr": 1e-3}, 0.0),
+    "calm, lr 1e-3": Contestant("shared, no dropout, lr 1e-3", FAST, 0.0),
     "calm, lr 1e-3, warmup": Contestant(
         "shared, no dropout, lr 1e-3, warmup 5 %", SHARED | {"lr": 1e-3, "warmup": 0.05}, 0.0
     ),
@@ -213,42 +216,40 @@ CONTESTANTS = {
     "calm, batch 128": Contestant(
         "shared, no dropout, batches of 128, lr 7e-4", SHARED | {"batch_size": 128, "lr": 7e-4}, 0.0
     ),
-    "Muon": Contestant(
-        "shared, no dropout, Muon at 1.5e-3, AdamW at 1e-3", SHARED | {"lr": 1e-3}, 0.0, {"muon": 1.5e-3}
-    ),
+    "Muon": Contestant("shared, no dropout, Muon at 1.5e-3, AdamW at 1e-3", FAST, 0.0, {"muon": 1.5e-3}),
     "Muon, cheaper": Contestant(
         "shared, no dropout, Muon of 3 iterations every other step at 2e-3, AdamW at 1e-3",
-        SHARED | {"lr": 1e-3},
+        FAST,
         0.0,
         {"muon": 2e-3, "every": 2, "iterations": 3},
     ),
     "Muon, batch 128": Contestant(
         "shared, no dropout, batches of 128, Muon of 3 iterations at 2e-3, AdamW at 1e-3",
-        SHARED | {"lr": 1e-3, "batch_size": 128},
+        FAST | {"batch_size": 128},
         0.0,
         {"muon": 2e-3, "iterations": 3},
     ),
     "Dion": Contestant(
         "shared, no dropout, Dion of rank 96 at 2e-3, AdamW at 1e-3",
-        SHARED | {"lr": 1e-3},
+        FAST,
         0.0,
         {"dion": 2e-3, "rank": 96},
     ),
     "Dion, rank 48": Contestant(
         "shared, no dropout, Dion of rank 48 at 3e-3, AdamW at 1e-3",
-        SHARED | {"lr": 1e-3},
+        FAST,
         0.0,
         {"dion": 3e-3, "rank": 48},
     ),
     "Dion, lr 4e-3": Contestant(
         "shared, no dropout, Dion of rank 96 at 4e-3, AdamW at 1e-3",
-        SHARED | {"lr": 1e-3},
+        FAST,
         0.0,
         {"dion": 4e-3, "rank": 96},
     ),
     "Dion, batch 128": Contestant(
         "shared, no dropout, batches of 128, Dion of rank 96 at 3e-3, AdamW at 1e-3",
-        SHARED | {"lr": 1e-3, "batch_size": 128},
+        FAST | {"batch_size": 128},
         0.0,
         {"dion": 3e-3, "rank": 96},
     ),
