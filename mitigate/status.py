@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Status:
             **{"done": [], "error": None, "pid": os.getpid(), "host": socket.gethostname(), "started": time.time()},
         }
         self._lock = threading.Lock()
+        self._file = threading.Lock()  # two threads write it
         self._closed = threading.Event()
         self._write()
         self._thread = threading.Thread(target=self._keep_fresh, daemon=True)
@@ -68,12 +70,12 @@ class Status:
             self._write()
 
     def _write(self) -> None:
-        with self._lock:
-            facts = self._facts | {"updated": time.time()}
-        try:
-            write(self.path, json.dumps(facts, indent=2))
-        except MitigateError:
-            return  # a run does not fail for want of its status: a full disk is told where a result is written
+        with self._file:
+            with self._lock:
+                facts = self._facts | {"updated": time.time()}
+            # A run does not fail for want of its status: a full disk is told where a result is written.
+            with suppress(MitigateError):
+                write(self.path, json.dumps(facts, indent=2))
 
 
 def is_alive(facts: dict[str, Any]) -> bool:

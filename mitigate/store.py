@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import remove_parts, write, writing
+from mitigate.files import PART, remove_parts, write, writing
 from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest_of_values
 
 __all__ = ["as_parquet", "digest_of"]
@@ -194,8 +194,9 @@ class Run:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def finished(self) -> bool:
-        """Whether the manifest, written last, is there and can be read."""
-        return isinstance((read_json(self.folder / "manifest.json") or {}).get("files"), dict)
+        """Whether the manifest, written last, is there and whole."""
+        files = (read_json(self.folder / "manifest.json") or {}).get("files")
+        return isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
 
     def reopen(self) -> None:
         """Take the manifest away, since something is about to be computed anew."""
@@ -207,10 +208,12 @@ class Run:
         write(self.folder / "manifest.json", as_json({**facts, "files": self._digests(mine)}))
 
     def _digests(self, names: Sequence[str]) -> dict[str, str | None]:
-        """The hash of each file of that name, or in a folder of that name."""
+        """The hash of each file of that name, or in a folder of that name; unfinished files, such as the status that a
+        thread is writing, are none."""
         places = [self.folder / name for name in names]
         files = [f for place in places for f in (sorted(place.rglob("*")) if place.is_dir() else [place])]
-        relative = [str(file.relative_to(self.folder)) for file in files if file.is_file() and file.name != MARKER]
+        whole = [file for file in files if file.name != MARKER and not PART.fullmatch(file.name) and file.is_file()]
+        relative = [str(file.relative_to(self.folder)) for file in whole]
         return {name: self._digest(name) for name in relative}
 
     def _digest(self, name: str) -> str | None:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.files import write
+from mitigate.files import replacing, write
 from mitigate.store import BusyError, NotComputedError, PartFolder, Result, Run, Work, read_json, wait_for
 
 TIMES: list[object] = []  # the values that `one_row` was called with
@@ -163,6 +163,18 @@ def test_manifest_lists_files_and_goes_when_something_is_computed_anew(run: Run)
     run.stage("score", one_row)
     assert run.finished()
     run.stage("score", one_row, "other")
+    assert not run.finished()
+
+
+def test_a_file_that_is_being_written_is_not_in_the_manifest(run: Run) -> None:
+    """Such as the status, which a thread of the same process writes every two seconds."""
+    run.stage("score", one_row)
+    with replacing(run.folder / "status.json"):
+        run.finish({})
+    manifest = read_json(run.folder / "manifest.json")
+    assert manifest is not None
+    assert set(manifest["files"]) == {"score.parquet", "stages/score.json"}
+    (run.folder / "manifest.json").write_text(json.dumps({"files": {".status.json.1.part": None}}))
     assert not run.finished()
 
 
