@@ -33,6 +33,7 @@ def calm_comet() -> Comet:
     return comet
 
 
+@pytest.mark.thorough
 def test_two_processes_train_as_one(tmp_path: Path) -> None:
     """Each takes half of every batch; only the order of additions differs. Stopped after the tenth step of ddp, fsdp
     goes on from there."""

@@ -74,6 +74,7 @@ def test_it_learns(tmp_path: Path) -> None:
     assert perplexity(model, EXAMPLES) < before / 10
 
 
+@pytest.mark.thorough
 def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     """BART's dropout included: each step has random numbers of its own."""
     train_until_killed("test_train_seq2seq", tmp_path / "killed")
