@@ -1,15 +1,18 @@
 """How much processor time `comet_minilm` needs to the dev perplexity of the recipe before, by way of training.
 
-    python benchmarks/time_to_quality.py run NAME... [--root DIR] [--epochs 0.5] [--seed 1] [--test]
+    python benchmarks/time_to_quality.py run NAME... [--root DIR] [--epochs 0.5] [--seed 1] [--test] [--save DIR]
     python benchmarks/time_to_quality.py table
 
 `run` trains contestants on train100k, one thread each, and adds a row to time_to_quality.csv as each ends; it skips
 those that are there. Every contestant sees the triples of as many epochs, and its learning rate ends with them.
 Perplexity is that of the valid dev triples over the whole vocabulary; of test it is measured with --test, at the end of
-all choices. `table` writes the section of RESULTS.md from the file. Half an epoch takes 10 to 20 minutes of a core."""
+all choices. With --save the generators are kept, and `python -m mitigate data=cn100k model=comet
+model.base=DIR/NAME train=false` measures their quality. `table` writes the section of RESULTS.md from the file. Half an
+epoch takes 10 to 20 minutes of a core."""
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
@@ -266,6 +269,7 @@ def main() -> None:
     runs.add_argument("--epochs", type=float, default=0.5)
     runs.add_argument("--seed", type=int, default=1)
     runs.add_argument("--test", action="store_true", help="measure the perplexity of test too")
+    runs.add_argument("--save", type=Path, metavar="DIR", help="keep each generator in a folder there")
     commands.add_parser("table", help="write the section of RESULTS.md")
     arguments = parser.parse_args()
     if arguments.command == "table":
@@ -276,11 +280,12 @@ def main() -> None:
         if any(row.items() >= key.items() for row in read(FILE)):
             print(f"{name} is there already")
             continue
-        add(FILE, key | train(CONTESTANTS[name], arguments))
+        add(FILE, key | train(name, arguments))
 
 
-def train(contestant: Contestant, arguments: argparse.Namespace) -> dict[str, Any]:
+def train(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Trains one contestant and returns its figures; seconds are those of all threads of this process."""
+    contestant = CONTESTANTS[name]
     torch.set_num_threads(1)
     corpus = load(arguments.root).triples
     examples = examples_of(corpus.filter(split="train"))
@@ -297,6 +302,8 @@ def train(contestant: Contestant, arguments: argparse.Namespace) -> dict[str, An
     harness.fit(module, precision="auto", accelerator="cpu")
     module.finish()
     seconds, wall = time.process_time() - began, time.perf_counter() - wall
+    if arguments.save:
+        comet.save(arguments.save / f"{slug(name)}-{arguments.epochs:g}-seed{arguments.seed}")
     found = {
         "batch_size": batch_size,
         "steps": steps,
@@ -319,6 +326,11 @@ def examples_of(triples: pl.DataFrame) -> Examples:
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]
     return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())
+
+
+def slug(name: str) -> str:
+    """A name as a folder's: "hold, batch 128, lr 5e-4" is "hold-batch-128-lr-5e-4"."""
+    return re.sub("[^a-z0-9]+", "-", name.lower())
 
 
 def read(file: Path) -> list[dict[str, Any]]:
