@@ -38,7 +38,7 @@ TRIPLES = {
 }
 
 SPLITS = {"train": "train", "training": "train", "test": "test"}
-SPLITS |= {"dev": "dev", "valid": "dev", "validation": "dev"}
+SPLITS |= {"dev": "dev", "valid": "dev", "validation": "dev", "dev2": "dev2"}
 """How a file may call the split of a triple, and what it is called here."""
 
 STATEMENTS = {

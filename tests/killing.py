@@ -71,6 +71,7 @@ def commands(place: Path) -> dict[str, list[str]]:
         "survey": ["recipe=humans", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
         "agreement": ["recipe=agreement", f"data.root={place}", *SMALL],
         "template": ["recipe=template", *SMALL],
+        "filter": ["recipe=filter", "policy=both", *SMALL],
         "compare": ["recipe=compare", runs, *SMALL],
         "compare_audits": ["recipe=compare", runs, *SMALL],
         "labels": ["recipe=labels", "data=statements", f"data.path={place}/statements.tsv", *SMALL],

@@ -50,7 +50,7 @@ TRIED = 40
 
 RECIPES = (
     *("mitigate", "audit", "stories", "stories_trained", "humans", "survey"),
-    *("labels", "agreement", "template", "compare", "compare_audits"),
+    *("labels", "agreement", "template", "filter", "compare", "compare_audits"),
 )
 
 

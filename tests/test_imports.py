@@ -22,6 +22,7 @@ BASE = {
     "errors",
     "frames",
     "files",
+    "formats",
     "processes",
     "progress",
     "settings",

@@ -81,8 +81,9 @@ def test_a_split_of_another_name_is_a_bad_line(written) -> None:
     path = written("mine.csv", TRIPLES.replace("valid\n", "later\n"))
     with pytest.raises(MitigateError) as error:
         _ = any_triples.load(path, relations=written("phrases.csv", PHRASES)).triples
-    assert f"1 bad lines:\n  {path}:4: split 'later'; allowed: train, training, test, dev, valid, validation;" in str(
-        error.value
+    assert (
+        f"1 bad lines:\n  {path}:4: split 'later'; allowed: train, training, test, dev, valid, validation, dev2;"
+        in str(error.value)
     )
     assert "data.columns={split: null} takes no notice of the column" in str(error.value)
 

@@ -108,7 +108,10 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
     [
         (["data=statements"], "data=statements needs a file: give data.path=FILE.tsv"),
         (["data=statements", "data.path=absent.tsv"], "there is no file absent.tsv"),
-        (["data.output=out.xls"], "data.output=out.xls: its ending names the format; allowed: .parquet, .csv, .jsonl"),
+        (
+            ["data.output=out.xls"],
+            "data.output=out.xls: its ending names the format; allowed: .parquet, .csv, .tsv, .jsonl",
+        ),
         (["texts=@absent.txt"], "texts=@absent.txt: there is no file absent.txt; a text that begins with @ stands in"),
         (["texts=absent.csv"], "there is no file absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),

@@ -1,8 +1,6 @@
 """recipe=labels: what the scorers find in statements, in triples, or in texts given outright, and the words with the
 largest influence. load > verbalise > score."""
 
-import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.fingerprints import digest_of_values
+from mitigate.formats import FORMATS, table_bytes
 from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
 from mitigate.load.texts import STANDARD_INPUT, TABLES
@@ -27,12 +26,6 @@ from mitigate.triples import OTHER, Scorer
 
 STAGES = ("labels", "metrics")
 SHOWN = 10  # texts of a file that are shown on the terminal
-FORMATS: dict[str, Callable[[pl.DataFrame, io.BytesIO], None]] = {
-    ".parquet": lambda frame, file: frame.write_parquet(file),
-    ".csv": lambda frame, file: frame.write_csv(file),
-    ".jsonl": lambda frame, file: frame.write_ndjson(file),
-}
-"""How labels are written, by the ending of data.output."""
 
 
 def run(config: DictConfig) -> None:
@@ -103,9 +96,7 @@ def notices_of(labels: pl.DataFrame) -> None:
 def save(labels: pl.DataFrame, output: Path | None) -> None:
     """Write the labels to data.output, in the format that its ending names."""
     if output is not None:
-        content = io.BytesIO()
-        FORMATS[output.suffix](labels, content)
-        write(output, content.getvalue())
+        write(output, table_bytes(labels, output.suffix[1:]))
         say(f"  written     {output}")
 
 
@@ -154,6 +145,7 @@ def _file(given: str) -> str | None:
 
 
 def _output(path: str | None) -> Path | None:
-    if path is not None and Path(path).suffix not in FORMATS:
-        raise MitigateError(f"data.output={path}: its ending names the format; allowed: {', '.join(FORMATS)}")
+    if path is not None and Path(path).suffix[1:] not in FORMATS:
+        allowed = ", ".join(f".{name}" for name in FORMATS)
+        raise MitigateError(f"data.output={path}: its ending names the format; allowed: {allowed}")
     return None if path is None else Path(path)

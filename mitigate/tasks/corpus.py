@@ -57,14 +57,10 @@ def corpus_of(
 
     Raises MitigateError for something else than triples, for relations without a phrase, and where no triple can be
     trained on."""
-    if not isinstance(loaded, Loaded | Streamed):
-        raise MitigateError(
-            "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
-            "data=triples data.path=FILE"
-        )
-    known, own = with_own(loaded.own_relations), loaded.own_relations
-    triples = loaded.triples
-    in_training = _in_training(triples)
+    resource = triples_of(loaded)
+    known, own = with_own(resource.own_relations), resource.own_relations
+    triples = resource.triples
+    in_training = relations_in_training(triples)
     triples, held_out, notices = _with_test(triples, holdout, seed)
     if wanted is None:
         comets = [relation.name for relation in comet_relations()]
@@ -77,12 +73,22 @@ def corpus_of(
         further=_further(known, own, {*wanted, *triples["relation"]}, comet),
         comet=comet,
         held_out=held_out,
-        notices=[*loaded.notices, *notices, *_of_relations(own, relations, in_training)],
+        notices=[*resource.notices, *notices, *_of_relations(own, relations, in_training)],
     )
 
 
-def _in_training(triples: pl.DataFrame) -> set[str]:
-    """The relations of the triples that can be trained on."""
+def triples_of(loaded: object) -> Loaded | Streamed:
+    """What a loader returned, which must be triples. Raises MitigateError for something else."""
+    if not isinstance(loaded, Loaded | Streamed):
+        raise MitigateError(
+            "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
+            "data=triples data.path=FILE"
+        )
+    return loaded
+
+
+def relations_in_training(triples: pl.DataFrame) -> set[str]:
+    """The relations of the triples that can be trained on. Raises MitigateError where there is none."""
     found = set(triples.filter("valid", split="train")["relation"])
     if not found:
         splits = triples["split"].value_counts(sort=True).iter_rows()

@@ -70,10 +70,15 @@ def measure_run(
     metrics |= measure_quality(likelihood, statements, scorers=deciding, intervals=intervals, target_list=target_list)
     metrics |= {} if lifts is None else lift_figures(lifts, intervals, target_list)
     metrics |= {} if published is None else about_figures(published, deciding)
-    metrics |= filter_figures(ledger)
-    metrics |= coverage.coverage(coverage.per_target(ledger))
+    metrics |= measure_filter(ledger)
     metrics |= harms.counts(next(iter(tables.values())))
     return metrics | tail_figures(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
+
+
+def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
+    """What the policy did to the training triples: how many it kept, dropped and added, and the shares of those about
+    targets that it kept (measure.coverage). ledger: what apply_policy returns."""
+    return filter_figures(ledger) | coverage.coverage(coverage.per_target(ledger))
 
 
 def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:

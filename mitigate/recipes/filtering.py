@@ -1,0 +1,107 @@
+"""recipe=filter: the triples that a policy keeps and drops, as files for any other training, with a datasheet. load >
+verbalise > score > filter."""
+
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from mitigate import verbalise as verbalising
+from mitigate.errors import one_of
+from mitigate.filter import Policy, check_relations
+from mitigate.fingerprints import digest_of_values
+from mitigate.formats import FORMATS
+from mitigate.label_cache import LabelStore
+from mitigate.recipes import reporting
+from mitigate.recipes.building import build
+from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.scorers import (
+    build_policy,
+    build_policy_scorers,
+    build_role_scorers,
+    missing_scorers,
+    of_roles,
+)
+from mitigate.recipes.targets import list_named
+from mitigate.relations import with_own
+from mitigate.store import Result
+from mitigate.tasks.corpus import relations_in_training, triples_of
+from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
+from mitigate.tasks.label import label_statements
+from mitigate.tasks.policy import apply_policy
+from mitigate.tasks.run import measure_filter
+from mitigate.texts import portable
+from mitigate.triples import Scorer
+
+STAGES = ("score", "ledger", "metrics", "data_set")
+FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
+
+
+def run(config: DictConfig) -> None:
+    """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
+    if config.recipe.format not in FORMATS:
+        raise one_of("recipe.format", config.recipe.format, FORMATS)
+    policy, origin = build_policy(config), reporting.origin(config, ["data"])["data"]
+    check_filters(policy)
+    verbalising.check(config.measure.masking)
+    for address in downloads(config):
+        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
+    say(f"policy {policy.name}, data {config.data.name}")
+    loaded = triples_of(build(config.data.load))
+    relations_in_training(loaded.triples)  # raises where there is none
+    check_relations(policy, with_own(loaded.own_relations))
+    target_list, notices = list_named(config)
+    notices = [*loaded.notices, *notices]
+    for notice in notices:
+        say(f"  note: {notice}")
+    say(f"  {loaded.triples.height:,} triples")
+    scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
+    cache = LabelStore(Path(config.paths.cache) / "labels")
+
+    def pipeline(job: Job) -> dict[str, Any]:
+        how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
+        labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
+        ledger = job.stage("ledger", apply_policy, policy, labelled, target_list)
+        metrics = job.stage("metrics", measure_filter, ledger)
+        export(job, policy, ledger, scorers, {**origin, "notices": notices})
+        if not job.run.dry:
+            reporting.record_metrics(job, metrics.facts())
+        return metrics.facts()
+
+    name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
+    source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations))
+    perform(config, name, source, STAGES, pipeline, facts={"scorers": {s.name: s.fingerprint for s in scorers}})
+
+
+def downloads(config: DictConfig) -> list[str]:
+    """What is not at hand: the data, and the classifier that labels."""
+    found = build(config.data.missing) if "missing" in config.data else []
+    return [*found, *missing_scorers(config.score, config.policy.get("scorers", ()))]
+
+
+def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> Result:
+    """The two files and the datasheet, in the run folder."""
+    config, roles = job.config, of_roles(job.config.score)
+    used = [scorer for scorer in scorers if scorer.name in policy.scorers]
+    facts = reporting.facts(job, {})
+    result = job.stage(
+        "data_set",
+        write_data_set,
+        ledger,
+        policy,
+        config.recipe.format,
+        origin=origin,
+        scorers={scorer.name: roles.get(scorer.name, scorer.name) for scorer in used},
+        fingerprints={scorer.name: scorer.fingerprint for scorer in used},
+        using={
+            "folder": job.folder,
+            "command": portable(command(config)),
+            "facts": {name: str(facts[name]) for name in FACTS},
+        },
+        leaves=[*files_of(config.recipe.format).values(), SHEET],
+    )
+    if not job.run.dry:
+        for name, file in files_of(config.recipe.format).items():
+            say(f"  {name:<10}  {result.facts()[name]:,} triples: {job.folder / file}")
+        say(f"  datasheet   {job.folder / SHEET}")
+    return result

@@ -1,0 +1,92 @@
+"""The triples that a policy keeps and those that it drops, as files, with a datasheet."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy
+from mitigate.formats import table_bytes
+from mitigate.measure.coverage import per_target
+from mitigate.report import datasheet
+from mitigate.report.datasheet import Datasheet
+from mitigate.triples import label_columns
+
+TRIPLE = ("row", "split", "head", "relation", "tail")
+SHEET = "README.md"
+
+
+def check_filters(policy: Policy) -> None:
+    """Raises MitigateError for a policy that acts when tails are generated: it leaves the training triples as they
+    are."""
+    if not policy.changes_training and policy.scorers:
+        raise MitigateError(
+            f"policy={policy.name} acts when tails are generated (policy.action={policy.action}) and drops no triple; "
+            "choose a policy that changes the training triples, such as policy=both_neutral, or run recipe=mitigate"
+        )
+
+
+def files_of(format: str) -> dict[str, str]:
+    """What the two files are called."""
+    return {name: f"{name}.{format}" for name in ("kept", "dropped")}
+
+
+def write_data_set(
+    ledger: pl.DataFrame,
+    policy: Policy,
+    format: str,
+    *,
+    origin: Mapping[str, Any],
+    scorers: Mapping[str, str],
+    fingerprints: Mapping[str, str],
+    folder: Path,
+    command: str,
+    facts: Mapping[str, str],
+) -> dict[str, int]:
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet, README.md, to a folder; returns the numbers of rows. What
+    the resource marks as not valid, such as the corrupted triples of ConceptNet's test set, is in neither.
+
+    ledger: what apply_policy returns. origin: of the data its source, licence, whether it is a demonstration, and
+    notices. scorers: the configured names of the policy's scorers by what they are called; fingerprints: of the same.
+    facts: versions and seed, which the datasheet lists beside the command."""
+    valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
+    named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
+    for name, table in tables.items():
+        files.write(folder / named[name], table_bytes(table, format))
+    sheet = Datasheet(
+        name=folder.name,
+        policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
+        data=origin["source"],
+        licence=origin["licence"],
+        demonstration=origin["demonstration"],
+        files=named,
+        scorers=scorers,
+        fingerprints=fingerprints,
+        facts=facts,
+        command=command,
+        notices=[*origin["notices"], *_left_out(ledger.height - valid.height)],
+    )
+    files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
+    return {name: table.height for name, table in tables.items()}
+
+
+def _left_out(number: int) -> list[str]:
+    return [f"{number:,} triples that the resource marks as not valid are in neither file."] if number else []
+
+
+def kept(ledger: pl.DataFrame) -> pl.DataFrame:
+    """The triples whose weight is above 0 (row, split, head, relation, tail, weight): those of the resource in their
+    order, and after them what the policy added, whose `source_row` is the row that each was made from."""
+    rows = ledger.filter(pl.col("weight") > 0)
+    added = ["source_row"] if rows["source_row"].is_not_null().any() else []
+    return rows.select(*TRIPLE, "weight", *added)
+
+
+def dropped(ledger: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The other triples, with the reason and what the policy's scorers found: row, split, head, relation, tail, reason,
+    statement, and each scorer's label and strength."""
+    labels = [name for scorer in policy.scorers for name in label_columns(scorer, policy.template)]
+    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *labels)
