@@ -1,5 +1,6 @@
 """What a sweep has compared at its end, by the command that it runs."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.recipes import sweep
-from mitigate.recipes.sweep import MOST_RUNS, compare
+from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare
 
 
 @pytest.fixture
@@ -33,7 +34,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             if number >= unfinished:
                 (folder / "manifest.json").touch()
             found[folder] = {"policy": policy, "seed": seed}
-        compare(DictConfig(OmegaConf.create(config)), found)
+        if runs_to_compare := comparable(found):
+            compare(DictConfig(OmegaConf.create(config)), runs_to_compare)
         if not commands:
             return None
         python, *module = commands[-1][:3]
@@ -77,3 +79,24 @@ def test_what_is_not_finished_is_left_out(asked) -> None:
 def test_a_long_search_is_told_the_command(asked, capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(*(("both", seed) for seed in range(MOST_RUNS + 1))) is None
     assert f"{MOST_RUNS + 1} runs are too many for one page" in capsys.readouterr().out
+
+
+def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two policies with a seed each are two lines of the comparison, with two seeds they are means."""
+    monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}"))
+    monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
+    said = []
+    for seeds in (1, 2):
+        folders = {tmp_path / f"{seeds}{policy}{seed}": policy for policy in "ab" for seed in range(seeds)}
+        for number, (folder, policy) in enumerate(folders.items()):
+            folder.mkdir()
+            (folder / "metrics.json").write_text(json.dumps({"policy": policy, "seed": number}))
+            (folder / "manifest.json").touch()
+        monkeypatch.setattr(sweep.notes, "runs", lambda _, folders=folders: list(folders))
+        SideBySide().on_multirun_end(OmegaConf.create({"verbose": False}))
+        said.append(capsys.readouterr().out)
+    assert said[0] == "comparison of 2\n"
+    assert "table of 4" in said[1]
+    assert said[1].endswith("comparison of 4\n")

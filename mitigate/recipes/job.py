@@ -175,7 +175,8 @@ def _recorded(
         config=recorded_settings(config),
     )
     what = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
-    say(f"  recorded    {tracking.place}{what}")
+    if not is_said(config):
+        say(f"  recorded    {tracking.place}{what}")
     failed = True
     try:
         metrics = pipeline(Job(config, run, tracking, status))
@@ -235,6 +236,11 @@ def _without_folders(node: Any) -> Any:
 def is_brief(config: DictConfig) -> bool:
     """Whether the terminal gets a verdict and a few figures (verbose=false), and not all of them."""
     return not config.get("verbose", False)
+
+
+def is_said(config: DictConfig) -> bool:
+    """Whether the first job of this sweep says what holds for all of them, and this one is brief and another."""
+    return is_brief(config) and bool(call(config)["number"])
 
 
 def science(config: DictConfig) -> dict[str, Any]:

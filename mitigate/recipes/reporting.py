@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from mitigate.charts import Chart, compared, summary
 from mitigate.errors import MitigateError
 from mitigate.headlines import figures, headlines
-from mitigate.recipes.job import Job, is_brief, provenance, say
+from mitigate.recipes.job import Job, is_brief, is_said, provenance, say
 from mitigate.report.page import Stage
 
 NOT_GIVEN = "not given"
@@ -65,11 +65,11 @@ def say_verdict(verdict: str, cost: str) -> None:
 
 
 def say_notices(config: DictConfig, notices: Sequence[str]) -> None:
-    """The notices on the terminal, or how many of them the page has."""
+    """The notices on the terminal, or how many of them the page has; of a sweep's jobs the first says that."""
     if not is_brief(config):
         for notice in notices:
             say(f"  note: {notice}")
-    elif notices:
+    elif notices and not is_said(config):
         count = "one notice" if len(notices) == 1 else f"{len(notices)} notices"
         say(f"  notes       {count} on the page; verbose=true prints them, and every figure")
 

@@ -32,10 +32,12 @@ class SideBySide(Callback):
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         runs = {folder: read_json(folder / "metrics.json") for folder in notes.runs(config)}
         finished = {folder: metrics for folder, metrics in runs.items() if metrics}
-        if len(finished) > 1:
+        compared = comparable(finished)
+        if len(finished) > 1 and not (is_brief(config) and _has_all(compared, finished)):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + _beside(config, named))
-            compare(config, finished)
+        if compared:
+            compare(config, compared)
 
 
 def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
@@ -51,26 +53,33 @@ def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
     return console(runs)
 
 
-def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> None:
-    """Compare those of a sweep's runs (folder -> metrics) that are finished, where policy or seed vary; where they are
-    too many for a page, say the command.
-
-    It is a command like any other, in a process of its own: it can be typed again, and any launcher may have run the
-    jobs."""
-    drawn = {
+def comparable(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
+    """Those of a sweep's runs (folder -> metrics) that are finished, where policy or seed vary; else none."""
+    whole = {
         folder: metrics
         for folder, metrics in runs.items()
         if "policy" in metrics and (folder / "manifest.json").is_file()
     }
-    if len({(metrics["policy"], metrics["seed"]) for metrics in drawn.values()}) < 2:
-        return
-    if len(drawn) > MOST_RUNS:
-        say(f"\n{len(drawn)} runs are too many for one page; name those to compare:")
+    return whole if len({(metrics["policy"], metrics["seed"]) for metrics in whole.values()}) > 1 else {}
+
+
+def _has_all(compared: Mapping[Path, Mapping[str, Any]], runs: Mapping[Path, Mapping[str, Any]]) -> bool:
+    """Whether the comparison has a line for each run, beside which a table of all runs says nothing new."""
+    return len({metrics["policy"] for metrics in compared.values()}) == len(runs) <= MOST_RUNS
+
+
+def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> None:
+    """Compare runs (folder -> metrics); where they are too many for a page, say the command.
+
+    It is a command like any other, in a process of its own: it can be typed again, and any launcher may have run the
+    jobs."""
+    if len(runs) > MOST_RUNS:
+        say(f"\n{len(runs)} runs are too many for one page; name those to compare:")
         say("  python -m mitigate recipe=compare compare.runs=[DIR,DIR,...] compare.baseline=DIR")
         return
     say("\ncomparison")
     subprocess.run(
-        [sys.executable, "-m", "mitigate", *_what(drawn), *_how(config)], check=False
+        [sys.executable, "-m", "mitigate", *_what(runs), *_how(config)], check=False
     )  # it says itself what goes wrong
 
 

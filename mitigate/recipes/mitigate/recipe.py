@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
-from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import reporting
 from mitigate.recipes.mitigate.plan import Plan, downloads, make_plan, say_labels
 from mitigate.recipes.mitigate.steering import steer
@@ -40,7 +40,7 @@ SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 
 def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
-    if config.data.demonstration:
+    if config.data.demonstration and not is_said(config):
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
     addresses = downloads(config)
     for address in addresses:
