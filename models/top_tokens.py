@@ -70,7 +70,21 @@ def _filled(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
 def largest(values: Tensor, count: int, ids: Tensor | None = None) -> Tensor:
     """Where the largest values of each row stand, the largest first; of equal ones, that with the lower id (its
     place, unless given). torch.topk alone leaves the order of equal values open."""
+    if ids is None and values.shape[1] > count * BLOCK:
+        return _of_best_blocks(values, count)
     ids = torch.arange(values.shape[1], device=values.device) if ids is None else ids
     bits = (values + 0.0).view(torch.int32)  # + 0.0 makes -0.0 the same as 0.0
     ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).long()  # integers in the order of the floats
     return ((ordered << 32) - ids).topk(min(count, values.shape[1]), dim=1).indices
+
+
+def _of_best_blocks(values: Tensor, count: int) -> Tensor:
+    """The same, looking at all values only for the maxima of blocks: the largest stand in the blocks with the largest
+    maxima, and of blocks with equal maxima in the first."""
+    width = values.shape[1]
+    whole, rest = values.split([width - width % BLOCK, width % BLOCK], dim=1)
+    maxima = [whole.unflatten(1, (-1, BLOCK)).amax(2), *([rest.amax(1, keepdim=True)] if rest.shape[1] else [])]
+    blocks = largest(torch.cat(maxima, dim=1), count).sort(1).values
+    places = (blocks[..., None] * BLOCK + torch.arange(BLOCK, device=values.device)).flatten(1)
+    candidates = values.gather(1, places.clamp(max=width - 1)).masked_fill(places >= width, -torch.inf)
+    return places.gather(1, largest(candidates, count, torch.arange(places.shape[1], device=values.device)))

@@ -11,6 +11,7 @@ from small_models import save_llama, save_neox
 
 from models.cached_search import CausalReading, cached_search
 from models.language_model import LanguageModel
+from models.top_tokens import largest
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
 ASKED = (["lawyer", "a big church", "nurse", "judge", "a church"], ["is a", "is used for", "desires", "has a", "has a"])
@@ -58,3 +59,13 @@ def test_a_prompt_is_read_once_and_only_live_beams_go_on(model: LanguageModel) -
     assert rows[:2] == [1, 3]  # the likeliest of four first tokens is the end
     assert max(rows[1:]) <= 4
     assert any(beam.ended and not beam.tokens for beam in beams) or beams[0].score > logits.log_softmax(0).max()
+
+
+@pytest.mark.parametrize("width", [641, 1000, 8001])
+def test_the_largest_of_many_are_those_of_a_stable_sort(width: int) -> None:
+    """Also where values are equal, within a block and beyond, and where most are impossible."""
+    torch.manual_seed(1)
+    fine = torch.randn(30, width)
+    for values in (fine, (2 * fine).round(), torch.zeros(3, width), fine.masked_fill(fine < 3, -torch.inf)):
+        expected = values.sort(dim=1, descending=True, stable=True).indices[:, :10]
+        assert torch.equal(largest(values, 10), expected)
