@@ -348,34 +348,41 @@ def add(file: Path, row: Mapping[str, Any]) -> None:
 
 
 def section(rows: list[dict[str, Any]]) -> str:
-    """Contestants of each length, the lowest perplexity first, beside the recipe before."""
+    """Contestants of each length below an epoch, and those of full length, the lowest perplexity first, beside the
+    recipe before."""
     parts = [
         "## Time to quality: ways to train `comet_minilm`",
         "By `python benchmarks/time_to_quality.py`. Processor seconds are those of one thread; perplexity is that "
         "of the valid dev triples of train100k over the whole vocabulary; figures of several seeds are means.",
     ]
-    for epochs in sorted({row["epochs"] for row in rows}):
+    for epochs in sorted({row["epochs"] for row in rows if row["epochs"] < 1}):
         parts.append(f"### {epochs:g} epochs\n\n" + table([row for row in rows if row["epochs"] == epochs]))
+    if full := [row for row in rows if row["epochs"] >= 1]:
+        parts.append("### Full length\n\n" + table(full))
     return "\n\n".join(parts)
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    groups = {name: [row for row in rows if row["contestant"] == name] for name in {row["contestant"] for row in rows}}
+    """Contestants by their lengths; seconds beside the longest training of the recipe before."""
+    keys = {(row["contestant"], row["epochs"]) for row in rows}
+    groups = {key: [row for row in rows if (row["contestant"], row["epochs"]) == key] for key in keys}
     figures = {
-        name: (mean_of(group, "processor_seconds"), mean_of(group, "dev_perplexity")) for name, group in groups.items()
+        key: (mean_of(group, "processor_seconds"), mean_of(group, "dev_perplexity")) for key, group in groups.items()
     }
+    before = max((key for key in keys if key[0] == BEFORE), key=lambda key: key[1], default=None)
     lines = [
-        "| contestant | what | steps | seeds | processor seconds | of the recipe before | dev perplexity | machine |",
-        "|---|---|---|---|---|---|---|---|",
+        "| contestant | what | epochs | steps | seeds | processor seconds | of the recipe before | dev perplexity "
+        "| machine |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for name in sorted(groups, key=lambda name: figures[name][1]):
-        seconds, found = figures[name]
-        share = f"{seconds / figures[BEFORE][0]:.2f}" if BEFORE in figures else ""
+    for key in sorted(groups, key=lambda key: figures[key][1]):
+        (name, epochs), (seconds, found) = key, figures[key]
+        share = "" if before is None else f"{seconds / figures[before][0]:.2f}"
         what = CONTESTANTS[name].what if name in CONTESTANTS else ""
-        row = groups[name][0]
+        row = groups[key][0]
         lines.append(
-            f"| {name} | {what} | {row['steps']:,} | {len(groups[name])} | {seconds:,.0f} | {share} | {found:.2f} "
-            f"| {row['machine']} |"
+            f"| {name} | {what} | {epochs:g} | {row['steps']:,} | {len(groups[key])} | {seconds:,.0f} | {share} "
+            f"| {found:.2f} | {row['machine']} |"
         )
     return "\n".join(lines)
 
