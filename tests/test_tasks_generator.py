@@ -10,13 +10,13 @@ import torch
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.tasks.filtered import filter_figures
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
 from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import Policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.rerank import rerank_neutral_first
-from mitigate.tasks.run import filter_figures
 from mitigate.tasks.start import find_start
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels

@@ -27,9 +27,9 @@ from mitigate.relations import with_own
 from mitigate.store import Result
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
+from mitigate.tasks.filtered import measure_filter
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.run import measure_filter
 from mitigate.texts import portable
 from mitigate.triples import Scorer
 

@@ -5,17 +5,13 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure import coverage, harms
+from mitigate.measure import harms
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.correction import Accuracy
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import (
-    ADDED,
-    DROPPED,
     FREQUENT_RELATIONS,
-    KEPT,
     SHARED_TAILS,
-    WEIGHT,
     prefixed,
     quality_key,
     unknown_relations,
@@ -24,13 +20,13 @@ from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.about import about_figures
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.crowd.known import alike, corrected_figures
+from mitigate.tasks.filtered import OF_RESOURCE, measure_filter
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.lift import lift_figures
 from mitigate.tasks.quality import MANY_SHARED_TAILS, measure_quality, tail_figures
 from mitigate.triples import ROLES
 
 NOTHING: Mapping[str, Any] = {}
-OF_RESOURCE = pl.col("source_row").is_null()  # the others are a policy's
 
 
 def measure_run(
@@ -73,25 +69,6 @@ def measure_run(
     metrics |= measure_filter(ledger)
     metrics |= harms.counts(next(iter(tables.values())))
     return metrics | tail_figures(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
-
-
-def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
-    """What the policy did to the training triples: how many it kept, dropped and added, and the shares of those about
-    targets that it kept (measure.coverage). ledger: what apply_policy returns."""
-    return filter_figures(ledger) | coverage.coverage(coverage.per_target(ledger))
-
-
-def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
-    """Of the resource's training triples how many the policy kept, whatever they weigh, and dropped; how many it added;
-    and what all weigh together."""
-    train = ledger.filter(pl.col("split") == "train")
-    known, kept = train.filter(OF_RESOURCE), train.filter(OF_RESOURCE, pl.col("weight") > 0)
-    return {
-        KEPT: kept.height,
-        DROPPED: known.height - kept.height,
-        ADDED: train.height - known.height,
-        WEIGHT: float(train["weight"].cast(pl.Float64).sum()),
-    }
 
 
 def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
