@@ -175,6 +175,7 @@ def test_wrong_groups_are_named(overrides, message, monkeypatch, capsys, tmp_pat
 
 
 @pytest.mark.usefixtures("_no_pictures")
+@pytest.mark.thorough
 def test_a_killed_run_goes_on_and_comes_to_the_same_figures(probe, graph, tmp_path: Path) -> None:
     long = ["model.training.max_epochs=40", "model.training.evaluate_every=20", "model.training.patience=100"]
     mine = [*graph, *long, "kge.seeds=1", "kge.permuted=0", "kge.checkpoint_every=0.1"]

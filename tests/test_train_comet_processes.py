@@ -66,6 +66,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert (two.decoder.words.weight - one.decoder.words.weight).abs().max() < 1e-5
 
 
+@pytest.mark.thorough
 def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     done = apart("trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu", f"paths.outputs={tmp_path}", *SMALL)
     assert done.returncode == 0, done.stderr
