@@ -7,10 +7,8 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mitigate import verbalise as verbalising
-from mitigate.errors import one_of
 from mitigate.filter import Policy, check_relations
 from mitigate.fingerprints import digest_of_values
-from mitigate.formats import FORMATS
 from mitigate.label_cache import LabelStore
 from mitigate.recipes import reporting
 from mitigate.recipes.building import build
@@ -19,7 +17,7 @@ from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
     build_role_scorers,
-    missing_scorers,
+    missing,
     of_roles,
 )
 from mitigate.recipes.targets import list_named
@@ -39,12 +37,10 @@ FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 def run(config: DictConfig) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
-    if config.recipe.format not in FORMATS:
-        raise one_of("recipe.format", config.recipe.format, FORMATS)
     policy, origin = build_policy(config), reporting.origin(config, ["data"])["data"]
     check_filters(policy)
     verbalising.check(config.measure.masking)
-    for address in downloads(config):
+    for address in missing(config, ["data"]):
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     say(f"policy {policy.name}, data {config.data.name}")
     loaded = triples_of(build(config.data.load))
@@ -71,12 +67,6 @@ def run(config: DictConfig) -> None:
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations))
     perform(config, name, source, STAGES, pipeline, facts={"scorers": {s.name: s.fingerprint for s in scorers}})
-
-
-def downloads(config: DictConfig) -> list[str]:
-    """What is not at hand: the data, and the classifier that labels."""
-    found = build(config.data.missing) if "missing" in config.data else []
-    return [*found, *missing_scorers(config.score, config.policy.get("scorers", ()))]
 
 
 def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> Result:

@@ -79,6 +79,14 @@ def build_policy_scorers(score: DictConfig, policy: Policy) -> list[Scorer]:
     return _named(score, "scorer in policy.scorers", [name for name in policy.scorers if name not in of_roles(score)])
 
 
+def missing(config: DictConfig, groups: Iterable[str]) -> list[str]:
+    """Addresses of what is not at hand: what these groups name, such as data and model, and the classifiers that
+    label."""
+    nodes = [config[group] for group in groups]
+    found = [address for node in nodes if "missing" in node for address in build(node.missing)]
+    return found + missing_scorers(config.score, config.policy.get("scorers", ()))
+
+
 def missing_scorers(score: DictConfig, names: Iterable[str] = ()) -> list[str]:
     """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
     _checked(score)  # raises where scorers are configured wrongly

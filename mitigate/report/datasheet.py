@@ -36,10 +36,10 @@ class Datasheet:
 def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> str:
     """The datasheet as Markdown. ledger: what apply_policy returns; of_targets: what measure.coverage.per_target
     returns of it."""
-    counted = environment(Path(__file__).parent)
-    counted.filters["number"] = legend.number
+    templates = environment(Path(__file__).parent)
+    templates.filters["number"] = legend.number
     train = ledger.filter(split="train")
-    return counted.get_template("datasheet.md.jinja").render(
+    return templates.get_template("datasheet.md.jinja").render(
         sheet=sheet,
         tables={by: _rows(summary(train, by)) for by in ("reason", "relation")},
         splits=_rows(summary(ledger, "split")),

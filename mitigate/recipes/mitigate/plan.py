@@ -22,7 +22,6 @@ from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
     build_role_scorers,
-    missing_scorers,
 )
 from mitigate.recipes.start import find_start, training_settings
 from mitigate.relations import with_own
@@ -188,12 +187,6 @@ def _published(
     if found.is_empty():
         return None, [f"Perplexity on published triples about targets is not measured: {path} has none that are new."]
     return found, []
-
-
-def downloads(config: DictConfig) -> list[str]:
-    """What is not at hand: data, the model to start from, and the classifier that labels."""
-    found = [address for node in (config.data, config.model) if "missing" in node for address in build(node.missing)]
-    return found + missing_scorers(config.score, config.policy.get("scorers", ()))
 
 
 def say_labels(plan: Plan) -> None:

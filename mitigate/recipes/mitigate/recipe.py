@@ -10,8 +10,9 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import reporting
-from mitigate.recipes.mitigate.plan import Plan, downloads, make_plan, say_labels
+from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
 from mitigate.recipes.mitigate.steering import steer
+from mitigate.recipes.scorers import missing
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
 from mitigate.store import Result
@@ -42,7 +43,7 @@ def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration and not is_said(config):
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
-    addresses = downloads(config)
+    addresses = missing(config, ["data", "model"])
     for address in addresses:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     if config.dry_run and addresses:
