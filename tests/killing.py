@@ -18,18 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mitigate.load.crowd import RESOURCES
+from recipe_commands import COMMANDS, arguments_of, make_compared
 
 ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
 STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
 FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
-SMALL = [
-    *("trainer.max_steps=4", "trainer.batch_size=16", "trainer.checkpoint_every=1000", "probe.targets=[lawyer,nurse]"),
-    *("probe.relations=[IsA,CapableOf]", "probe.max_length=4", "measure.resamples=100", "tracking=none"),
-]
-STATEMENTS = "lawyer\tthe lawyer is kind\nnurse\tthe nurse is bad\nlawyer\tthe lawyer is a person\n" * 40
-STORIES = "the lawyer was|||the lawyer was kind. She won.\nthe nurse was|||The nurse was bad. He lost.\n"
 
 
 class Operation(NamedTuple):
@@ -46,54 +40,6 @@ class Killed(NamedTuple):
     operation: Operation
     survived: bool
     told: str  # what was wrong
-
-
-def commands(place: Path) -> dict[str, list[str]]:
-    """The commands by name; `place` holds their input files."""
-    (place / "statements.tsv").write_text(STATEMENTS)
-    (place / "stories.txt").write_text(STORIES)
-    (place / "sentences.txt").write_text("".join(f"the {who} is kind\n" * 3 for who in ("lawyer", "nurse", "man")))
-    (place / "labels.txt").write_text("1\n2\n2\n" * 3)
-    (place / "humans").mkdir(exist_ok=True)
-    for resource in RESOURCES:
-        for kind, source in (("sentences", "sentences.txt"), ("bias_labels", "labels.txt")):
-            shutil.copy(place / source, place / "humans" / f"{resource}_{kind}.txt")
-    runs = f"compare.runs=[{place}/compared/0,{place}/compared/1]"
-    return {
-        "mitigate": ["policy=both", *SMALL],
-        "audit": ["recipe=audit", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
-        "stories": ["recipe=stories", "data=stories", f"data.path={place}/stories.txt", *SMALL],
-        "stories_trained": ["recipe=stories", "policy=none", "recipe.max_tokens=8", *SMALL],
-        "humans": [
-            *("recipe=humans", f"humans.sentences={place}/sentences.txt", f"humans.bias_labels={place}/labels.txt"),
-            *SMALL,
-        ],
-        "survey": ["recipe=humans", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
-        "agreement": ["recipe=agreement", f"data.root={place}", *SMALL],
-        "template": ["recipe=template", *SMALL],
-        "filter": ["recipe=filter", "policy=both", *SMALL],
-        "compare": ["recipe=compare", runs, *SMALL],
-        "compare_audits": ["recipe=compare", runs, *SMALL],
-        "labels": ["recipe=labels", "data=statements", f"data.path={place}/statements.tsv", *SMALL],
-    }
-
-
-def compared(name: str, place: Path) -> list[list[str]]:
-    """The commands of the two runs that a comparison needs."""
-    if name == "compare":
-        return [[f"policy={policy}", *SMALL] for policy in ("none", "both")]
-    if name == "compare_audits":
-        (place / "others.tsv").write_text(STATEMENTS.replace("kind", "rude"))
-        files = [place / "statements.tsv", place / "others.tsv"]
-        return [["recipe=audit", "data=statements", f"data.path={file}", *SMALL] for file in files]
-    return []
-
-
-def make_compared(name: str, place: Path, run: Callable[[list[str]], int]) -> None:
-    """Have these runs made, and leave them where `commands` expects them."""
-    for number, arguments in enumerate(compared(name, place)):
-        assert run([*arguments, f"paths.outputs={place}/made-{number}"]) == 0
-        shutil.copytree(next((place / f"made-{number}").iterdir()), place / "compared" / str(number))
 
 
 def call(arguments: Sequence[str]) -> int:
@@ -170,9 +116,8 @@ def figures(outputs: Path) -> dict[str, Any] | None:
 
 def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     """The command killed before every operation, or every `every`-th and each that is the first of its kind."""
-    place.mkdir(parents=True, exist_ok=True)
-    arguments = [*commands(place)[name], f"paths.cache={place / 'cache'}"]
     cache = f"paths.cache={place / 'cache'}"
+    arguments = [*arguments_of(name, place), cache]
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
     outputs, copies = place / "out", place / "copies"
     copies.mkdir()
@@ -225,7 +170,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     share_imports()
     with tempfile.TemporaryDirectory() as place:
-        for name in sys.argv[1:] or list(commands(Path(place))):
+        for name in sys.argv[1:] or list(COMMANDS):
             started = time.monotonic()
             found = kills(name, Path(place, name))
             lost = [killed for killed in found if not killed.survived]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 from command import here
 from few_terms import use_few_terms
-from killing import SMALL, commands, make_compared
+from recipe_commands import SMALL, arguments_of, make_compared
 
 from mitigate import fingerprints
 from mitigate.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
@@ -157,7 +157,7 @@ def observe(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
 def test_what_a_stage_runs_and_reads_is_in_its_fingerprint(
     name: str, watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = [*commands(tmp_path)[name], f"paths.outputs={tmp_path / 'out'}"]
+    arguments = [*arguments_of(name, tmp_path), f"paths.outputs={tmp_path / 'out'}"]
     make_compared(name, tmp_path, lambda asked: here(monkeypatch, *asked))
     use_few_terms(monkeypatch)
     observed = observe(watch, monkeypatch)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from classifier_data import PLAUSIBILITY, write_plausibility
 from command import apart, here
 
 from mitigate.errors import MitigateError
@@ -87,19 +88,6 @@ def test_what_is_made_wrong_keeps_its_parts():
     assert made["turned_round"].select("head", "tail").row(0) == ("t0", "h0")
 
 
-def write_data(root: Path) -> Path:
-    """A few lines in the files of the real data."""
-    folder = root / "conceptnet100k"
-    folder.mkdir()
-    said = [f"IsA\tcat {i}\tpet\nUsedFor\tpen {i}\twrite\n" for i in range(20)]
-    (folder / "train100k.txt").write_text("".join(said))
-    for name in ("dev1", "dev2", "test"):
-        (folder / f"{name}.txt").write_text(
-            "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
-        )
-    return root
-
-
 def write_run(folder: Path, listed: list[str]) -> Path:
     """A finished run's folder with one probed triple; its manifest lists these files."""
     folder.mkdir()
@@ -114,11 +102,11 @@ def write_run(folder: Path, listed: list[str]) -> Path:
 @pytest.mark.thorough
 def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_path: Path):
     probed = write_run(tmp_path / "earlier", ["config.yaml", "metrics.json", "probe.parquet"])
-    settings = ["minilm.width=8", "minilm.epochs=1", "words.width=8", "words.epochs=2", f"probes=[{probed}]"]
     command = [
         "recipe=plausibility",
-        f"data.root={write_data(tmp_path)}",
-        *(f"recipe.{setting}" for setting in settings),
+        f"data.root={write_plausibility(tmp_path)}",
+        *PLAUSIBILITY,
+        f"recipe.probes=[{probed}]",
         f"paths.outputs={tmp_path / 'runs'}",
         "tracking.mode=none",
     ]
@@ -140,7 +128,7 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
 def test_a_folder_without_a_probe_is_named(tmp_path: Path):
     run = write_run(tmp_path / "run", ["config.yaml", "metrics.json"])
     (run / "probe.parquet").unlink()
-    done = apart("recipe=plausibility", f"data.root={write_data(tmp_path)}", f"recipe.probes=[{run}]")
+    done = apart("recipe=plausibility", f"data.root={write_plausibility(tmp_path)}", f"recipe.probes=[{run}]")
     assert done.returncode == 2
     assert f"{run} lacks probe.parquet" in done.stderr
 

@@ -1,11 +1,11 @@
 """The recipe that trains the regard classifiers, on a few made-up lines; and the figures on their cards."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from classifier_data import REGARD, write_regard
 from command import here
 from few_terms import use_few_terms
 
@@ -60,35 +60,13 @@ def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
     assert written[0] == written[1] != written[2]
 
 
-def write_data(root: Path) -> Path:
-    """A few lines in the files of the real data; every target of the list has a text."""
-    for folder in ("regard", "humans", "conceptnet100k"):
-        (root / folder).mkdir()
-    said = [("thief", -1), ("table", 0), ("hero", 1)] * 20
-    lines = [
-        f"target{number}\t{label}\t{word} {number} is a this person\n" for number, (word, label) in enumerate(said)
-    ]
-    (root / "regard" / "bert_labels_conceptnet.tsv").write_text("".join(lines))
-    for name in ("train_other", "dev", "test"):
-        (root / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
-    for resource in ("ConceptNet", "GenericsKB", "COMeT"):
-        (root / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a thief\n" * 3)
-        (root / "humans" / f"{resource}_bias_labels.txt").write_text("3\n3\n2\n")
-    (root / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\nUsedFor\tpen\twrite\nIsA\tfork\ttool\n")
-    return root
-
-
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     use_few_terms(monkeypatch)
-    settings = [
-        *("teacher.epochs=1", "minilm.rank=2", "minilm.layers=[0]", "minilm.epochs=1", "minilm.copies.written=0.1"),
-        *("gate.channels=4", "gate.epochs=1", "ngram.buckets=1024", "ngram.epochs=1"),
-    ]
     command = [
         "recipe=regard",
-        f"data.root={write_data(tmp_path)}",
-        *(f"recipe.{setting}" for setting in settings),
+        f"data.root={write_regard(tmp_path)}",
+        *REGARD,
         f"paths.outputs={tmp_path / 'runs'}",
         "tracking.mode=none",
     ]

@@ -1,0 +1,61 @@
+"""A few made-up lines in the files that the recipes regard, plausibility and crowd train their classifiers on."""
+
+from pathlib import Path
+
+import polars as pl
+
+TARGETS = ("lawyer", "nurse", "teacher", "farmer", "pilot", "judge", "baker", "priest", "chef", "sailor")
+SAID = {"lazy": "3", "from out of town": "3", "at work": "2", "in town": "2", "kind": "1"}  # and what its raters say
+REGARD = [
+    *("recipe.teacher.epochs=1", "recipe.minilm.rank=2", "recipe.minilm.layers=[0]", "recipe.minilm.epochs=1"),
+    *("recipe.minilm.copies.written=0.1", "recipe.gate.channels=4", "recipe.gate.epochs=1"),
+    *("recipe.ngram.buckets=1024", "recipe.ngram.epochs=1"),
+]
+PLAUSIBILITY = [
+    *("recipe.minilm.width=8", "recipe.minilm.epochs=1", "recipe.words.width=8", "recipe.words.epochs=2"),
+]
+
+
+def write_regard(root: Path) -> Path:
+    """Texts with a regard; every target of the list has one."""
+    for folder in ("regard", "humans", "conceptnet100k"):
+        (root / folder).mkdir(parents=True)
+    said = [("thief", -1), ("table", 0), ("hero", 1)] * 20
+    lines = [
+        f"target{number}\t{label}\t{word} {number} is a this person\n" for number, (word, label) in enumerate(said)
+    ]
+    (root / "regard" / "bert_labels_conceptnet.tsv").write_text("".join(lines))
+    for name in ("train_other", "dev", "test"):
+        (root / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
+    for resource in ("ConceptNet", "GenericsKB", "COMeT"):
+        (root / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a thief\n" * 3)
+        (root / "humans" / f"{resource}_bias_labels.txt").write_text("3\n3\n2\n")
+    (root / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\nUsedFor\tpen\twrite\nIsA\tfork\ttool\n")
+    return root
+
+
+def write_plausibility(root: Path) -> Path:
+    """True and false triples."""
+    folder = root / "conceptnet100k"
+    folder.mkdir(parents=True)
+    said = [f"IsA\tcat {i}\tpet\nUsedFor\tpen {i}\twrite\n" for i in range(20)]
+    (folder / "train100k.txt").write_text("".join(said))
+    for name in ("dev1", "dev2", "test"):
+        (folder / f"{name}.txt").write_text(
+            "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
+        )
+    return root
+
+
+def write_crowd(root: Path) -> Path:
+    """Statements with the votes of raters, other targets first in each resource, so that no two are the same."""
+    (root / "humans").mkdir(parents=True)
+    (root / "sbic").mkdir()
+    rows = [(f"{target} is {said}", vote) for target in TARGETS for said, vote in SAID.items() for _ in range(3)]
+    for number, resource in enumerate(("ConceptNet", "GenericsKB", "COMeT")):
+        mine = rows[number * 15 :]
+        (root / "humans" / f"{resource}_sentences.txt").write_text("".join(f"{text}\n" for text, _ in mine))
+        (root / "humans" / f"{resource}_bias_labels.txt").write_text("".join(f"{vote}\n" for _, vote in mine))
+    frame = {"post": ["a", "b"], "targetStereotype": ['["elves are lazy"]'] * 2, "targetMinority": ['["elves"]'] * 2}
+    pl.DataFrame(frame).write_csv(root / "sbic" / "frames_test_posts.csv")
+    return root

@@ -1,0 +1,322 @@
+"""Faults of all kinds, done to every recipe; afterwards the same command has to come to the figures of the undisturbed
+run, or say in a sentence which file is at fault.
+
+    python tests/faults.py [NAME ...] [--kinds killed damaged full denied] [--attempts 12] [--seed 1] [--write]
+
+killed    SIGKILL at a random moment, half of the time once more while the same command goes on.
+damaged   Each stored file (results, checkpoints, models, label cache, compared runs; those of a finished run and those
+          of a killed one) is truncated, changed in one bit, emptied or deleted.
+full      The disk that holds outputs and cache fills up at a random size; then there is space again.
+denied    A folder of the run cannot be written to, by a user who is not root; then it can.
+
+What a fault is done to, and where a kill meets the run, is drawn by the seed. --write puts the table into
+benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import pytest
+from few_terms import use_few_terms
+from killing import ROOT, call, figures, forked, share_imports
+from recipe_commands import COMMANDS, arguments_of, make_compared
+
+SAME, TOLD, LOST = "same figures", "told", "lost"
+NOBODY = 65534
+KEPT = ("config.yaml", "status.json")  # of a run folder, written anew by each command
+
+
+class Attempt(NamedTuple):
+    """A fault and what became of it."""
+
+    recipe: str
+    fault: str  # killed, damaged, full, denied
+    where: str  # the stage that a kill met, or the file
+    outcome: str  # SAME, TOLD or LOST
+    told: str  # the end of what the command said, where it is not SAME
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A recipe's command, and what it leaves when nothing happens to it."""
+
+    name: str
+    place: Path  # its input, compared runs, cache and outputs
+    arguments: Sequence[str]
+    figures: Mapping[str, Any]
+    files: Sequence[str]
+    seconds: float  # with an empty cache
+
+    def line(self, here: Path) -> list[str]:
+        """The command with the outputs and the cache of a copy, and the compared runs that lie there."""
+        own = [part.replace(f"{self.place}/compared", f"{here}/compared") for part in self.arguments]
+        return [*own, f"paths.outputs={here / 'out'}", f"paths.cache={here / 'cache'}"]
+
+
+def undisturbed(name: str, place: Path) -> Undisturbed:
+    """Runs a recipe's command once."""
+    arguments = arguments_of(name, place)
+    cache = f"paths.cache={place / 'first'}"
+    make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
+    (place / "compared").mkdir(exist_ok=True)
+    found = Undisturbed(name, place, arguments, {}, [], 0.0)
+    began = time.monotonic()
+    status = forked(lambda: call(found.line(place)), place / "said")
+    seconds = time.monotonic() - began
+    assert status == 0, (place / "said").read_text()
+    expected = figures(place / "out")
+    assert expected, f"{name} left no figures"
+    return Undisturbed(name, place, arguments, expected, left_in(place / "out"), seconds)
+
+
+def left_in(outputs: Path) -> list[str]:
+    """The files of a finished run."""
+    files = (path for path in outputs.rglob("*") if path.is_file() and path.name != "status.json")
+    return sorted(str(path.relative_to(outputs)) for path in files)
+
+
+def again(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
+    """The outcome of the same command after a fault, and what it said. Told is only what names one of the files, or
+    the folder that one is in."""
+    status = forked(lambda: call(run.line(here)), here / "said")
+    said = (here / "said").read_text(errors="replace")
+    if status == 0 and figures(here / "out") == run.figures:
+        there = left_in(here / "out")
+        if there == list(run.files):
+            return SAME, ""
+        missing, over = sorted(set(run.files) - set(there)), sorted(set(there) - set(run.files))
+        return LOST, f"files: missing {missing}, left over {over}"
+    names = [part for file in files for part in (str(file), str(file.parent))]
+    if status == 2 and "Traceback" not in said and any(name in said for name in names):
+        return TOLD, said[-400:]
+    return LOST, f"status {status}: {said[-600:]}" if status else "other figures"
+
+
+def kill(run: Undisturbed, here: Path, draw: random.Random, again_too: bool = True) -> str | None:
+    """Starts the command and kills it at a random moment; the stage that it was in. None where it had ended."""
+    process = started(lambda: call(run.line(here)), here / "said")
+    time.sleep(draw.uniform(0, run.seconds))
+    os.killpg(process, signal.SIGKILL)
+    ended = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if ended != -signal.SIGKILL:
+        assert ended == 0, (here / "said").read_text()
+        return None
+    stage = stage_of(here / "out")
+    if again_too and draw.random() < 0.5:
+        kill(run, here, draw, again_too=False)
+    return stage
+
+
+def started(work: Callable[[], int], said: Path) -> int:
+    """The number of a process, and of its group, that does this."""
+    process = os.fork()
+    if process == 0:
+        os.setsid()
+        os._exit(forked(work, said))
+    while os.getpgid(process) != process:
+        time.sleep(0.001)
+    return process
+
+
+def stage_of(outputs: Path) -> str:
+    """The stage that status.json names; "between" where it names none, "start" where there is none."""
+    for path in outputs.glob("*/status.json"):
+        return json.loads(path.read_text())["stage"] or "between stages"
+    return "start"
+
+
+def killed(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
+    """Kills at random moments."""
+    while attempts:
+        with a_copy(run, "compared", *(["cache"] if draw.random() < 0.75 else [])) as here:
+            stage = kill(run, here, draw)
+            if stage is not None:
+                attempts -= 1
+                yield Attempt(run.name, "killed", stage, *again(run, here))
+
+
+def damaged(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
+    """Damages files of the finished run, one of each kind at least, and half as often those of a killed one."""
+    parts = ("out", "cache", "compared")
+    kinds: dict[str, list[Path]] = {}
+    for path in stored(run.place, parts):
+        kinds.setdefault(re.sub(r"[0-9a-f]{8,}|\d+", "#", str(path)), []).append(path)
+    chosen = [draw.choice(paths) for paths in kinds.values()]
+    rest = max(0, attempts - len(chosen))
+    for path in [*chosen, *draw.choices(chosen, k=rest)]:
+        with a_copy(run, *parts) as here:
+            what = damage(here / path, draw)
+            yield Attempt(run.name, "damaged", f"{path}, {what}", *again(run, here, [here / path]))
+    for _ in range(attempts // 2):
+        with a_copy(run, "compared") as here:
+            kill(run, here, draw)
+            path = draw.choice(stored(here, parts))
+            what = damage(here / path, draw)
+            outcome = again(run, here, [here / path])
+            yield Attempt(run.name, "damaged", f"{path} of a killed run, {what}", *outcome)
+
+
+def stored(place: Path, parts: Sequence[str]) -> list[Path]:
+    """The files below these folders, relative to the place."""
+    files = (path for part in parts for path in sorted((place / part).rglob("*")) if path.is_file())
+    return [path.relative_to(place) for path in files]
+
+
+def damage(path: Path, draw: random.Random) -> str:
+    """Does one of four things to a file; which one."""
+    content = path.read_bytes()
+    what = draw.choice(("truncated", "changed in a bit", "emptied", "deleted") if content else ("deleted",))
+    if what == "deleted":
+        path.unlink()
+    elif what == "changed in a bit":
+        changed = bytearray(content)
+        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+        path.write_bytes(changed)
+    else:
+        path.write_bytes(content[: len(content) // 2] if what == "truncated" else b"")
+    return what
+
+
+def full(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
+    """A disk of a random size below what the run needs."""
+    needed = sum(path.stat().st_size for path in (run.place / "out").rglob("*") if path.is_file())
+    for _ in range(attempts):
+        with a_copy(run, "compared") as here:
+            size = int(draw.uniform(0.02, 1.0) * needed) // 4096 * 4096 + 4096
+            for part in ("out", "cache"):
+                (here / part).mkdir(exist_ok=True)
+                mount(here / part, f"size={size}")
+            try:
+                outcome, told = again(run, here, [here / "out" / "any", here / "cache" / "any"])
+                if outcome != LOST:
+                    for part in ("out", "cache"):
+                        mount(here / part, "remount,size=4g")
+                    outcome, told = again(run, here) if outcome == TOLD else (outcome, told)
+                yield Attempt(run.name, "full", f"{size / needed:.0%} of the space", outcome, told)
+            finally:
+                for part in ("out", "cache"):
+                    subprocess.run(["umount", str(here / part)], check=True)
+
+
+def mount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+
+
+def denied(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
+    """A folder of a killed run, or of outputs and cache, that cannot be written to."""
+    for _ in range(attempts):
+        with a_copy(run, "compared", *(["cache"] if draw.random() < 0.75 else [])) as here:
+            for part in ("out", "cache"):
+                (here / part).mkdir(exist_ok=True)
+            if draw.random() < 0.75:
+                kill(run, here, draw)
+            folders = [path for part in ("out", "cache") for path in [here / part, *(here / part).rglob("*")]]
+            folder = draw.choice([path for path in folders if path.is_dir()])
+            where = str(folder.relative_to(here))
+            for path in [here, *here.rglob("*")]:
+                os.chown(path, NOBODY, NOBODY)
+            folder.chmod(0o555)
+            outcome, told = as_nobody(run, here, [folder / "any", here / "out" / "any"])
+            if outcome == TOLD:
+                folder.chmod(0o755)
+                outcome, told = as_nobody(run, here)
+            yield Attempt(run.name, "denied", where, outcome, told)
+
+
+def as_nobody(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
+    """What `again` returns in a process that is not root's."""
+    answer = here / "answer.json"
+    process = os.fork()
+    if process == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        os.environ["HOME"] = str(here)
+        answer.write_text(json.dumps(again(run, here, files)))
+        os._exit(0)
+    assert os.waitpid(process, 0)[1] == 0
+    outcome, told = json.loads(answer.read_text())
+    answer.unlink()
+    (here / "said").unlink()
+    return outcome, told
+
+
+@contextmanager
+def a_copy(run: Undisturbed, *parts: str) -> Iterator[Path]:
+    """A folder with copies of these parts of the undisturbed run's place."""
+    with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
+        here = Path(place)
+        here.chmod(0o777)
+        for part in parts:
+            shutil.copytree(run.place / part, here / part)
+        for path in [*(here / "out").glob("*/config.yaml"), *(here / "compared").glob("*/config.yaml")]:
+            path.touch()
+        yield here
+
+
+KINDS: dict[str, Callable[[Undisturbed, random.Random, int], Iterator[Attempt]]] = {
+    "killed": killed,
+    "damaged": damaged,
+    "full": full,
+    "denied": denied,
+}
+
+
+def table(attempts: Sequence[Attempt]) -> str:
+    """Recipe x fault: attempts, those that came to the same figures, were told, and lost."""
+    kinds = [kind for kind in KINDS if any(attempt.fault == kind for attempt in attempts)]
+    lines = [f"| recipe | {' | '.join(kinds)} |", "|---|" + "---|" * len(kinds)]
+    for name in dict.fromkeys(attempt.recipe for attempt in attempts):
+        cells = []
+        for kind in kinds:
+            found = Counter(one.outcome for one in attempts if (one.recipe, one.fault) == (name, kind))
+            cells.append(", ".join(f"{found[outcome]} {outcome}" for outcome in (SAME, TOLD, LOST) if found[outcome]))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of a recipe's command: {', '.join(COMMANDS)}")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--attempts", type=int, default=12, help="of each recipe and kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="write the table into benchmarks/RESULTS.md")
+    given = parser.parse_args()
+    os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline"}
+    os.chdir(ROOT)
+    share_imports()
+    use_few_terms(pytest.MonkeyPatch())
+    found: list[Attempt] = []
+    for name in given.names or list(COMMANDS):
+        with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
+            Path(place).chmod(0o777)
+            run = undisturbed(name, Path(place))
+            print(f"{name}: {run.seconds:.1f} s undisturbed", flush=True)
+            for kind in given.kinds:
+                draw = random.Random(f"{given.seed} {name} {kind}")
+                for attempt in KINDS[kind](run, draw, given.attempts):
+                    found.append(attempt)
+                    if attempt.outcome == LOST:
+                        print(f"    LOST {kind}, {attempt.where}: {attempt.told}", flush=True)
+    print(table(found))
+    sys.exit(any(attempt.outcome == LOST for attempt in found))
+
+
+if __name__ == "__main__":
+    main()
