@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo check lint types test thorough format docs wheel clean
+.PHONY: install demo check lint types test thorough faults format docs wheel clean
 
 install: $(VENV)/installed
 
@@ -33,6 +33,10 @@ test: install
 # Classifiers trained as a whole, shipped figures measured anew, a rehearsal of the paper's experiment.
 thorough: install
 	$(BIN)/python -m pytest -m thorough -n auto --durations 10
+
+# Kills, damaged files, full disks and denied folders, for every recipe; hours. As root, to mount small disks.
+faults: install
+	$(BIN)/python tests/faults.py --write
 
 format: install
 	$(BIN)/ruff format .

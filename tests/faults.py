@@ -39,7 +39,6 @@ from recipe_commands import COMMANDS, arguments_of, make_compared
 
 SAME, TOLD, LOST = "same figures", "told", "lost"
 NOBODY = 65534
-KEPT = ("config.yaml", "status.json")  # of a run folder, written anew by each command
 
 
 class Attempt(NamedTuple):
@@ -87,7 +86,7 @@ def undisturbed(name: str, place: Path) -> Undisturbed:
 
 def left_in(outputs: Path) -> list[str]:
     """The files of a finished run."""
-    files = (path for path in outputs.rglob("*") if path.is_file() and path.name != "status.json")
+    files = (path for path in outputs.rglob("*") if path.is_file() and path.name not in ("status.json", ".lock"))
     return sorted(str(path.relative_to(outputs)) for path in files)
 
 
@@ -264,8 +263,6 @@ def a_copy(run: Undisturbed, *parts: str) -> Iterator[Path]:
         here.chmod(0o777)
         for part in parts:
             shutil.copytree(run.place / part, here / part)
-        for path in [*(here / "out").glob("*/config.yaml"), *(here / "compared").glob("*/config.yaml")]:
-            path.touch()
         yield here
 
 

@@ -230,7 +230,7 @@ def test_every_resource_needs_a_file(run, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "overrides", "message"),
     [
-        ("nurse\tIsA\tx\nnurse\tIsA\n", [], "1 bad lines:"),
+        ("nurse\tIsA\tx\nnurse\tIsA\n", [], "1 bad line:"),
         (
             "cat\tIsA\tx\n",
             [],

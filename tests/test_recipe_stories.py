@@ -206,5 +206,5 @@ def test_bad_lines_are_told_or_counted(probe, tmp_path: Path) -> None:
     assert "mine.txt:4: no target in the prompt 'once upon a time.'" in probe(*mine)[2]
     status, said, _, folder = probe(*mine, "data.on_bad_line=skip")
     assert status == 0
-    assert "1 bad lines left out" in said
-    assert "1 bad lines left out" in (folder / "stories.html").read_text()
+    assert "1 bad line left out" in said
+    assert "1 bad line left out" in (folder / "stories.html").read_text()

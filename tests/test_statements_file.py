@@ -48,11 +48,11 @@ def test_a_bad_line_is_an_error_or_left_out(tmp_path: Path, line: str | bytes, f
     with pytest.raises(MitigateError) as error:
         load(path)
     assert str(error.value) == (
-        f"1 bad lines:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
+        f"1 bad line:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
     )
     loaded = load(path, on_bad_line="skip")
     assert loaded.statements.height == 1
-    assert loaded.notices == [f"1 bad lines left out: {path}:2: {fault}"]
+    assert loaded.notices == [f"1 bad line left out: {path}:2: {fault}"]
 
 
 def test_no_path_and_a_header_alone(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_faults_are_told_by_their_line(tmp_path: Path, line: bytes) -> None:
     assert f"{path}:5: {BAD[line]}" in str(told.value)
     loaded = load(path, "skip")
     assert loaded.stories.height == 4
-    assert f"1 bad lines left out: {path}:5: {BAD[line]}" in loaded.notices
+    assert f"1 bad line left out: {path}:5: {BAD[line]}" in loaded.notices
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:

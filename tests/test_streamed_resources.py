@@ -1,6 +1,7 @@
 """Loaders of resources of any size: what each reads, what it counts, and what it says of a broken file."""
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import any_triples, assertions, atomic, genericskb, sentences, stream
+from mitigate.load import any_triples, assertions, atomic, generations, genericskb, lines, sentences, stream
+from mitigate.load import files as statements_file
+from mitigate.load.lines import LONGEST
 from mitigate.load.stream import Met, Streamed
 from mitigate.triples import TRIPLES
 from mitigate.verbalise import verbalise
@@ -101,11 +104,11 @@ def test_a_bad_assertion_is_an_error_or_counted(written, line: str | bytes, faul
     path = written("some.csv", GOOD.encode() + (line.encode() if isinstance(line, str) else line) + GOOD.encode())
     with pytest.raises(MitigateError) as error:
         whole(assertions.load(path))
-    assert f"1 bad lines:\n  {path}:2: {fault}" in str(error.value)
+    assert f"1 bad line:\n  {path}:2: {fault}" in str(error.value)
     assert "data.on_bad_line=skip" in str(error.value)
     rows, notices = whole(assertions.load(path, "skip"))
     assert rows["row"].to_list() == [1, 3]
-    assert notices[0].startswith(f"1 bad lines left out: {path}:2: {fault}")
+    assert notices[0].startswith(f"1 bad line left out: {path}:2: {fault}")
 
 
 def test_no_line_is_lost(written, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +166,53 @@ def test_a_packed_file_that_was_cut_short_or_is_none(written) -> None:
     assert whole(unnamed)[0].height == 1
 
 
+LONG = "x" * (LONGEST + 1)
+
+
+@pytest.mark.parametrize("places", [1, 1000], ids=["a line across blocks", "a line within a block"])
+@pytest.mark.parametrize(
+    ("name", "load", "line"),
+    [
+        ("some.csv", assertions.load, assertion("IsA", "/c/en/nurse", f"/c/en/{LONG}")),
+        ("some.tsv", any_triples.load, f"nurse\tIsA\t{LONG}\n"),
+        ("some.jsonl", generations.load, json.dumps({"head": "nurse", "relation": "xAttr", "tails": [LONG]}) + "\n"),
+        ("some.txt", sentences.load, f"the nurse is {LONG}\n"),
+    ],
+)
+def test_a_line_that_is_too_long_is_a_bad_line(
+    name: str, load: Callable, line: str, places: int, written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "BLOCK", 10 * places)
+    monkeypatch.setattr(stream, "PEEKED", 10 * places)
+    path = written(name, line.replace(LONG, "kind") * 2 + line + line.replace(LONG, "good") + line)
+    columns = {"columns": {"head": 1, "relation": 2, "tail": 3}} if name == "some.tsv" else {}
+    rows, notices = whole(load(path, on_bad_line="skip", **columns))
+    assert rows["row"].to_list() == [1, 2, 4]
+    too_long = "more than 100,000 bytes, the most that a line may have"
+    assert notices[0].startswith(f"2 bad lines left out: {path}:3: {too_long}")
+    assert f"; {path}:5: {too_long}" in notices[0]
+
+
+def test_a_packed_file_is_not_unpacked_without_end(written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "UNPACKED", 2**20)
+    monkeypatch.setattr(stream, "BLOCK", 2**18)
+    path = written("some.tsv.gz", gzip.compress(b"nurse\tIsA\tperson\n" * 2**17))
+    with pytest.raises(MitigateError, match="unpacks to more than 100 times its size"):
+        whole(any_triples.load(path, columns={"head": 1, "relation": 2, "tail": 3}))
+    monkeypatch.setattr(lines, "LARGEST", 2**20)
+    with pytest.raises(MitigateError, match=r"some.tsv.gz has more than 0\.000976562 GiB of text"):
+        statements_file.load(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 90_000, "1" * 90_000, '{"a":' * 10_000])
+def test_json_that_breaks_a_parser_is_a_bad_line(text: str, written) -> None:
+    path = written("some.jsonl", '{"head": "nurse", "relation": "IsA", "tail": "person"}\n' + text + "\n")
+    for load in (any_triples.load, generations.load):
+        rows, notices = whole(load(path, on_bad_line="skip"))
+        assert rows.height == 1
+        assert f"{path}:2: not JSON that can be read" in notices[0] or "found" in notices[0]
+
+
 def test_edges_with_words_and_with_uris(written) -> None:
     lines = "antonym\tab_extra\tab_intra\t1.0\natlocation\tnurse\thospital\t2\nfoo\ta\tb\t1\n"
     rows, notices = whole(assertions.load(written("conceptnet.en.csv", lines)))
@@ -184,7 +234,7 @@ def test_genericskb_in_both_forms(written) -> None:
     path = written("GenericsKB-Best.tsv", lines)
     rows, notices = whole(genericskb.load(path, "skip"))
     assert rows.rows() == [(2, "nurse", "nurses care.")]
-    assert notices == [f"1 bad lines left out: {path}:3: 2 columns, expected 5 separated by a tab"]
+    assert notices == [f"1 bad line left out: {path}:3: 2 columns, expected 5 separated by a tab"]
     rows, notices = whole(genericskb.load(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
     assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
     assert notices == ["1 blank lines", "2 lines with Windows line ends (CRLF), accepted"]

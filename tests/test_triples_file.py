@@ -61,11 +61,11 @@ def test_a_bad_line_is_an_error_or_left_out(tmp_path: Path, line: bytes, fault: 
     with pytest.raises(MitigateError) as error:
         read_triples(path, "train", labelled=False)
     assert str(error.value) == (
-        f"1 bad lines:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
+        f"1 bad line:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
     )
     loaded = read_triples(path, "train", labelled=False, on_bad_line="skip")
     assert loaded.triples["head"].to_list() == ["cat"]
-    assert loaded.notices == [f"1 bad lines left out: {path}:2: {fault}"]
+    assert loaded.notices == [f"1 bad line left out: {path}:2: {fault}"]
 
 
 def test_many_bad_lines_are_counted(tmp_path: Path) -> None:

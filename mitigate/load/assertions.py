@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.load import edges
-from mitigate.load.lines import OnBadLine, check
+from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
 from mitigate.load.triples_chunk import ONE_END, OTHER_LANGUAGE, triples_chunk
 
@@ -42,7 +42,7 @@ def _parse(path: Path, block: Block) -> Chunk:
     met = Met()
     lines = split(block, met)
     ends = [line.count(ENGLISH) for line in lines]
-    whole = [line.count(b"\t") == 4 and line.startswith(b"/a/") for line in lines]
+    whole = [line.count(b"\t") == 4 and line.startswith(b"/a/") and len(line) <= LONGEST for line in lines]
     met["left out", OTHER_LANGUAGE] += sum(good and end == 0 for good, end in zip(whole, ends, strict=True))
     met["left out", ONE_END] += sum(good and end == 1 for good, end in zip(whole, ends, strict=True))
     wrong = [i for i, good in enumerate(whole) if not good]
@@ -63,6 +63,8 @@ def _parse(path: Path, block: Block) -> Chunk:
 
 
 def _fault(line: bytes) -> str:
+    if len(line) > LONGEST:
+        return TOO_LONG
     fields = line.decode("utf-8", errors="replace").split("\t")
     if len(fields) != 5:
         return f"{len(fields)} columns, expected 5 separated by tabs: {_short(fields[0])}"

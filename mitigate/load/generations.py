@@ -4,7 +4,6 @@
 Where a line has generations, its tails are the references that people wrote, and are not read. Generations that say
 that there is nothing to say ("none"), and empty ones, are left out and counted."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.events import published_names
-from mitigate.load.lines import OnBadLine, check
+from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check, parsed
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
 from mitigate.load.triples_chunk import triples_chunk
 
@@ -63,12 +62,12 @@ def _rows(path: Path, block: Block, top: int | None, met: Met) -> Iterator[tuple
 
 def _fields(line: bytes) -> tuple[str, str, list[str]]:
     """Head, relation and generations of a line. Raises ValueError that says what is wrong."""
+    if len(line) > LONGEST:
+        raise ValueError(TOO_LONG)
     try:
-        record = json.loads(line.decode("utf-8"))
+        record = parsed(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 ({error.reason} at byte {error.start})") from error
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from error
     if not isinstance(record, dict):
         raise ValueError("no object")
     fact = record["fact"] if isinstance(record.get("fact"), dict) else record  # GPT's outputs there have it so

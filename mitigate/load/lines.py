@@ -1,15 +1,19 @@
 """The lines of a text file as users really have them, gzipped or plain, and how faults in them are reported."""
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mitigate.errors import MitigateError
 
 OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
+LONGEST = 100_000  # bytes of a line: a text is a statement, not a book, and VADER's time grows with its square
+LARGEST = 2 * 2**30  # bytes, unpacked, of a file that is read whole
+TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
 
 
 def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
@@ -17,11 +21,16 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
     ends. A last line without an end counts too.
 
     expected: what a line should look like, for the message. Raises MitigateError for a missing, unreadable or
-    empty file."""
+    empty file, and for one of more than LARGEST."""
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
+    if len(content) > LARGEST:
+        raise MitigateError(
+            f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
+        )
     return split_lines(content, str(path), expected)
 
 
@@ -44,13 +53,26 @@ def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], 
 def fields(
     lines: Iterable[bytes], path: Path | str, separator: str, faults: list[str], start: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
-    """(number, fields) of each line, counted from start; a sentence for each that is not UTF-8 goes to faults, which
-    has them in the order of their lines as long as its reader adds its own while it reads."""
+    """(number, fields) of each line, counted from start; a sentence for each that is not UTF-8 or too long goes to
+    faults, which has them in the order of their lines as long as its reader adds its own while it reads."""
     for number, line in enumerate(lines, start=start):
+        if len(line) > LONGEST:
+            faults.append(f"{path}:{number}: {TOO_LONG}")
+            continue
         try:
             yield number, line.decode("utf-8").split(separator)
         except UnicodeDecodeError as error:
             faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
+
+
+def parsed(text: str) -> Any:
+    """What a line of JSON says. Raises ValueError that says what is wrong with it."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from error
+    except (RecursionError, ValueError) as error:  # brackets within brackets, a number of thousands of digits
+        raise ValueError(f"not JSON that can be read ({error})") from error
 
 
 def not_opened(path: Path, error: Exception) -> MitigateError | None:
@@ -78,12 +100,13 @@ def report_faults(faults: Sequence[str], on_bad_line: OnBadLine, total: int | No
 
     total: of how many bad lines these faults are, where not all were kept."""
     count = len(faults) if total is None else total
+    what = "1 bad line" if count == 1 else f"{count:,} bad lines"
     if faults and on_bad_line == "error":
         raise MitigateError(
-            f"{count:,} bad lines:\n  {first(faults, total=count)}\nMend the file, or leave such lines out with "
+            f"{what}:\n  {first(faults, total=count)}\nMend the file, or leave such lines out with "
             "data.on_bad_line=skip."
         )
-    return [f"{count:,} bad lines left out: {first(faults, '; ', count)}"] if faults else []
+    return [f"{what} left out: {first(faults, '; ', count)}"] if faults else []
 
 
 def first(messages: Sequence[str], separator: str = "\n  ", total: int | None = None) -> str:

@@ -17,12 +17,14 @@ from typing import BinaryIO, Literal, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import SHOWN, OnBadLine, not_opened, report_faults
+from mitigate.load.lines import LONGEST, SHOWN, OnBadLine, not_opened, report_faults
 from mitigate.relations import Relation, with_own
 from models.digests import sha256_of
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
+UNPACKED = 2**27  # bytes, from which on a packed file has to be text, ...
+MOST_PACKED = 100  # ... which is packed to no less than a hundredth; real resources to a fifth
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
@@ -159,19 +161,26 @@ def opened(resource: Streamed) -> Streamed:
 def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
     """A text file, gzipped or plain, cut at line ends; a byte order mark is left away.
 
-    quoted: line ends inside double quotes do not count as such (CSV). Raises MitigateError for a file that is missing,
-    empty, damaged, cut short, or UTF-16."""
-    first = 1
+    quoted: line ends inside double quotes do not count as such (CSV). Of a line that is longer than LONGEST and runs
+    across the end of a block, the rest is left away: its length tells that it is too long. Raises MitigateError for a
+    file that is missing, empty, damaged, cut short, UTF-16, or packed as no text is."""
+    first, unpacked = 1, 0
     try:
         with path.open("rb") as raw:
             size = path.stat().st_size
             file = _unpacked(path, raw)
             while content := file.read(BLOCK if first > 1 else PEEKED):
-                content += file.readline()
+                content += _rest_of_line(file)
                 for _ in range(1000 if quoted else 0):
                     if content.count(b'"') % 2 == 0:
                         break
-                    content += file.readline()
+                    content += _rest_of_line(file)
+                unpacked += len(content)
+                if unpacked > max(UNPACKED, MOST_PACKED * raw.tell()):
+                    raise MitigateError(
+                        f"{path} unpacks to more than {MOST_PACKED} times its size, as no text of a resource does; "
+                        "unpack it (gunzip) and look at it"
+                    )
                 yield Block(first, _without_mark(path, content) if first == 1 else content, raw.tell() / size)
                 first += content.count(b"\n")
     except (EOFError, zlib.error, OSError) as error:
@@ -181,6 +190,17 @@ def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
         ) from error
     if first == 1:
         raise MitigateError(f"{path} is empty")
+
+
+def _rest_of_line(file: BinaryIO) -> bytes:
+    """The line's rest, of one that is too long no more than shows it."""
+    rest = file.readline(LONGEST + 1)
+    if len(rest) > LONGEST and not rest.endswith(b"\n"):
+        more = rest
+        while more and not more.endswith(b"\n"):
+            more = file.readline(PEEKED)
+        rest += more[-1:]
+    return rest
 
 
 def _unpacked(path: Path, raw: BinaryIO) -> BinaryIO:

@@ -1,8 +1,8 @@
 """Columns of a table of any size: CSV, TSV and JSON lines, gzipped or plain, and Parquet."""
 
 import csv
-import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import not_opened
+from mitigate.load.lines import LONGEST, TOO_LONG, not_opened, parsed
 from mitigate.load.stream import Block, Met, bad, split, text_blocks
 
 SLICE = 200_000  # rows of a Parquet file that one chunk is made of
@@ -63,8 +63,8 @@ def names_of(path: Path) -> list[str]:
         return _schema(path).names()
     if ending in JSON_LINES:
         try:
-            record = json.loads(_first_line(path))
-        except json.JSONDecodeError:  # said when the lines are read
+            record = parsed(_first_line(path))
+        except ValueError:  # said when the lines are read
             return []
         return list(record) if isinstance(record, dict) else []
     return [name.strip().lower() for name in _fields(path, SEPARATORS.get(ending, "\t"))]
@@ -142,18 +142,21 @@ def _places(path: Path, columns: Columns, names: Sequence[str], separator: str) 
 
 
 def _decoded(path: Path, block: Block, met: Met) -> list[str | None]:
-    """The block's lines as text, None for those that are not UTF-8."""
+    """The block's lines as text, None for those that are not UTF-8 or too long."""
     lines = split(block, met)
-    try:
-        texts: list[str | None] = list(b"\n".join(lines).decode("utf-8").split("\n"))
-    except UnicodeDecodeError:
-        texts = []
-        for number, line in enumerate(lines, start=block.first):
-            try:
-                texts.append(line.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                texts.append(None)
-                bad(met, [f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})"])
+    if max(map(len, lines)) <= LONGEST:
+        with suppress(UnicodeDecodeError):
+            return list(b"\n".join(lines).decode("utf-8").split("\n"))
+    texts: list[str | None] = []
+    for number, line in enumerate(lines, start=block.first):
+        try:
+            texts.append(None if len(line) > LONGEST else line.decode("utf-8"))
+            fault = TOO_LONG
+        except UnicodeDecodeError as error:
+            texts.append(None)
+            fault = f"not UTF-8 ({error.reason} at byte {error.start})"
+        if texts[-1] is None:
+            bad(met, [f"{path}:{number}: {fault}"])
     return texts
 
 
@@ -191,9 +194,9 @@ def _json_lines(path: Path, columns: Columns, block: Block, met: Met) -> pl.Data
     rows: list[tuple] = []
     for number, text in _filled(block, _decoded(path, block, met), met):
         try:
-            record = json.loads(text)
-        except json.JSONDecodeError as error:
-            bad(met, [f"{path}:{number}: not JSON ({error.msg} at column {error.colno})"])
+            record = parsed(text)
+        except ValueError as error:
+            bad(met, [f"{path}:{number}: {error}"])
             continue
         values = [record.get(given) if isinstance(record, dict) else None for given in columns.values()]
         if all(isinstance(value, str | int | float) for value in values):
