@@ -73,7 +73,7 @@ def load_merged(folder: Path, kind: Any) -> Any:
 
     peft, base = _peft(), hub.locate(base_of(folder))
     with no_bars(), _without_warnings():
-        model = kind.from_pretrained(base, dtype=torch.float32)
+        model = hub.opened(kind, base, dtype=torch.float32)
         return peft.PeftModel.from_pretrained(model, folder).merge_and_unload()
 
 

@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
 from models import layouts
 
-FILES = ["*.json", "model*.safetensors", "vocab.*", "merges.txt", "*.model"]
+WEIGHTS = "model*.safetensors"
+FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model"]
 
 
 def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = None) -> Path:
@@ -33,6 +35,11 @@ def is_seq2seq(folder: Path) -> bool:
 def _from_hub(name: str, revision: str | None) -> Path:
     try:
         return at_hand(name, revision) or Path(snapshot_download(name, revision=revision, allow_patterns=FILES))
+    except HFValidationError as error:
+        raise FileNotFoundError(
+            f"there is no folder {name}, and no model of the Hugging Face hub can have such a name; give the path of a "
+            "folder, or a name such as openai-community/gpt2"
+        ) from error
     except Exception as error:  # network, proxy, hub and disk each have kinds of their own
         raise FileNotFoundError(
             f"{name} is no folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
@@ -42,13 +49,45 @@ def _from_hub(name: str, revision: str | None) -> Path:
 
 
 def at_hand(name: str, revision: str | None = None) -> Path | None:
-    """The model's folder in the hub's cache, or None when it would have to be downloaded."""
+    """The model's folder in the hub's cache, or None when it would have to be downloaded. Raises HFValidationError for
+    what cannot be a name there."""
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=FILES, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError):
+    except LocalEntryNotFoundError:
         return None
+
+
+def opened(kind: Any, folder: Path, **options: Any) -> Any:
+    """The model of a folder, by a class of transformers such as AutoModelForCausalLM. Nothing that is in the folder is
+    run: no code that comes with the model, and no pickled weights.
+
+    Raises ValueError for a model that needs one of these, and ValueError or OSError for a damaged one."""
+    if not any(folder.glob(WEIGHTS)) and (pickled := sorted(folder.glob("*.bin"))):
+        raise ValueError(
+            f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "
+            "it as model.safetensors (transformers: model.save_pretrained), where you trust it"
+        )
+    return without_code(kind, folder, use_safetensors=True, **options)
+
+
+def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
+    """What a class of transformers makes of a folder or a name, with none of the code that may come with it. Raises
+    ValueError where that is needed."""
+    try:
+        return kind.from_pretrained(folder, trust_remote_code=False, **options)
+    except ValueError as error:
+        if "trust_remote_code" not in str(error):
+            raise
+        raise ValueError(
+            f"{folder} comes with code of its own (auto_map in its config.json), which is not run; give a model of an "
+            "architecture that transformers has"
+        ) from error
 
 
 def missing(name: str) -> list[str]:
     """What locate would download: the model's address, or nothing."""
-    return [] if Path(name).is_dir() or at_hand(name) else [f"https://huggingface.co/{name} to the hub's cache"]
+    try:
+        is_there = Path(name).is_dir() or at_hand(name) is not None
+    except HFValidationError:  # which locate tells
+        return []
+    return [] if is_there else [f"https://huggingface.co/{name} to the hub's cache"]

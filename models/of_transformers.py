@@ -15,6 +15,7 @@ from models.adapters import is_adapter, load_merged
 from models.bars import no_bars
 from models.beams import Beam
 from models.cached_search import Reading, cached_search
+from models.hub import opened, without_code
 from models.learning import WHOLE, Learning
 
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
@@ -91,7 +92,7 @@ class OfTransformers(nn.Module, ABC):
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a folder. Raises ValueError for one without an end token."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = without_code(AutoTokenizer, folder)
     if tokenizer.eos_token_id is None:
         raise ValueError(
             f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
@@ -105,7 +106,7 @@ def load_model(kind: Any, folder: Path) -> Any:
     if is_adapter(folder):
         return load_merged(folder, kind)
     with no_bars():
-        return kind.from_pretrained(folder, dtype=torch.float32)
+        return opened(kind, folder, dtype=torch.float32)
 
 
 def save_model(model: Any, folder: Path) -> None:

@@ -1,8 +1,17 @@
+"""Models by name or folder: what is looked for on the hub, and that nothing in a model's folder is run."""
+
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from small_models import save_bart, save_classifier, save_llama
 
 from models import hub
+from models.language_model import LanguageModel
+from models.regard.sequence import SequenceClassifier
+from models.seq2seq import Seq2Seq
 
 
 def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -15,3 +24,64 @@ def test_a_model_that_is_not_at_hand_offline(monkeypatch: pytest.MonkeyPatch, tm
     with pytest.raises(FileNotFoundError, match="nobody/nothing is no folder, .* give that folder's path instead"):
         hub.locate("nobody/nothing")
     assert hub.missing("nobody/nothing") == ["https://huggingface.co/nobody/nothing to the hub's cache"]
+
+
+@pytest.mark.parametrize("name", ["/nowhere/at/all", "../model", "a/b/c", "model:latest"])
+def test_what_can_be_no_name_of_the_hub_is_not_looked_for_there(name: str) -> None:
+    assert hub.missing(name) == []
+    with pytest.raises(FileNotFoundError, match="there is no folder .*, and no model of the Hugging Face hub can have"):
+        hub.locate(name)
+
+
+class Touches:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+def pickled(folder: Path, touched: Path) -> Path:
+    """The folder of a model with weights that are a pickle alone."""
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": Touches(touched)}, folder / "pytorch_model.bin")
+    return folder
+
+
+def with_own_code(folder: Path, touched: Path) -> Path:
+    """The folder of a model whose classes come with it."""
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {name: f"own.{name}" for name in ("AutoConfig", *CLASSES)}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own.py").write_text(f"from pathlib import Path\nPath({str(touched)!r}).touch()\n")
+    return folder
+
+
+CLASSES = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForSequenceClassification")
+TEXTS = ["the lawyer is kind", "the nurse is a person"]
+
+
+@pytest.mark.parametrize(
+    ("save", "load"),
+    [
+        (lambda folder: save_llama(folder, TEXTS), LanguageModel.load),
+        (lambda folder: save_bart(folder, TEXTS), Seq2Seq.load),
+        (lambda folder: save_classifier(folder, ["neg", "neu"]), lambda folder: SequenceClassifier.load(str(folder))),
+    ],
+    ids=["language model", "seq2seq", "classifier"],
+)
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [(pickled, "pickle"), (with_own_code, "comes with code of its own .* which is not run")],
+    ids=["pickle", "own code"],
+)
+def test_nothing_in_the_folder_of_a_model_is_run(
+    save: Callable, load: Callable, spoil: Callable, message: str, tmp_path: Path
+) -> None:
+    touched = tmp_path / "touched"
+    folder = spoil(save(tmp_path / "model"), touched)
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+    assert not touched.exists()

@@ -217,7 +217,7 @@ def test_all_faulty_settings_are_named_together() -> None:
     with pytest.raises(MitigateError) as error:
         Settings(max_epochs=0, lr=-1, precision="fp4")
     assert str(error.value) == (
-        "trainer: max_epochs=0 must be at least 1; lr=-1 must be above 0; "
+        "trainer: max_epochs=0 must be above 0; lr=-1 must be above 0; "
         "precision='fp4' must be one of auto, bf16-mixed, 32-true"
     )
 

@@ -42,7 +42,7 @@ class Examples(NamedTuple):
 class Settings:
     """How to train. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
 
-    max_epochs: int = 2
+    max_epochs: float = 2.0
     max_steps: int | None = None  # if given, the run ends there at the latest
     batch_size: int = 64
     together: int = 1  # examples of one prompt that are drawn together, at most; the prompt is computed once for them
@@ -63,7 +63,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checks = [
-            (self.max_epochs >= 1, f"max_epochs={self.max_epochs} must be at least 1"),
+            (self.max_epochs > 0, f"max_epochs={self.max_epochs} must be above 0"),
             (self.max_steps is None or self.max_steps >= 1, f"max_steps={self.max_steps} must be null or at least 1"),
             (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
             (self.together >= 1, f"together={self.together} must be at least 1"),

@@ -4,6 +4,7 @@ Which column means what is read from the model's own id2label, by name, and neve
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from models.bars import no_bars
+from models.hub import without_code
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
 from models.regard.int8 import quantize
@@ -40,14 +42,16 @@ class SequenceClassifier:
         try:
             # A tenth faster than the fused kernel at ten tokens, as for minilm.
             with no_bars():
-                model = AutoModelForSequenceClassification.from_pretrained(
-                    name, dtype=dtype, attn_implementation="eager"
-                )
-            tokenizer = AutoTokenizer.from_pretrained(name)
+                model = without_code(AutoModelForSequenceClassification, name, dtype=dtype, attn_implementation="eager")
+            tokenizer = without_code(AutoTokenizer, name)
         except OSError as error:
             raise ValueError(
                 f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub; give "
                 "score.bert.model the folder of a copy, or choose score.regard=minilm, which comes with the project"
+            ) from error
+        except UnpicklingError as error:
+            raise ValueError(
+                f"the weights of the classifier {name!r} are a pickle that would run code; give one with safetensors"
             ) from error
         if int8:
             quantize(model)
