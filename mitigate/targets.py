@@ -124,6 +124,8 @@ def _read(path: Path) -> pl.DataFrame:
             rows = [_folded(row) for row in csv.DictReader(lines)]
     except UnicodeDecodeError as error:
         raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
+    except csv.Error as error:
+        raise MitigateError(f"{path} is no CSV file that can be read: {error}") from error
     found = list(rows[0]) if rows else []
     if "target" not in found:
         told = ", ".join(filter(None, found)) or "nothing"

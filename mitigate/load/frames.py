@@ -4,13 +4,13 @@ The part of the corpus in sbic/frames_test_posts.csv: posts that annotators foun
 lists of implied statements and of groups. Posts without an implied statement are not in it."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.lines import parsed
 
 FILE = "frames_test_posts.csv"
 COLUMNS = ("targetStereotype", "targetMinority")
@@ -23,8 +23,11 @@ def read_frames(folder: Path) -> pl.DataFrame:
     path = folder / FILE
     if not path.is_file():
         raise MitigateError(f"{folder} lacks {FILE}; data.root must name the folder that has sbic/")
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise MitigateError(f"{path} is no CSV file in UTF-8 ({error}); it may be damaged: copy it again") from error
     if not rows or not set(COLUMNS) <= set(rows[0]):
         raise MitigateError(f"{path} must have the columns {', '.join(COLUMNS)}")
     found = [
@@ -39,7 +42,6 @@ def read_frames(folder: Path) -> pl.DataFrame:
 
 def _texts(path: Path, number: int, cell: str) -> list[str]:
     try:
-        texts = json.loads(cell)
-        return [" ".join(text.lower().split()) for text in texts if text.strip()]
-    except (json.JSONDecodeError, AttributeError, TypeError) as error:
+        return [" ".join(text.lower().split()) for text in parsed(cell) if text.strip()]
+    except (ValueError, AttributeError, TypeError) as error:
         raise MitigateError(f'{path}, post {number + 1}: {cell!r} is no list of texts such as ["a", "b"]') from error

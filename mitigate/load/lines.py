@@ -68,11 +68,14 @@ def fields(
 def parsed(text: str) -> Any:
     """What a line of JSON says. Raises ValueError that says what is wrong with it."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        if "\\ud" in text.lower():  # half of a pair that stands for one character: no text in any encoding
+            json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from error
     except (RecursionError, ValueError) as error:  # brackets within brackets, a number of thousands of digits
         raise ValueError(f"not JSON that can be read ({error})") from error
+    return found
 
 
 def not_opened(path: Path, error: Exception) -> MitigateError | None:

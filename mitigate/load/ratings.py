@@ -85,9 +85,14 @@ def read_answers(
 def _table(path: Path) -> list[tuple[int, dict]]:
     """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return _rows(path, path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read as UTF-8 text: {error}") from error
+    except csv.Error as error:
+        raise MitigateError(f"{path} is no table that can be read: {error}") from error
+
+
+def _rows(path: Path, text: str) -> list[tuple[int, dict]]:
     head = text.partition("\n")[0]
     reader = csv.DictReader(StringIO(text), delimiter=max(",;\t", key=head.count))
     names = {name.strip().lower(): name for name in reader.fieldnames or ()}

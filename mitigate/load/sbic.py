@@ -6,7 +6,6 @@ what a file does not give is null. A split that is there in both published forms
 
 import csv
 import html
-import json
 import math
 import re
 import unicodedata
@@ -19,6 +18,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
+from mitigate.load.lines import parsed
 
 COLUMNS = {
     "lewd": "sexYN",
@@ -158,7 +158,10 @@ def _rows(path: Path, needed: list[str]) -> Iterator[tuple[int, dict[str, str]]]
         reader = csv.DictReader(lines)
         if lacking := [name for name in needed if name not in (reader.fieldnames or [])]:
             raise MitigateError(f"{path} lacks the column {lacking[0]}; it must have {', '.join(needed)}")
-        yield from enumerate(reader, start=1)
+        for number, row in enumerate(reader, start=1):
+            if any(row[name] is None for name in needed):
+                raise MitigateError(f"{path}, row {number}: it ends before {needed[-1]}; copy the file again")
+            yield number, row
 
 
 def _value(path: Path, number: int, column: str, cell: str | None) -> float | None:
@@ -179,9 +182,8 @@ def _value(path: Path, number: int, column: str, cell: str | None) -> float | No
 
 def _list(path: Path, number: int, cell: str) -> list[str]:
     try:
-        texts = json.loads(cell)
-        return list(dict.fromkeys(filter(None, map(cleaned, texts))))
-    except (json.JSONDecodeError, AttributeError, TypeError) as error:
+        return list(dict.fromkeys(filter(None, map(cleaned, parsed(cell)))))
+    except (ValueError, AttributeError, TypeError) as error:
         raise MitigateError(f'{path}, row {number}: {cell[:60]!r} is no list of texts such as ["a", "b"]') from error
 
 

@@ -91,7 +91,10 @@ def _first_line(path: Path) -> str:
 def _fields(path: Path, separator: str) -> list[str]:
     """Those of a text file's first line."""
     line = _first_line(path)
-    return next(csv.reader([line]), []) if separator == "," else line.split(separator)
+    try:
+        return next(csv.reader([line]), []) if separator == "," else line.split(separator)
+    except csv.Error as error:
+        raise MitigateError(f"{path}:1: {error}") from error
 
 
 def _delimited(path: Path, columns: Columns, separator: str, widths: Container[int] | None) -> Table:

@@ -3,7 +3,6 @@ lines or Parquet file. A text of a table may have several lines."""
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.files import LoadedStatements
-from mitigate.load.lines import not_opened
+from mitigate.load.lines import not_opened, parsed
 from mitigate.load.table import JSON_LINES
 
 STANDARD_INPUT = "-"
@@ -89,9 +88,9 @@ def _of_json(path: str, content: str, column: str | None) -> Iterator[Row]:
             yield row, None
             continue
         try:
-            found = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise MitigateError(f"{path}:{row}: not JSON ({error.msg} at column {error.colno})") from error
+            found = parsed(line)
+        except ValueError as error:
+            raise MitigateError(f"{path}:{row}: {error}") from error
         text = found[_column(f"{path}:{row}", list(found), column)] if isinstance(found, dict) else found
         if not isinstance(text, str | None):
             raise MitigateError(f"{path}:{row}: expected a text, found {line[:60]}")

@@ -99,8 +99,9 @@ def _one_a_row(table: pl.DataFrame) -> pl.DataFrame:
 def _check(path: Path, table: pl.DataFrame) -> None:
     if table.is_empty():
         raise MitigateError(f"{path} has no rows; expected head, relation and tail in each")
-    blank = table.filter(pl.col("tail").is_null() | (pl.col("tail") == ""))
-    if blank.height:
-        raise MitigateError(
-            f"{path}: {blank.height:,} rows have no tail, the first is row {blank['row'][0]}; leave them out"
-        )
+    for name in NEEDED:
+        blank = table.filter(pl.col(name).fill_null("") == "")
+        if blank.height:
+            raise MitigateError(
+                f"{path}: {blank.height:,} rows have no {name}, the first is row {blank['row'][0]}; leave them out"
+            )

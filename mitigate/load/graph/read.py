@@ -53,7 +53,7 @@ def labels_of(path: Path) -> dict[str, str]:
         return {id_: str(facts["label"]) for id_, facts in content.items()}
     except OSError as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise MitigateError(f'{path} is not of the form {{"P106": {{"label": "occupation"}}, ...}}') from error
 
 

@@ -1,0 +1,188 @@
+"""Every reader of a user's files, and damaged content for it: whatever a file holds, a reader returns or raises
+MitigateError.
+
+    python tests/readers.py [--seconds 600] [--seed 1] [NAME ...]      the long form, by numbers of inputs"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mitigate.errors import MitigateError
+from mitigate.load import any_triples, assertions, atomic, files, generations, genericskb, harms, sentences, stories
+from mitigate.load import texts as texts_file
+from mitigate.load.crowd import read_beside
+from mitigate.load.frames import read_frames
+from mitigate.load.graph import own as own_graph
+from mitigate.load.ratings import read_answers
+from mitigate.load.relations_file import read_relations
+from mitigate.load.sbic import read_annotations
+from mitigate.load.stream import Met, Streamed
+from mitigate.load.triples_file import read_triples
+from mitigate.score.lexicon import read_dic
+from mitigate.target_list import list_of
+from mitigate.tasks.tails import open_tails
+from mitigate.texts import escaped
+
+ASSERTION = '/a/[/r/IsA/,/c/en/nurse/,/c/en/person/]\t/r/IsA\t/c/en/nurse\t/c/en/person\t{"weight": 1.0}\n'
+GENERATIONS = '{"head": "PersonX works", "relation": "xAttr", "generations": ["kind", "none"]}\n'
+SBIC = (
+    "whoTarget,intentYN,sexYN,offensiveYN,speakerMinorityYN,WorkerId,HITId,post,targetMinority,targetCategory,"
+    "targetStereotype,dataSource\n"
+    ',1.0,0.0,0.5,,w,h,"a post, of two parts",nurses,profession,nurses are lazy,t/x\n'
+)
+FRAMES = 'number,post,targetStereotype,targetMinority\n0,a,"[""elves are lazy""]","[""elves""]"\n'
+
+
+class Reader(NamedTuple):
+    """A function that reads a file of some name."""
+
+    file: str
+    content: str  # of a good file
+    read: Callable[[Path], Any]
+
+
+def whole(load: Callable[..., Streamed]) -> Callable[[Path], Any]:
+    """Reads all that a loader of streamed files finds."""
+
+    def read(path: Path) -> pl.DataFrame:
+        resource = load(str(path), on_bad_line="skip")
+        chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
+        resource.describe(sum((chunk.met for chunk in chunks), Met()))
+        return pl.concat([chunk.rows for chunk in chunks])
+
+    return read
+
+
+def skipping(load: Callable[..., Any]) -> Callable[[Path], Any]:
+    return lambda path: load(str(path), on_bad_line="skip")
+
+
+READERS = {
+    "triples.csv": Reader(
+        "t.csv", 'head,relation,tail\nnurse,IsA,"a, person"\nlawyer,IsA,x\n', whole(any_triples.load)
+    ),
+    "triples.tsv": Reader(
+        "t.tsv", "head\trelation\ttail\tsplit\tvalid\nnurse\tIsA\tperson\tdev\t1\n", whole(any_triples.load)
+    ),
+    "triples.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "tail": "x"}\n', whole(any_triples.load)),
+    "sentences": Reader("s.txt", "the nurse is kind\nthe lawyer sings\n", whole(sentences.load)),
+    "assertions": Reader("a.csv", ASSERTION * 2, whole(assertions.load)),
+    "edges": Reader("e.tsv", "/c/en/nurse\tIsA\t/c/en/person\nlawyer\tIsA\tperson\n", whole(assertions.load)),
+    "genericskb": Reader(
+        "g.tsv", "SOURCE\tTERM\tGENERIC SENTENCE\nx\tnurse\tNurses are kind.\n", whole(genericskb.load)
+    ),
+    "atomic": Reader("a.tsv", "PersonX goes home\txAttr\ttired\nPersonX eats\txWant\tnone\n", whole(atomic.load)),
+    "generations": Reader("g.jsonl", GENERATIONS * 2, whole(generations.load)),
+    "statements": Reader("s.tsv", "target\tstatement\nnurse\tthe nurse is kind\n", skipping(files.load)),
+    "stories": Reader("s.txt", "the nurse was|||the nurse was kind. She won.\n", skipping(stories.load)),
+    "train100k": Reader(
+        "t.txt", "IsA\tnurse\tperson\t1\n", lambda path: read_triples(path, "dev", labelled=True, on_bad_line="skip")
+    ),
+    "harms": Reader("h.txt", "nurse IsA a_person\n", lambda path: harms.triples(path, "skip")),
+    "graph": Reader("g.tsv", "".join(f"p{n % 12}\tr\tq{n % 7}\n" for n in range(84)), skipping(own_graph.load)),
+    "relations": Reader("r.csv", "relation,phrase,neutral_phrase\nmentors,is a mentor of,\n", read_relations),
+    "targets": Reader(
+        "t.csv", "target,category,forms,cluster,kind\ndeaf person,own,deaf people|the deaf,,people\n", list_of
+    ),
+    "tails.tsv": Reader("t.tsv", "head\trelation\ttail\tscore\nnurse\tIsA\tperson\t-0.5\n", open_tails),
+    "tails.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "generations": ["x"]}\n', open_tails),
+    "texts.txt": Reader("x.txt", "the nurse is kind\n", lambda path: texts_file.load(str(path))),
+    "texts.csv": Reader("x.csv", 'text\n"the nurse, kind"\n', lambda path: texts_file.load(str(path))),
+    "texts.jsonl": Reader("x.jsonl", '{"text": "the nurse is kind"}\n', lambda path: texts_file.load(str(path))),
+    "answers": Reader(
+        "a.csv", "rater,item,label,quality\nr1,i1,1,yes\n", lambda path: read_answers([path], ["i1", "i2"], 2, "skip")
+    ),
+    "ratings": Reader("r.txt", "1\n2\n3\n", lambda path: read_beside(_beside(path, "a\n" * 3), path)),
+    "dictionary": Reader("d.dic", "%\n31\tposemo\n32\tnegemo\n%\nhapp*\t31\nsad\t32\n", read_dic),
+    "sbic": Reader("SBIC.v2.trn.csv", SBIC, lambda path: read_annotations(path.parent)),
+    "frames": Reader("frames_test_posts.csv", FRAMES, lambda path: read_frames(path.parent)),
+}
+
+
+def _beside(path: Path, content: str) -> Path:
+    other = path.with_name("sentences.txt")
+    other.write_text(content)
+    return other
+
+
+PIECES = [
+    *(b"\t", b"\n", b"\r\n", b"\r", b"\0", b",", b'"', b'""', b"|", b"|||", b" ", b"\\", b"%", b"*", b"[", b"{", b"}"),
+    *("\u2028".encode(), b"\xef\xbb\xbf", b"\xff\xfe", b"\xff", b"\xc3", "é".encode(), "\u202e".encode(), b"\x1b[31m"),
+    *(b"\\ud83d", b"\\u0000", b"NaN", b"Infinity", b"-1e999", b"1" * 5000, b"null", b"true", b"[]", b"{}", b'{"a":'),
+    *(b"__", b"/c/en/", b"/r/", b"none", b"None", b"IsA", b"<script>", b"${oc.env:HOME}", b"target", b"x" * 100_001),
+]
+
+
+def spoilt(content: bytes, draw: random.Random) -> bytes:
+    """The content with one to six changes: pieces put in, bytes taken out, changed or repeated, or cut off."""
+    for _ in range(draw.randint(1, 6)):
+        at, to = sorted(draw.randint(0, len(content)) for _ in range(2))
+        kind = draw.randrange(6)
+        if kind <= 2:
+            content = content[:at] + draw.choice(PIECES) + content[(at if kind else to) :]
+        elif kind == 3:
+            content = content[:at] + content[to:]
+        elif kind == 4:
+            content = content[:to] + content[at:to] * draw.randint(1, 3) + content[to:]
+        else:
+            content = content[:at] + draw.randbytes(draw.randint(1, 4)) + content[at:]
+    return content
+
+
+def fault(reader: Reader, content: bytes, folder: Path) -> str | None:
+    """What is wrong with a reader's answer to a file of this content; None where it returns or says what it is."""
+    path = folder / reader.file
+    path.write_bytes(content)
+    try:
+        reader.read(path)
+    except MitigateError as error:
+        escaped(str(error)).encode()  # can be shown on any terminal
+    except Exception:
+        return traceback.format_exc(limit=-3)
+    return None
+
+
+def where(found: str) -> str:
+    """The last place of a traceback."""
+    return [line.strip() for line in found.splitlines() if line.startswith("  File ")][-1].rpartition("/")[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(READERS))
+    parser.add_argument("--seconds", type=float, default=600, help="in all")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    names = given.names or list(READERS)
+    faults: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as place:
+        for name in names:
+            draw = random.Random(f"{given.seed} {name}")
+            ends, inputs = time.monotonic() + given.seconds / len(names), 0
+            while time.monotonic() < ends:
+                inputs += 1
+                content = spoilt(READERS[name].content.encode(), draw)
+                if found := fault(READERS[name], content, Path(place)):
+                    kind = f"{name}: {found.splitlines()[-1].partition(':')[0]}, {where(found)}"
+                    if kind not in faults:
+                        print(f"{kind}\n{content[:300]!r}\n{found}", flush=True)
+                    faults[kind] += 1
+            print(f"{name:<15}{inputs:>8,} inputs", flush=True)
+    for kind, count in faults.most_common():
+        print(f"{count:>6} {kind}")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()
