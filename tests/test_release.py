@@ -1,5 +1,6 @@
 """What a release says of itself is the same everywhere, and its workflow uploads nothing."""
 
+import re
 import tomllib
 
 import yaml
@@ -32,3 +33,14 @@ def test_the_release_builds_and_checks_without_upload() -> None:
     assert [f"Programming Language :: Python :: {version}" for version in versions] == [
         name for name in classifiers if name.startswith("Programming Language")
     ]
+
+
+def test_what_is_promised_in_security_has_a_test() -> None:
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/\w+\.py)::(\w+)`", page)
+    assert len(named) > 10
+    lacking = [(file, test) for file, test in named if f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")]
+    assert lacking == []
+    rules = set(re.findall(r"\bS\d{3}\b", page))
+    chosen = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["select"]
+    assert rules == {rule for rule in chosen if re.fullmatch(r"S\d{3}", rule)}
