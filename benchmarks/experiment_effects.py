@@ -88,14 +88,26 @@ def harm(rows: pl.DataFrame, reference: str, policy: str, end: str = "_alike", c
     the scorer's sensitivity and specificity are known of, "" for all; corrected: divided by what is left of a true
     difference in labels, sensitivity + specificity - 1, whose error is part of the effect's."""
     columns = f"statements{end}", f"polarised{end}"
-    found = _change(rows, reference, policy, "clusters", columns, 100.0)
+    found = ratio_change(rows, reference, policy, "clusters", columns, 100.0)
     less = Effect(-found.value, found.error, found.degrees)
     return corrected_effect(less, known_accuracy(GENERATED)[""]) if corrected else less
 
 
 def lift(rows: pl.DataFrame, reference: str, policy: str) -> Effect:
     """How much higher swap lift is than the reference's, on heads that are no targets."""
-    return _change(rows, reference, policy, "heads", ("prompts", "lift"), SHARE)
+    return ratio_change(rows, reference, policy, "heads", ("prompts", "lift"), SHARE)
+
+
+def ratio_change(
+    rows: pl.DataFrame, reference: str, policy: str, digest: str, columns: tuple[str, str], scale: float
+) -> Effect:
+    """Of the ratio of two packed columns, (weight, sum), with units and seeds drawn."""
+    sides = [of_arm(rows, arm) for arm in (reference, policy)]
+    if len(known := {text for side in sides for text in side[digest]}) > 1:
+        raise MitigateError(f"runs of {reference} and {policy} are of different {digest}: {', '.join(sorted(known))}")
+    before, after = (np.stack([counts(side, name) for name in columns]) for side in sides)
+    found = seeds.changes(before, after, mean_of).drawn
+    return Effect(scale * found.gain, scale * found.error, found.degrees)
 
 
 def corrected_effect(labelled: Effect, accuracy: Accuracy) -> Effect:
@@ -145,15 +157,3 @@ def share_of(rows: pl.DataFrame, arm: str, places: Sequence[int]) -> list[float]
 def counts(rows: pl.DataFrame, column: str) -> np.ndarray:
     """A packed column as (units, seeds)."""
     return np.array([unpack(text) for text in rows[column]]).T
-
-
-def _change(
-    rows: pl.DataFrame, reference: str, policy: str, digest: str, columns: tuple[str, str], scale: float
-) -> Effect:
-    """Of the ratio of two packed columns, (weight, sum), with units and seeds drawn."""
-    sides = [of_arm(rows, arm) for arm in (reference, policy)]
-    if len(known := {text for side in sides for text in side[digest]}) > 1:
-        raise MitigateError(f"runs of {reference} and {policy} are of different {digest}: {', '.join(sorted(known))}")
-    before, after = (np.stack([counts(side, name) for name in columns]) for side in sides)
-    found = seeds.changes(before, after, mean_of).drawn
-    return Effect(scale * found.gain, scale * found.error, found.degrees)
