@@ -39,9 +39,9 @@ FIGURES = {
     STORIES: "stories",
     NAMING_TARGET: "name their target again, %",
     DISTINCT_SENTENCES: "distinct sentences, %",
-    harm_key("crowd", "mean", "neutral", "neutral"): "neutral by crowd, % ↑",
-    harm_key("regard", "mean", "neutral", "neutral"): "neutral by regard, % ↑",
-    harm_key("sentiment", "mean", "neutral", "neutral"): "neutral by sentiment, % ↑",
+    harm_key("crowd", "mean", "neutral"): "neutral by crowd, % ↑",
+    harm_key("regard", "mean", "neutral"): "neutral by regard, % ↑",
+    harm_key("sentiment", "mean", "neutral"): "neutral by sentiment, % ↑",
 }
 SCHEMA = {
     **{"arm": pl.String, "seed": pl.Int64, "hours": pl.Float64, "commit": pl.String, "folder": pl.String},
@@ -105,7 +105,11 @@ def row_of(folder: Path) -> dict[str, Any]:
     metrics, manifest = (json.loads((folder / f"{name}.json").read_text()) for name in ("metrics", "manifest"))
     sentences = pl.read_parquet(folder / "score.parquet")
     names = pl.col("target").replace(PAPER.clusters)
-    found = sentences.group_by(cluster=names).agg(polarised=is_polarised().sum(), statements=pl.len()).sort("cluster")
+    found = (
+        sentences.group_by(cluster=names)
+        .agg(polarised=is_polarised("crowd").sum(), statements=pl.len())
+        .sort("cluster")
+    )
     of = digest_of(" ".join(found["cluster"]))[:8]
     return {
         "hours": round(sum(stage["seconds"] for stage in manifest["stages"]) / 3600, 3),

@@ -44,6 +44,7 @@ from models.minilm import locate  # noqa: E402
 
 FILE = Path(__file__).with_suffix(".csv")
 BEFORE = "before"
+CHOSEN = "hold, batch 128, lr 5e-4"  # what conf/experiment/cn100k_cpu.yaml has
 OPTIONS = {"vocabulary": "all", "lr": 5e-4}
 TAILS = {"vocabulary": "tails", "lr": 5e-4}
 SHARED = TAILS | {"together": 8}
@@ -358,8 +359,30 @@ def section(rows: list[dict[str, Any]]) -> str:
     for epochs in sorted({row["epochs"] for row in rows if row["epochs"] < 1}):
         parts.append(f"### {epochs:g} epochs\n\n" + table([row for row in rows if row["epochs"] == epochs]))
     if full := [row for row in rows if row["epochs"] >= 1]:
-        parts.append("### Full length\n\n" + table(full))
+        parts.append("### Full length")
+        parts += [chosen(full)] if {CHOSEN, BEFORE} <= {row["contestant"] for row in full} else []
+        parts.append(table(full))
     return "\n\n".join(parts)
+
+
+def chosen(rows: list[dict[str, Any]]) -> str:
+    """The default beside the recipe before, in a sentence; each at the length with most seeds."""
+    sides = []
+    for name in (CHOSEN, BEFORE):
+        lengths = [row["epochs"] for row in rows if row["contestant"] == name]
+        length = max(lengths, key=lambda epochs: (lengths.count(epochs), epochs))
+        sides.append([row for row in rows if (row["contestant"], row["epochs"]) == (name, length)])
+    (mine, before), share = sides, mean_of(sides[0], "processor_seconds") / mean_of(sides[1], "processor_seconds")
+    figures = [
+        f"{mean_of(side, 'dev_perplexity'):.2f} ({len(side)} seeds, "
+        f"{min(row['dev_perplexity'] for row in side):.2f} to {max(row['dev_perplexity'] for row in side):.2f})"
+        for side in sides
+    ]
+    return (
+        f"`experiment=cn100k_cpu` trains as `{CHOSEN}` does ({CONTESTANTS[CHOSEN].what}), {mine[0]['epochs']:g} "
+        f"epochs: perplexity {figures[0]} in {share:.2f} of the processor seconds of the recipe before, "
+        f"{before[0]['epochs']:g} epochs of which reach {figures[1]}."
+    )
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from command import ROOT
+from hydra import compose, initialize_config_dir
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.time_to_quality import BEFORE, CONTESTANTS, Dion, add, orthogonal, read, section
+from benchmarks.time_to_quality import BEFORE, CHOSEN, CONTESTANTS, Dion, add, orthogonal, read, section
 from mitigate.train.comet import Settings
 
 
@@ -38,6 +40,26 @@ def test_rows_are_added_and_contestants_compared_with_the_recipe_before(tmp_path
     assert "| 781 | 2 | 50 | 0.50 | 7.50 | one thread |" in best
     assert lines.index(best) < next(n for n, line in enumerate(lines) if line.startswith(f"| {BEFORE} "))
     assert read(tmp_path / "nothing.csv") == []
+
+
+def test_the_chosen_recipe_is_named_beside_the_one_before() -> None:
+    full = {"epochs": 1.9}
+    rows = [row(BEFORE, seed, 100.0, 8.0 + seed / 10) | {"epochs": 2.0} for seed in (1, 2, 3)]
+    rows += [row(CHOSEN, seed, 45.0, 7.0 + seed / 10) | full for seed in (1, 2)] + [row(CHOSEN, 1, 40.0, 7.5)]
+    assert (
+        "1.9 epochs: perplexity 7.15 (2 seeds, 7.10 to 7.20) in 0.45 of the processor seconds of the recipe before, 2 "
+        "epochs of which reach 8.20 (3 seeds, 8.10 to 8.30)."
+    ) in section(rows)
+
+
+def test_the_chosen_recipe_is_the_default_of_train100k() -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        config = compose("config", ["experiment=cn100k_cpu"])
+    contestant = CONTESTANTS[CHOSEN]
+    assert config.model.load.dropout == contestant.dropout
+    assert {name: config.trainer[name] for name in contestant.settings if name != "vocabulary"} == {
+        name: value for name, value in contestant.settings.items() if name != "vocabulary"
+    }
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (4, 6)])

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import experiment_stories as stories
-from benchmarks.experiment_row import CROWD, pack
+from benchmarks.experiment_row import pack
 
 LUCK = (-1, 0, 1)  # of three seeds
 
@@ -47,7 +47,7 @@ def test_the_table_has_the_arms_there_are() -> None:
 def test_the_row_of_a_run(tmp_path: Path) -> None:
     (tmp_path / "metrics.json").write_text(json.dumps({stories.STORIES: 3, stories.NAMING_TARGET: 50.0}))
     (tmp_path / "manifest.json").write_text(json.dumps({"stages": [{"seconds": 3600}, {"seconds": 1800}]}))
-    said = {"target": ["she", "hers", "lawyer", "lawyer"], CROWD: [-1, 0, 1, 0]}
+    said = {"target": ["she", "hers", "lawyer", "lawyer"], "crowd": [-1, 0, 1, 0]}
     pl.DataFrame(said).write_parquet(tmp_path / "score.parquet")
     row = stories.row_of(tmp_path)
     assert (row["polarised"], row["statements"], row["hours"]) == ("1 1", "2 2", 1.5)  # lawyer; she with hers
