@@ -89,6 +89,20 @@ def test_policies_under_other_settings_meet_the_baseline_of_their_own(tmp_path: 
     assert "The runs differ in more than policy and seed: trainer.lr." in plan(runs).notices
 
 
+def test_models_from_two_folders_are_named_by_these_alone(tmp_path: Path) -> None:
+    runs = []
+    for name in ("small", "large"):
+        folder = make_run(tmp_path / name)
+        config = OmegaConf.load(folder / "config.yaml")
+        base = f"/some/where/else/{name}/model"
+        config.model = {"name": "hf", "base": base, "folder": {"name": base}, "missing": {"name": base}}
+        OmegaConf.save(config, folder / "config.yaml")
+        runs.append(seal(folder))
+    found = plan(runs[1:], [str(runs[0])])
+    assert sides(found) == [("none, model.base=large/model", "none, model.base=small/model", 1, 1)]
+    assert "The runs differ in more than policy and seed: model.base." in found.notices
+
+
 def test_a_copy_of_a_run_is_no_second_seed(tmp_path: Path) -> None:
     none, both = make_run(tmp_path, "none"), make_run(tmp_path, "both")
     copy = Path(shutil.copytree(both, tmp_path / "copy"))

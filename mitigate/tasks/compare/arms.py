@@ -4,6 +4,7 @@ baseline."""
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,8 +16,9 @@ from mitigate.tasks.runs import FinishedRun
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # what figures are made of
 VALIDITY = "validity.parquet"  # the statements once more, where a plausibility classifier labelled them
 LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured these
-NOT_THE_MODEL = {"recipe.name", "measure.resamples"}
-"""Settings that, like the seed, do not set one group of runs apart from another."""
+NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
+"""Settings that, like the seed, do not set one group of runs apart from another, or how such begin: where a model's files
+are looked for follows from model.base."""
 
 
 def statements_of(run: FinishedRun) -> pl.DataFrame:
@@ -52,7 +54,7 @@ def numbers_of(run: FinishedRun) -> str:
 def model_settings(run: FinishedRun) -> dict[str, Any]:
     """What decides what is found, but for the seed and what follows it: "trainer.lr" -> 0.0005."""
     flat = run.settings.items()
-    return {name: value for name, value in flat if name not in NOT_THE_MODEL and name.split(".")[-1] != "seed"}
+    return {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
 
 
 MODEL = "model.name"
@@ -154,5 +156,11 @@ def _name(run: FinishedRun, others: Sequence[FinishedRun]) -> str:
     mine = model_settings(run)
     alike = [model_settings(other) for other in others if other.policy == run.policy]
     own = shortened([name for name in mine if len({str(settings.get(name)) for settings in alike}) > 1])
-    told = [mine[name] if name == MODEL else f"{name}={mine[name]}" for name in own]
+    told = [mine[name] if name == MODEL else f"{name}={_last(mine[name])}" for name in own]
     return ", ".join([run.policy, *map(str, told)])
+
+
+def _last(value: Any) -> str:
+    """A value, of a path no more than the last two parts."""
+    text = str(value)
+    return str(Path(*Path(text).parts[-2:])) if text.startswith("/") else text
