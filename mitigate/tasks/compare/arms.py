@@ -17,8 +17,8 @@ FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # w
 VALIDITY = "validity.parquet"  # the statements once more, where a plausibility classifier labelled them
 LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured these
 NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
-"""Settings that, like the seed, do not set one group of runs apart from another, or how such begin: where a model's files
-are looked for follows from model.base."""
+"""Settings that, like the seed, do not set one group of runs apart from another, or how such begin: where a model's
+files are looked for follows from model.base."""
 
 
 def statements_of(run: FinishedRun) -> pl.DataFrame:
