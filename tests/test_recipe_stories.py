@@ -190,7 +190,7 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
         (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
         (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),
-        (["model=hf", "policy=none", "model.base=/no/such"], "/no/such is no folder"),
+        (["model=hf", "policy=none", "model.base=/no/such"], "there is no folder /no/such"),
     ],
 )
 def test_faults_are_told_before_anything_is_told_or_labelled(probe, overrides: list[str], message: str) -> None:
