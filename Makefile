@@ -49,4 +49,4 @@ wheel: install
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build dist *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache
