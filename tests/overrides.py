@@ -1,21 +1,18 @@
 """Settings with wrong values: whatever is given for a setting, the command goes on or says in a sentence what is wrong.
 
-python tests/overrides.py [--seconds 600] [--seed 1] [RECIPE ...]"""
+python tests/overrides.py [--seconds 600] [--seed 1] [NAME ...]"""
 
-import argparse
 import contextlib
 import io
 import os
 import random
 import sys
-import tempfile
-import time
 import traceback
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from hunting import Found, hunt
 from killing import ROOT, call, share_imports
 
 from mitigate.settings import settings
@@ -82,34 +79,15 @@ def fault(arguments: list[str], outputs: Path) -> str | None:
     return None
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="RECIPE", help=", ".join(RECIPES))
-    parser.add_argument("--seconds", type=float, default=600, help="in all")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    os.environ |= {"HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline"}
-    os.chdir(ROOT)
-    share_imports()
-    names = given.names or list(RECIPES)
-    found: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as place:
-        for name in names:
-            draw = random.Random(f"{given.seed} {name}")
-            ends, commands = time.monotonic() + given.seconds / len(names), 0
-            while time.monotonic() < ends:
-                commands += 1
-                arguments = drawn(name, draw)
-                if wrong := fault(arguments, Path(place)):
-                    kind = f"{name}: {wrong.splitlines()[-1][:120]}"
-                    if kind not in found:
-                        print(f"{arguments}\n{wrong}", flush=True)
-                    found[kind] += 1
-            print(f"{name:<12}{commands:>7,} commands", flush=True)
-    for kind, count in found.most_common():
-        print(f"{count:>6} {kind}")
-    sys.exit(bool(found))
+def attempt(recipe: str, draw: random.Random, outputs: Path) -> Found | None:
+    """A recipe is given settings with any value."""
+    arguments = drawn(recipe, draw)
+    found = fault(arguments, outputs)
+    return None if found is None else Found(found.splitlines()[-1][:120], f"{arguments}\n{found}")
 
 
 if __name__ == "__main__":
-    main()
+    os.environ |= {"HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline"}
+    os.chdir(ROOT)
+    share_imports()
+    hunt(__doc__, RECIPES, attempt)

@@ -3,18 +3,15 @@ MitigateError.
 
     python tests/readers.py [--seconds 600] [--seed 1] [NAME ...]      the long form, by numbers of inputs"""
 
-import argparse
 import random
 import sys
-import tempfile
-import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from hunting import Found, hunt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -158,31 +155,14 @@ def where(found: str) -> str:
     return [line.strip() for line in found.splitlines() if line.startswith("  File ")][-1].rpartition("/")[2]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(READERS))
-    parser.add_argument("--seconds", type=float, default=600, help="in all")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    names = given.names or list(READERS)
-    faults: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as place:
-        for name in names:
-            draw = random.Random(f"{given.seed} {name}")
-            ends, inputs = time.monotonic() + given.seconds / len(names), 0
-            while time.monotonic() < ends:
-                inputs += 1
-                content = spoilt(READERS[name].content.encode(), draw)
-                if found := fault(READERS[name], content, Path(place)):
-                    kind = f"{name}: {found.splitlines()[-1].partition(':')[0]}, {where(found)}"
-                    if kind not in faults:
-                        print(f"{kind}\n{content[:300]!r}\n{found}", flush=True)
-                    faults[kind] += 1
-            print(f"{name:<15}{inputs:>8,} inputs", flush=True)
-    for kind, count in faults.most_common():
-        print(f"{count:>6} {kind}")
-    sys.exit(bool(faults))
+def attempt(name: str, draw: random.Random, folder: Path) -> Found | None:
+    """A reader is given a spoilt file."""
+    content = spoilt(READERS[name].content.encode(), draw)
+    found = fault(READERS[name], content, folder)
+    if found is None:
+        return None
+    return Found(f"{found.splitlines()[-1].partition(':')[0]}, {where(found)}", f"{content[:300]!r}\n{found}")
 
 
 if __name__ == "__main__":
-    main()
+    hunt(__doc__, READERS, attempt)
