@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 
 FILE = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
 NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
 
 
@@ -67,11 +68,13 @@ def base_of(folder: Path) -> str:
 
 def load_merged(folder: Path, kind: Any) -> Any:
     """The model of an adapter's folder, in float32, with the adapter added to its weights. kind: AutoModelForCausalLM,
-    or another class of these. Raises ValueError without peft, OSError where the base is not at hand."""
+    or another class of these. Raises ValueError without peft and for an adapter that is a pickle, OSError where the
+    base is not at hand."""
     from models import hub  # these load transformers and the hub's client: a second, for adapters alone
     from models.bars import no_bars
 
     peft, base = _peft(), hub.locate(base_of(folder))
+    hub.refuse_pickles(folder, WEIGHTS)
     with no_bars(), _without_warnings():
         model = hub.opened(kind, base, dtype=torch.float32)
         return peft.PeftModel.from_pretrained(model, folder).merge_and_unload()

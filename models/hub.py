@@ -62,12 +62,17 @@ def opened(kind: Any, folder: Path, **options: Any) -> Any:
     run: no code that comes with the model, and no pickled weights.
 
     Raises ValueError for a model that needs one of these, and ValueError or OSError for a damaged one."""
-    if not any(folder.glob(WEIGHTS)) and (pickled := sorted(folder.glob("*.bin"))):
+    refuse_pickles(folder)
+    return without_code(kind, folder, use_safetensors=True, **options)
+
+
+def refuse_pickles(folder: Path, weights: str = WEIGHTS) -> None:
+    """Raises ValueError where pickles are the only weights in a folder. weights: the pattern of files to be read."""
+    if not any(folder.glob(weights)) and (pickled := sorted(folder.glob("*.bin"))):
         raise ValueError(
             f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "
-            "it as model.safetensors (transformers: model.save_pretrained), where you trust it"
+            f"it as {weights.replace('*', '')} (transformers and peft: model.save_pretrained), where you trust it"
         )
-    return without_code(kind, folder, use_safetensors=True, **options)
 
 
 def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:

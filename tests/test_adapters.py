@@ -12,6 +12,7 @@ import torch
 from command import SMALL, here
 from peft import AutoPeftModelForCausalLM
 from small_models import save_bart, save_llama, save_neox
+from test_hub import Touches
 from test_train_comet import EXAMPLES
 from test_train_language_model import QUICK, TEXTS
 from transformers import AutoModelForCausalLM
@@ -61,6 +62,16 @@ def test_merged_and_alone_are_one_model(kind: Any, save: Callable, tmp_path: Pat
     }
     assert moved
     assert not [name for name in moved if "embed" in name or "norm" in name or "head" in name or "bias" in name]
+
+
+def test_a_pickled_adapter_is_not_run(tmp_path: Path) -> None:
+    base, touched = start(tmp_path / "base"), tmp_path / "touched"
+    alone = trained(start(base.folder, lora=LORA | {"save": "adapter"}), tmp_path / "alone")
+    (alone / "adapter_model.safetensors").unlink()
+    torch.save({"weight": Touches(touched)}, alone / "adapter_model.bin")
+    with pytest.raises(ValueError, match="alone has its weights as adapter_model.bin alone, a pickle"):
+        LanguageModel.load(alone)
+    assert not touched.exists()
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft uses an older name
