@@ -9,8 +9,9 @@ damaged   Each stored file (results, checkpoints, models, label cache, compared 
 full      The disk that holds outputs and cache fills up at a random size; then there is space again.
 denied    A folder of the run cannot be written to, by a user who is not root; then it can.
 
-What a fault is done to, and where a kill meets the run, is drawn by the seed. --write puts the table into
-benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
+What a fault is done to, and where a kill meets the run, is drawn by the seed. --write puts the attempts into
+benchmarks/faults.csv, in the place of earlier ones of the same recipe and kind, and the tables that are drawn from all
+of that file into benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
 
 import argparse
 import json
@@ -23,32 +24,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pytest
+from fault_tables import LOST, SAME, TOLD, Attempt, add, tables, write_tables
 from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, share_imports
 from recipe_commands import COMMANDS, arguments_of, make_compared
 
-SAME, TOLD, LOST = "same figures", "told", "lost"
 NOBODY = 65534
-
-
-class Attempt(NamedTuple):
-    """A fault and what became of it."""
-
-    recipe: str
-    fault: str  # killed, damaged, full, denied
-    where: str  # the stage that a kill met, or the file
-    outcome: str  # SAME, TOLD or LOST
-    told: str  # the end of what the command said, where it is not SAME
 
 
 @dataclass(frozen=True)
@@ -274,17 +264,12 @@ KINDS: dict[str, Callable[[Undisturbed, random.Random, int], Iterator[Attempt]]]
 }
 
 
-def table(attempts: Sequence[Attempt]) -> str:
-    """Recipe x fault: attempts, those that came to the same figures, were told, and lost."""
-    kinds = [kind for kind in KINDS if any(attempt.fault == kind for attempt in attempts)]
-    lines = [f"| recipe | {' | '.join(kinds)} |", "|---|" + "---|" * len(kinds)]
-    for name in dict.fromkeys(attempt.recipe for attempt in attempts):
-        cells = []
-        for kind in kinds:
-            found = Counter(one.outcome for one in attempts if (one.recipe, one.fault) == (name, kind))
-            cells.append(", ".join(f"{found[outcome]} {outcome}" for outcome in (SAME, TOLD, LOST) if found[outcome]))
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def said(attempts: Iterable[Attempt]) -> Iterator[Attempt]:
+    """The attempts; what was lost is printed at once."""
+    for attempt in attempts:
+        if attempt.outcome == LOST:
+            print(f"    LOST {attempt.fault}, {attempt.where}: {attempt.told}", flush=True)
+        yield attempt
 
 
 def main() -> None:
@@ -307,11 +292,13 @@ def main() -> None:
             print(f"{name}: {run.seconds:.1f} s undisturbed", flush=True)
             for kind in given.kinds:
                 draw = random.Random(f"{given.seed} {name} {kind}")
-                for attempt in KINDS[kind](run, draw, given.attempts):
-                    found.append(attempt)
-                    if attempt.outcome == LOST:
-                        print(f"    LOST {kind}, {attempt.where}: {attempt.told}", flush=True)
-    print(table(found))
+                attempts = list(said(KINDS[kind](run, draw, given.attempts)))
+                found += attempts
+                if given.write:
+                    add(attempts)
+    if given.write:
+        write_tables()
+    print(tables(found))
     sys.exit(any(attempt.outcome == LOST for attempt in found))
 
 

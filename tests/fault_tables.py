@@ -1,0 +1,95 @@
+"""The attempts of faults.py, kept in benchmarks/faults.csv, and the tables of RESULTS.md that are drawn from them."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from benchmarks.results import write_section
+from mitigate.files import write
+
+CSV = Path(__file__).parents[1] / "benchmarks" / "faults.csv"
+SAME, TOLD, LOST = "same figures", "told", "lost"
+OUTCOMES = (SAME, TOLD, LOST)
+
+
+class Attempt(NamedTuple):
+    """A fault and what became of it."""
+
+    recipe: str
+    fault: str  # its kind
+    where: str  # the stage that a kill met, or the file
+    outcome: str  # of OUTCOMES
+    told: str  # the end of what the command said, where it is not SAME
+
+
+def read(path: Path = CSV) -> list[Attempt]:
+    """The attempts of a file, none where there is no file."""
+    if not path.is_file():
+        return []
+    table = pl.read_csv(path, infer_schema=False, missing_utf8_is_empty_string=True)
+    return [Attempt(*row) for row in table.iter_rows()]
+
+
+def add(attempts: Sequence[Attempt], path: Path = CSV) -> None:
+    """Writes attempts in the place of earlier ones of the same recipes and kinds."""
+    new = {(attempt.recipe, attempt.fault) for attempt in attempts}
+    kept = [attempt for attempt in read(path) if (attempt.recipe, attempt.fault) not in new]
+    rows = pl.DataFrame([*kept, *attempts], schema=dict.fromkeys(Attempt._fields, pl.String), orient="row")
+    write(path, rows.write_csv())
+
+
+def write_tables() -> None:
+    """The section of RESULTS.md."""
+    found = read()
+    about = (
+        f"By `python tests/faults.py --write`: {len(found):,} attempts on small commands of recipes, on two cores. "
+        "After each fault the same command was given again. 'Same figures': it ended with the files and the figures of "
+        "the run that nothing happened to. 'Told': it ended with a sentence that names the file or folder. 'Lost': "
+        "anything else. Every attempt is in `benchmarks/faults.csv`."
+    )
+    write_section("faults", f"## Kills, damaged files, full disks and denied folders\n\n{about}\n\n{tables(found)}")
+
+
+def tables(attempts: Sequence[Attempt]) -> str:
+    """By recipe; kills by the stage they met; damage by the kind of file."""
+    of_kills = [attempt for attempt in attempts if attempt.fault == "killed"]
+    of_damage = [attempt for attempt in attempts if attempt.fault == "damaged"]
+    parts = [by_recipe(attempts)]
+    if of_kills:
+        parts.append(outcomes("killed in stage", of_kills, lambda attempt: attempt.where))
+    if of_damage:
+        parts.append(outcomes("damaged file", of_damage, lambda attempt: kind_of_file(attempt.where)))
+    return "\n\n".join(parts)
+
+
+def by_recipe(attempts: Sequence[Attempt]) -> str:
+    """Recipe x kind of fault: how many attempts came to each outcome, and the sums."""
+    kinds = list(dict.fromkeys(attempt.fault for attempt in attempts))
+    lines = [f"| recipe | {' | '.join(kinds)} |", "|---|" + "---|" * len(kinds)]
+    for name in [*dict.fromkeys(attempt.recipe for attempt in attempts), None]:
+        cells = []
+        for kind in kinds:
+            found = Counter(one.outcome for one in attempts if one.fault == kind and name in (one.recipe, None))
+            cells.append(", ".join(f"{found[outcome]} {outcome}" for outcome in OUTCOMES if found[outcome]))
+        lines.append(f"| {name or 'all'} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def outcomes(title: str, attempts: Sequence[Attempt], key: Callable[[Attempt], str]) -> str:
+    """A row for every value of the key, the most frequent one first."""
+    lines = [f"| {title} | attempts | {' | '.join(OUTCOMES)} |", "|---|" + "---|" * (1 + len(OUTCOMES))]
+    for value, count in Counter(map(key, attempts)).most_common():
+        found = Counter(attempt.outcome for attempt in attempts if key(attempt) == value)
+        lines.append(f"| {value} | {count} | {' | '.join(str(found[outcome]) for outcome in OUTCOMES)} |")
+    return "\n".join(lines)
+
+
+def kind_of_file(where: str) -> str:
+    """Which kind a damaged file is of: "cache, .parquet"."""
+    path = Path(re.split(r",| of a killed run", where)[0])
+    folder = {"out": "run folder", "cache": "cache", "compared": "run that is compared"}[path.parts[0]]
+    return f"{folder}, {path.suffix or path.name}"
