@@ -24,17 +24,19 @@ def make_run(
     neutral: float = 0.7,
     nll: float = 2.0,
     num_targets: int = 40,
+    each: int = 50,
     valid: float | None = None,
     relations: tuple[str, ...] = RELATIONS,
     prefix: str = "t",
     **settings: object,
 ) -> Path:
     """The folder of a run whose model says neutral things of each target with about this chance, and finds each test
-    triple of two tokens this surprising; valid: the share judged valid. settings: of the group `trainer`."""
+    triple of two tokens this surprising; valid: the share judged valid; each: statements about a target. settings: of
+    the group `trainer`."""
     random = np.random.default_rng([seed, *policy.encode()])
     folder = outputs / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
     folder.mkdir(parents=True)
-    statements = _statements(random, neutral, num_targets, relations, prefix)
+    statements = _statements(random, neutral, num_targets, each, relations, prefix)
     if valid is not None:
         judged = pl.Series(random.random(statements.height) < valid)
         statements.with_columns(judged_valid=judged).write_parquet(folder / "validity.parquet")
@@ -72,10 +74,9 @@ def seal(folder: Path) -> Path:
 
 
 def _statements(
-    random: np.random.Generator, neutral: float, num_targets: int, relations: tuple[str, ...], prefix: str
+    random: np.random.Generator, neutral: float, num_targets: int, each: int, relations: tuple[str, ...], prefix: str
 ) -> pl.DataFrame:
-    """Fifty about each target, half of them in the category "gender", half in "origin"."""
-    each = 50
+    """So many about each target; half of the targets in the category "gender", half in "origin"."""
     size = num_targets * each
     target = np.repeat(np.arange(num_targets), each)
     luck = np.clip(neutral + random.normal(0, 0.02, num_targets), 0, 1)[target]
