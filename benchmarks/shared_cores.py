@@ -60,6 +60,7 @@ def main() -> None:
             "what OpenMP's own way of waiting reaches alone. "
             f"A neighbour computes all the time in {os.cpu_count()} threads.",
             table(speeds),
+            by_round(speeds),
         ]
     )
     if not arguments.small:
@@ -114,6 +115,16 @@ def table(speeds: Mapping[tuple[str, int], list[float]]) -> str:
         title = f"{name}: {said}" if said else name
         lines.append(f"| {title} | " + " | ".join(f"{cell:.0f} ({100 * cell / best:.0f} %)" for cell in cells) + " |")
     return "\n".join(lines)
+
+
+def by_round(speeds: Mapping[tuple[str, int], list[float]]) -> str:
+    """How far the rounds differ: without neighbours, each beside the first way of waiting in the same round."""
+    first, *others = WAITING
+    said = []
+    for name in others:
+        ratios = [own / best for own, best in zip(speeds[name, 0], speeds[first, 0], strict=True)]
+        said.append(f"{name} {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    return f"Alone, in each round beside '{first}' of the same round: {'; '.join(said)}."
 
 
 if __name__ == "__main__":

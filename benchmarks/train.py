@@ -34,12 +34,15 @@ from benchmarks.results import machine, processor, write_section
 from mitigate.load.conceptnet import load
 from mitigate.relations import comet_relations
 from mitigate.train.comet import Examples, Settings, fit
+from mitigate.train.harness import native_precision
 from models.comet import Comet, Layout
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
 from models.minilm import locate
 
 BATCH = 64
+PRECISION = native_precision("cpu")  # what this processor computes in; bf16 elsewhere is many times slower
+NUMBERS, AUTOCAST = {"bf16-mixed": ("bf16", torch.bfloat16), "32-true": ("fp32", None)}[PRECISION]
 SLOTS = 31  # of the original: 10 for the head, 5 for the relation, 16 for the tail and its end
 IGNORED = -100  # the label of what is not to be learnt
 SIZES = {
@@ -155,8 +158,8 @@ def entrants(size: str, examples: Examples, small: bool) -> list[Contestant]:
     kind = "gpt2" if size == "GPT-1 size" else "minilm"
     work = Work(DecoderConfig(kind, **shape), examples)
     found = [
-        Contestant(size, "Hugging Face loop, bf16", begin(hugging_face, work), share=3),
-        Contestant(size, "mitigate, bf16", begin(ours, work)),
+        Contestant(size, f"Hugging Face loop, {NUMBERS}", begin(hugging_face, work), share=3),
+        Contestant(size, f"mitigate, {NUMBERS}", begin(ours, work)),
     ]
     if kind == "gpt2":
         original_work = work._replace(config=DecoderConfig("gpt1", **shape))
@@ -196,7 +199,7 @@ def ours(work: Work) -> Train:
 
     def train(number: int, steps: int) -> float:
         settings = Settings(
-            max_epochs=99, max_steps=steps, batch_size=BATCH, precision="bf16-mixed", seed=number, checkpoint_every=1e9
+            max_epochs=99, max_steps=steps, batch_size=BATCH, precision=PRECISION, seed=number, checkpoint_every=1e9
         )
         with tempfile.TemporaryDirectory() as place:
             return fit(model, work.examples, settings, Path(place), fingerprint="", accelerator="cpu").seconds
@@ -208,7 +211,7 @@ def hugging_face(work: Work) -> Train:
     """What transformers' Trainer does: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
     model = theirs(work.config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
-    return loop(model, optimizer, texts(work, "packed"), None, torch.bfloat16)
+    return loop(model, optimizer, texts(work, "packed"), None, AUTOCAST)
 
 
 def original(work: Work) -> Train:
