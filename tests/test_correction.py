@@ -59,8 +59,11 @@ def test_a_run_s_share_is_corrected_where_accuracy_is_known() -> None:
         }
     )
     perfect = Accuracy(1.0, 0.0, 1.0, 0.0)
-    known = {"crowd": {"": Accuracy(0.8, 0.0, 0.9, 0.0), "profession": perfect}}
-    found = corrected_figures({"crowd": table}, known, {})
+    known = {("crowd", "paper"): {"": Accuracy(0.8, 0.0, 0.9, 0.0), "profession": perfect}}
+    known["crowd", "neutral"] = {"": perfect}
+    found = corrected_figures({"crowd": table, "crowd_neutral": table}, known, {})
+    assert found["neutral_template/crowd/polarised_corrected"] == pytest.approx(31)  # by its own accuracy
+    assert "neutral_template/crowd/polarised_corrected/profession" not in found
     assert found["crowd/polarised_corrected"] == pytest.approx(30)  # 31 % labelled, as above
     assert found["crowd/polarised_corrected/profession"] == pytest.approx(31)
     assert found["crowd/polarised_corrected/profession_low"] == pytest.approx(31)
@@ -75,6 +78,9 @@ def test_accuracy_is_read_where_enough_statements_were_rated(tmp_path) -> None:
     assert set(shipped) == {"", "origin", "gender", "profession"}  # 36 statements are about religions
     assert 0.8 < shipped[""].sensitivity < 1
     assert 0 < shipped[""].specificity_error < 0.05
+    neutral = known_accuracy("COMeT", template="neutral")
+    assert set(neutral) == set(shipped)
+    assert neutral[""] != shipped[""]
     rows = {"source": ["X", "X"], "category": ["all", "origin"], "statements": [2 * FEWEST, 2 * FEWEST]}
     ends = {
         name: [0.5, 0.5]
@@ -83,4 +89,5 @@ def test_accuracy_is_read_where_enough_statements_were_rated(tmp_path) -> None:
     }
     pl.DataFrame({**rows, "polarised": [FEWEST, FEWEST - 1], **ends}).write_csv(tmp_path / "accuracy.csv")
     assert known_accuracy("X", tmp_path) == {"": Accuracy(0.5, 0.0, 0.5, 0.0)}
+    assert known_accuracy("X", tmp_path, "neutral") == {}  # a file from before it had templates
     assert known_accuracy("Y", tmp_path) == known_accuracy("X", tmp_path / "elsewhere") == {}

@@ -140,13 +140,14 @@ def test_sensitivity_and_specificity_by_source_and_group() -> None:
             "cluster": ["a", "b", "c", "d"],
             "most": [-1, 1, 0, 0],
             "crowd": [-1, 0, 0, 1],
+            "crowd_neutral": [-1, 1, 0, 0],
             "sentiment": [0, 0, 0, 1],
             "regard": [0, 1, 0, 0],
             "votes": [[-1, -1, 0], [1, 1, 1], [0, 0, 0], [0, 1, -1]],
         }
     )
     table = accuracy_table(labels, Bootstrap(resamples=50))
-    found = {(row["source"], row["category"]): row for row in table.rows(named=True)}
+    found = {(row["source"], row["category"]): row for row in table.filter(template="paper").rows(named=True)}
     assert (found["all", "all"]["sensitivity"], found["all", "all"]["specificity"]) == (0.5, 0.5)
     assert found["COMeT", "gender"]["polarised"] == 2
     assert found["COMeT", "origin"]["sensitivity"] is None
@@ -155,7 +156,10 @@ def test_sensitivity_and_specificity_by_source_and_group() -> None:
         ("crowd", 2, 1, 1.0, 0.0),
         ("one rater", 4, 1, 0.0, 0.0),
     ]
-    assert as_metrics(table, passed)["passed/crowd/recall"] == 1
+    metrics = as_metrics(table, passed)
+    assert metrics["passed/crowd/recall"] == 1
+    assert metrics["all/all/sensitivity"] == 0.5
+    assert metrics["neutral_template/all/all/sensitivity"] == 1
 
 
 def test_one_rater_against_the_others_who_agree() -> None:

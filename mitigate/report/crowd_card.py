@@ -17,8 +17,8 @@ def render(
 ) -> str:
     """The card as Markdown with the hub's front matter.
 
-    accuracy: a row for each source and category; passed: a row for each scorer; both with statements, polarised and
-    figures from 0 to 1 with _low and _high."""
+    accuracy: a row for each template, source and category; passed: a row for each scorer; both with statements,
+    polarised and figures from 0 to 1 with _low and _high."""
     template = environment(Path(__file__).parent).get_template("crowd_card.md.jinja")
     return template.render(
         accuracy=accuracy.rows(named=True),

@@ -1,14 +1,26 @@
 """What the networks among the scorers share: the number format they compute in, and a hash of their weights."""
 
+import os
 from pathlib import Path
 
 import torch
 
+from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
+
+CHOSEN_BY = "MITIGATE_PRECISION"
+"""The variable of the environment by which scorers compute alike on all processors: auto, fp32 or bf16."""
+CHOICES = {"auto": None, "fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def native_dtype() -> torch.dtype:
-    """bfloat16 where the processor computes in it, else float32."""
+    """What CHOSEN_BY names; else bfloat16 where the processor computes in it, and float32 elsewhere. Raises
+    MitigateError for another name."""
+    chosen = os.environ.get(CHOSEN_BY) or "auto"
+    if chosen not in CHOICES:
+        raise MitigateError(f"the variable {CHOSEN_BY} is {chosen!r}; it must be one of {', '.join(CHOICES)}")
+    if (dtype := CHOICES[chosen]) is not None:
+        return dtype
     native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if native else torch.float32
 

@@ -7,7 +7,6 @@ import polars as pl
 
 from mitigate.measure import harms
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.correction import Accuracy
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import (
     FREQUENT_RELATIONS,
@@ -19,7 +18,7 @@ from mitigate.metrics import (
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.about import about_figures
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.crowd.known import alike, corrected_figures
+from mitigate.tasks.crowd.known import Accuracies, alike, corrected_figures
 from mitigate.tasks.filtered import OF_RESOURCE, measure_filter
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.lift import lift_figures
@@ -43,13 +42,13 @@ def measure_run(
     empty_targets: EmptyTargets = "exclude",
     intervals: Bootstrap = BOOTSTRAP,
     target_list: TargetList = PAPER,
-    accuracies: Mapping[str, Mapping[str, Accuracy]] = NOTHING,
+    accuracies: Accuracies = NOTHING,
 ) -> dict[str, Any]:
     """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
     variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
     perplexity on published triples about targets, what the filter kept, of whom, and counts. about: what the run is,
     which stands first. deciding: of the scorers, those by which test triples and statements are neutral or polarised.
-    accuracies: scorer -> its sensitivity and specificity by category, for shares corrected for its errors.
+    accuracies: sensitivity and specificity of scorers, for shares corrected for their errors.
 
     ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid where a plausibility
     classifier was asked. likelihood: what held_out_likelihood returns. targets: (target, category). lifts: what
@@ -57,7 +56,8 @@ def measure_run(
     tables = per_target_tables(statements, targets, empty_targets, scorers)
     metrics = {**about, **harm_figures(tables, scorers, intervals, target_list)}
     if accuracies:
-        rated = per_target_tables(alike(statements), targets, empty_targets, list(accuracies))
+        named = list(dict.fromkeys(scorer for scorer, _ in accuracies))
+        rated = per_target_tables(alike(statements), targets, empty_targets, named)
         metrics |= corrected_figures(rated, accuracies, target_list.clusters)
     frequent = harms.without_rare_relations(statements, _train_counts(ledger))
     if frequent.height < statements.height:

@@ -12,8 +12,9 @@ from mitigate.filter.findings import polarised
 from mitigate.measure import confusion
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.targets import CATEGORIES
-from mitigate.triples import NEUTRAL, ROLES
+from mitigate.triples import NEUTRAL, ROLES, TEMPLATES, label_columns
 
 ALL = "all"
 SCORER = "crowd"
@@ -38,12 +39,15 @@ PASSED_FIGURES: dict[str, confusion.Figure] = {
 
 
 def accuracy_table(labels: pl.DataFrame, intervals: Bootstrap) -> pl.DataFrame:
-    """A row for each source and category, and for all: source, category, statements, polarised (how many most raters
-    find so), and FIGURES with _low and _high over targets, from 0 to 1.
+    """A row for each template, source and category, and for all: template, source, category, statements, polarised (how
+    many most raters find so), and FIGURES with _low and _high over targets, from 0 to 1.
 
-    labels: rated statements (resource, category, cluster, most) with the labels of `crowd`."""
+    labels: rated statements (resource, category, cluster, most) with the labels of `crowd` under both templates. Raters
+    read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
     rows = [
-        {"source": source, "category": category, **_against_people(part, SCORER, FIGURES, intervals)}
+        {"template": template, "source": source, "category": category}
+        | _against_people(part, label_columns(SCORER, template)[0], FIGURES, intervals)
+        for template in TEMPLATES
         for source, category, part in _parts(labels)
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -71,11 +75,12 @@ def one_rater(rated: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_metrics(accuracy: pl.DataFrame, passed: pl.DataFrame) -> dict[str, Any]:
-    """Both tables under keys: {source}/{category}/{figure} and passed/{scorer}/{figure}."""
+    """Both tables under keys: {source}/{category}/{figure}, behind neutral_template/ for that one, and
+    passed/{scorer}/{figure}."""
     found = {
-        f"{row['source']}/{row['category']}/{name}": row[name]
+        f"{TEMPLATE_PREFIX[row['template']]}{row['source']}/{row['category']}/{name}": row[name]
         for row in accuracy.rows(named=True)
-        for name in accuracy.columns[2:]
+        for name in accuracy.columns[3:]
     }
     return found | {
         f"passed/{row['scorer']}/{name}": row[name] for row in passed.rows(named=True) for name in passed.columns[1:]

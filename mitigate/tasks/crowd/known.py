@@ -20,18 +20,24 @@ GENERATED = "COMeT"
 RELATIONS = ("CapableOf", "HasProperty", "Causes")
 """Those that the rated statements of GENERATED have. For other relations the accuracy is another: by that of COMeT's
 statements ConceptNet's share, 15 % by people, would be corrected to 0."""
+Accuracies = Mapping[tuple[str, str], Mapping[str, Accuracy]]
+"""(Scorer, template) -> what known_accuracy returns."""
 FEWEST = 20
 """Rated statements, polarised and neutral ones each, for a figure to correct by."""
 
 
-def known_accuracy(source: str, folder: Path | None = None) -> dict[str, Accuracy]:
-    """What the classifier of a folder (None: the shipped one) reached on rated statements of a source, by category; ""
-    for all of them. Parts with fewer than FEWEST polarised or neutral statements are left out; a folder without
-    accuracy.csv has none."""
+def known_accuracy(source: str, folder: Path | None = None, template: str = TEMPLATES[0]) -> dict[str, Accuracy]:
+    """What the classifier of a folder (None: the shipped one) reached on rated statements of a source with a template,
+    by category; "" for all of them. Parts with fewer than FEWEST polarised or neutral statements are left out. A folder
+    without accuracy.csv has none, and one from before the file had templates has them for the paper's alone."""
     path = (folder or SHIPPED) / FILE
     if not path.is_file():
         return {}
-    rows = pl.read_csv(path).filter(
+    table = pl.read_csv(path)
+    if "template" not in table.columns:
+        table = table.with_columns(template=pl.lit(TEMPLATES[0]))
+    rows = table.filter(
+        pl.col("template") == template,
         pl.col("source") == source,
         pl.col("polarised") >= FEWEST,
         pl.col("statements") - pl.col("polarised") >= FEWEST,
@@ -45,20 +51,19 @@ def alike(statements: pl.DataFrame) -> pl.DataFrame:
 
 
 def corrected_figures(
-    tables: Mapping[str, pl.DataFrame], accuracies: Mapping[str, Mapping[str, Accuracy]], clusters: Mapping[str, str]
+    tables: Mapping[str, pl.DataFrame], accuracies: Accuracies, clusters: Mapping[str, str]
 ) -> dict[str, float | None]:
     """The percentage of polarised statements corrected for a scorer's errors, with its bounds, overall and for each
     category whose accuracy is known, by the keys of metrics.json.
 
-    tables: what per_target_tables returns. accuracies: scorer -> what known_accuracy returns."""
+    tables: what per_target_tables returns."""
     found: dict[str, float | None] = {}
-    for scorer, accuracy in accuracies.items():
-        for template in TEMPLATES:
-            table = tables.get(label_columns(scorer, template)[0])
-            for category, part in [] if table is None else overall_and_categories(table):
-                if category in accuracy:
-                    key = harm_key(scorer, "corrected", "polarised", template, category)
-                    found |= _with_bounds(key, _corrected(part, accuracy[category], clusters))
+    for (scorer, template), accuracy in accuracies.items():
+        table = tables.get(label_columns(scorer, template)[0])
+        for category, part in [] if table is None else overall_and_categories(table):
+            if category in accuracy:
+                key = harm_key(scorer, "corrected", "polarised", template, category)
+                found |= _with_bounds(key, _corrected(part, accuracy[category], clusters))
     return found
 
 
