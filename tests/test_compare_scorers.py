@@ -103,6 +103,17 @@ def test_a_scorer_with_other_settings_or_other_code_is_told(none: Path, both: Pa
     assert plan.notices[0].startswith("The scorer mine has the same settings in all runs, but not the same code")
 
 
+def test_another_plausibility_classifier_under_the_same_settings_is_told(none: Path, both: Path) -> None:
+    """Swap lift rests on it."""
+    for run, known in ((none, "1a2b"), (both, "3c4d")):
+        labelled_by(run, "minilm", scorers={"sentiment": "5e", "plausibility": known})
+    assert [
+        notice for notice in plan_of(none, both).notices if notice.startswith("The scorer plausibility has the same")
+    ]
+    labelled_by(both, "minilm", scorers={"sentiment": "5e", "plausibility": "1a2b"})
+    assert not [notice for notice in plan_of(none, both).notices if "plausibility has the same" in notice]
+
+
 def test_a_further_scorer_that_only_some_runs_have_is_told(none: Path, both: Path) -> None:
     said = pl.read_parquet(none / "statements.parquet")
     said.with_columns(keyword="regard", keyword_strength="regard_strength").write_parquet(none / "statements.parquet")

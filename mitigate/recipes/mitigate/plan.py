@@ -75,8 +75,9 @@ class Plan:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Of all that label, by what each is called in tables."""
-        return {scorer.name: scorer.fingerprint for scorer in (*self.scorers, *self.policy_scorers, *self.extras)}
+        """Of all that label or classify, by what each is called in tables."""
+        named = {scorer.name: scorer.fingerprint for scorer in (*self.scorers, *self.policy_scorers, *self.extras)}
+        return named if self.plausibility is None else named | {"plausibility": self.plausibility.fingerprint}
 
     @property
     def inputs(self) -> list[object]:
