@@ -30,13 +30,19 @@ from benchmarks.experiment_row import read, row_of, schema
 from mitigate.files import write
 
 CSV = Path(__file__).with_name("experiment.csv")
+PRECISION = {"MITIGATE_PRECISION": "fp32"}
+"""That of scorers, here and in the runs; that of training is in SETTINGS."""
 THREADS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
     "GOMP_SPINCOUNT": "1000",
     "TOKENIZERS_PARALLELISM": "false",
+    **PRECISION,
     "PYTHONPATH": str(ROOT),
 }
 FOLDER = re.compile(r"^ +run folder +(\S.*)$", re.MULTILINE)
+OWN = ("experiment.py", "experiment_plan.py", "experiment_row.py", "experiment_arms.csv")
+DECIDING = ("mitigate", "models", "conf", *(f"benchmarks/{name}" for name in OWN))
+"""The files and folders that decide what a run and its row are."""
 FAILURES = 2  # of one run, after which it is left out and named at the end
 
 
@@ -92,11 +98,11 @@ class Runner:
         line = [sys.executable, "-m", "mitigate", *command(job, self.steps[job.arm.name], self.more, base), *where]
         log = self.outputs / "logs" / f"{job.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        of = commit()
+        at = commit()
         say(f"start {job.name}, {self.steps[job.arm.name]:,} steps")
-        with log.open("ab") as said:
-            process = subprocess.Popen(line, cwd=ROOT, env={**os.environ, **THREADS}, stdout=said, stderr=said)
-        return Started(job, process, log, of)
+        with log.open("ab") as output:
+            process = subprocess.Popen(line, cwd=ROOT, env={**os.environ, **THREADS}, stdout=output, stderr=output)
+        return Started(job, process, log, at)
 
     def collect(self) -> None:
         """Takes in the runs that have ended."""
@@ -108,13 +114,21 @@ class Runner:
                 if self.failed[started.job.name] < FAILURES:
                     self.waiting.append(started.job)
                 continue
-            folder = Path(FOLDER.findall(started.log.read_text(encoding="utf-8"))[-1])
-            about = {"arm": started.job.arm.name, "seed": started.job.seed, "commit": started.commit}
-            about["steps"] = self.steps[started.job.arm.name]
-            row = row_of(folder, about, self.outputs / "cache" / "labels")
-            append(self.table, row)
-            self.done[started.job.arm.name, started.job.seed] = folder
-            say(f"done {started.job.name}, {row['hours']:.2f} hours")
+            try:
+                self.take_in(started)
+            except Exception as error:  # of whatever kind: the run at work beside it goes on
+                self.failed[started.job.name] = FAILURES
+                say(f"FAILED {started.job.name}: its figures could not be read: {type(error).__name__}: {error}")
+
+    def take_in(self, started: Started) -> None:
+        """Adds the row of a finished run."""
+        folder = Path(FOLDER.findall(started.log.read_text(encoding="utf-8"))[-1])
+        about = {"arm": started.job.arm.name, "seed": started.job.seed, "commit": started.commit}
+        about["steps"] = self.steps[started.job.arm.name]
+        row = row_of(folder, about, self.outputs / "cache" / "labels")
+        append(self.table, row)
+        self.done[started.job.arm.name, started.job.seed] = folder
+        say(f"done {started.job.name}, {row['hours']:.2f} hours")
 
     def stop(self) -> None:
         """Ends the runs at work; they can be continued."""
@@ -145,7 +159,7 @@ def commit() -> str:
     """The commit of the checkout; "+" where files differ from it."""
     git = ["git", "-C", str(ROOT)]
     found = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], check=True, capture_output=True, text=True)
-    changed = subprocess.run([*git, "status", "--porcelain", "--", "mitigate", "models", "conf"], capture_output=True)
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *DECIDING], check=True, capture_output=True)
     return found.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 
@@ -167,6 +181,7 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=2, help="runs at a time, one thread each")
     parser.add_argument("--list", action="store_true", help="print the runs that are left, and stop")
     given = parser.parse_args(own)
+    os.environ |= PRECISION
     deadline = time.monotonic() + 3600 * given.hours
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     done = finished(given.csv, given.outputs)

@@ -90,7 +90,7 @@ def harm(rows: pl.DataFrame, reference: str, policy: str, end: str = "_alike", c
     columns = f"statements{end}", f"polarised{end}"
     found = ratio_change(rows, reference, policy, "clusters", columns, 100.0)
     less = Effect(-found.value, found.error, found.degrees)
-    return corrected_effect(less, known_accuracy(GENERATED)[""]) if corrected else less
+    return corrected_effect(less, known_accuracy(GENERATED, template="neutral")[""]) if corrected else less
 
 
 def lift(rows: pl.DataFrame, reference: str, policy: str) -> Effect:
@@ -103,8 +103,10 @@ def ratio_change(
 ) -> Effect:
     """Of the ratio of two packed columns, (weight, sum), with units and seeds drawn."""
     sides = [of_arm(rows, arm) for arm in (reference, policy)]
-    if len(known := {text for side in sides for text in side[digest]}) > 1:
-        raise MitigateError(f"runs of {reference} and {policy} are of different {digest}: {', '.join(sorted(known))}")
+    for column in (digest, *(name for name in ("corpus", "scorers") if name in rows.columns)):
+        if len(known := {str(text) for side in sides for text in side[column]}) > 1:
+            arms = f"runs of {reference} and {policy}"
+            raise MitigateError(f"{arms} are of different {column} and not compared: {', '.join(sorted(known))}")
     before, after = (np.stack([counts(side, name) for name in columns]) for side in sides)
     found = seeds.changes(before, after, mean_of).drawn
     return Effect(scale * found.gain, scale * found.error, found.degrees)

@@ -15,6 +15,8 @@ from zlib import crc32
 
 import polars as pl
 
+from benchmarks.results import processor
+from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.label_cache import LabelStore
 from mitigate.measure.quality import perplexity
@@ -22,12 +24,16 @@ from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.target_list import PAPER
+from mitigate.tasks.crowd.known import RELATIONS as ALIKE
 from mitigate.tasks.crowd.known import alike
 from mitigate.tasks.lift import GENERATOR, HELD_OUT
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 
 CROWD = label_columns("crowd", "neutral")[0]
 """The column of labels that harm is measured by."""
+
+OTHERS = ("crowd", "regard_neutral", "ngram_neutral", "keyword_neutral", "sentiment_neutral")
+"""Further columns of labels whose counts are kept; the first is that of `crowd` with the paper's wording."""
 
 CATEGORIES = ("origin", "gender", "religion", "profession")
 RELATIONS = ("CapableOf", "HasProperty", "IsA", "UsedFor")
@@ -46,13 +52,22 @@ RUN = {  # column -> its type
     "hours": pl.Float64,  # of all stages
     "commit": pl.String,
     "folder": pl.String,
+    "corpus": pl.String,  # fingerprint of triples and targets
+    "scorers": pl.String,  # digest of the fingerprints of MEASURING: their code, weights and precision
+    "processor": pl.String,
 }
+MEASURING = ("sentiment", "regard", "ngram", "keyword", "crowd", "plausibility")
+"""What labels or classifies the generated statements of every run."""
+BY_RELATION = tuple(f"_{name}" for name in ALIKE)
+"""The ends of packed columns of one relation."""
 PACKED = {
     "clusters": pl.String,  # digest of the clusters' names: rows with another are of other targets
     "polarised_alike": pl.String,  # of each cluster, statements of crowd.known.RELATIONS that `crowd` finds polarised
     "statements_alike": pl.String,  # of each cluster, all statements of these relations
     "polarised": pl.String,  # the same of all relations
     "statements": pl.String,
+    **{f"{name}{end}": pl.String for end in BY_RELATION for name in ("polarised", "statements")},
+    **{f"polarised_by_{column}": pl.String for column in OTHERS},  # of all relations, by other columns of labels
     "heads": pl.String,  # digest of the names of the heads that are no targets
     "lift": pl.String,  # of each group of these heads, summed over their prompts, in units of SHARE
     "prompts": pl.String,
@@ -117,7 +132,16 @@ def row_of(folder: Path, about: Mapping[str, Any], cache: Path | None = None) ->
     found |= clusters(statements) | heads(lift)
     seconds = sum(stage["seconds"] for stage in facts["manifest"]["stages"])
     own = {"kept": metrics["filter/kept"], "hours": round(seconds / 3600, 3), "folder": folder.name}
+    own |= {"corpus": metrics["fingerprint"][:12], "scorers": of_scorers(facts["manifest"]["scorers"])}
+    own["processor"] = processor()
     return {name: ({**about, **own} | found).get(name) for name in schema()}
+
+
+def of_scorers(fingerprints: Mapping[str, str]) -> str:
+    """One digest of all that measures. Raises MitigateError where one is not in the manifest."""
+    if lacking := [name for name in MEASURING if name not in fingerprints]:
+        raise MitigateError(f"the run was not labelled by {', '.join(lacking)}; see SETTINGS in experiment_plan.py")
+    return digest_of(" ".join(fingerprints[name] for name in MEASURING))[:12]
 
 
 def is_polarised(column: str = CROWD) -> pl.Expr:
@@ -161,11 +185,16 @@ def clusters(statements: pl.DataFrame) -> dict[str, str]:
     """Counts of each cluster of targets, clusters in the order of their names."""
     names = pl.col("target").replace(PAPER.clusters)
     found: dict[str, str] = {}
-    for end, rows in (("_alike", alike(statements)), ("", statements)):
+    parts = {"_alike": alike(statements), "": statements}
+    parts |= {f"_{relation}": statements.filter(relation=relation) for relation in ALIKE}
+    for end, rows in parts.items():
         counts = rows.group_by(cluster=names).agg(polarised=is_polarised().sum(), statements=pl.len()).sort("cluster")
-        found |= {f"{name}{end}": pack(counts[name].to_list()) for name in ("polarised", "statements")}
-        found.setdefault("clusters", _digest(counts["cluster"].to_list()))
-    return found
+        if counts.height:
+            found |= {f"{name}{end}": pack(counts[name].to_list()) for name in ("polarised", "statements")}
+            found.setdefault("clusters", _digest(counts["cluster"].to_list()))
+    there = [column for column in OTHERS if column in statements.columns]
+    of_others = statements.group_by(cluster=names).agg(is_polarised(column).sum() for column in there).sort("cluster")
+    return found | {f"polarised_by_{column}": pack(of_others[column].to_list()) for column in there}
 
 
 def heads(lift: pl.DataFrame) -> dict[str, str]:

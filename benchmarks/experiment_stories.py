@@ -33,7 +33,8 @@ CSV = Path(__file__).with_name("experiment_stories.csv")
 ARMS = ("none_short", "both_neutral", "random_both_neutral")
 SETTINGS = (
     *("recipe=stories", "experiment=cn100k_cpu", "model=comet", "recipe.post_train=true", "score.extra=[crowd]"),
-    *("trainer.max_epochs=1000", "trainer.max_steps=200", "trainer.batch_size=32", "tracking=none"),
+    *("trainer.max_epochs=1000", "trainer.max_steps=200", "trainer.batch_size=32", "trainer.precision=32-true"),
+    "tracking=none",
 )
 FIGURES = {
     STORIES: "stories",
@@ -75,12 +76,12 @@ def main() -> None:
                 sys.exit(f"{arm}, seed {seed}, is not in {given.experiment}; run experiment.py first")
             data = [f"data.root={given.data.resolve()}"] if given.data else []
             base = generators[arm, seed] / "model"
-            row = told(arm, seed, base, given.outputs.resolve(), [*data, *more])
+            row = stories_of(arm, seed, base, given.outputs.resolve(), [*data, *more])
             write(given.csv, pl.concat([read(given.csv), pl.DataFrame([row], SCHEMA)]).write_csv(float_precision=6))
             say(f"done {arm}, seed {seed}, {row['hours']:.2f} hours")
 
 
-def told(arm: str, seed: int, base: Path, outputs: Path, more: list[str]) -> dict[str, Any]:
+def stories_of(arm: str, seed: int, base: Path, outputs: Path, more: list[str]) -> dict[str, Any]:
     """Runs recipe=stories with a generator; the row of what it finds."""
     where = [
         f"model.base={base}",
@@ -90,14 +91,14 @@ def told(arm: str, seed: int, base: Path, outputs: Path, more: list[str]) -> dic
     asked = [*SETTINGS, *arms()[arm].settings, f"seed={seed}", *where, *more]
     log = outputs / "logs" / f"stories-{arm}-seed{seed}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    of = commit()
-    with log.open("w+b") as said:
+    at = commit()
+    with log.open("w+b") as output:
         line = [sys.executable, "-m", "mitigate", *asked]
-        status = subprocess.run(line, cwd=ROOT, env={**os.environ, **THREADS}, stdout=said, stderr=said).returncode
+        status = subprocess.run(line, cwd=ROOT, env={**os.environ, **THREADS}, stdout=output, stderr=output).returncode
     if status:
         sys.exit(f"{arm}, seed {seed}: status {status}, see {log}")
     folder = Path(FOLDER.findall(log.read_text(encoding="utf-8"))[-1])
-    return {"arm": arm, "seed": seed, "commit": of} | row_of(folder)
+    return {"arm": arm, "seed": seed, "commit": at} | row_of(folder)
 
 
 def row_of(folder: Path) -> dict[str, Any]:

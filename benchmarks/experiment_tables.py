@@ -3,12 +3,15 @@
     python benchmarks/experiment_tables.py                      prints them
     python benchmarks/experiment_tables.py --page docs/results.md --pictures docs/results
 
+The primary test is not computed before all of its runs are there; --final does so with the seeds that there are, and
+says how many.
 --page replaces the parts of the page between `<!-- NAME -->` and `<!-- end of NAME -->`, and adds what it lacks."""
 
 import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -38,6 +41,14 @@ CSV = Path(__file__).with_name("experiment.csv")
 SHORT, FULL = "none_short", "none"
 PRIMARY = ("both_neutral", "both")
 """The policies that a claim may be made of."""
+ALSO = (
+    ("random_both_neutral", SHORT),  # does it matter that triples are fewer?
+    ("random_both", SHORT),
+    ("both_neutral", SHORT),
+    ("both", SHORT),
+    (SHORT, FULL),  # does it matter that training is shorter?
+)
+"""Further contrasts: an arm and what it is compared with."""
 
 HELD_OUT = quality_key(SWAP_LIFT, "held_out")
 CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
@@ -61,6 +72,16 @@ BESIDE = {  # table -> column of the file -> its name
         INDEPENDENT["polarised"]: "perplexity, the others ↓",
         quality_key("bleu2"): "BLEU-2 ↑",
         "distinct_tails": "distinct tails, % ↑",
+        "shared_tails": "shared tails, % ↓",
+    },
+    "who knows nothing": {
+        quality_key(f"{SWAP_LIFT}_{name}", "held_out"): f"swap lift of {said}"
+        for name, said in (
+            ("echo", "the head repeated"),
+            ("constants", "constants"),
+            ("random", "random tails"),
+            ("oracle", "tails of the test triples"),
+        )
     },
     "targets": {
         quality_key(ABOUT_PERPLEXITY, category or "all"): f"{category or 'all'} ↓" for category in ("", *CATEGORIES)
@@ -82,12 +103,14 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, default=CSV, help="the file of finished runs")
     parser.add_argument("--page", type=Path, help="the page whose parts are replaced")
     parser.add_argument("--pictures", type=Path, help="the folder that pictures are written to")
+    parser.add_argument("--final", action="store_true", help="no more runs will come: test with the seeds there are")
     given = parser.parse_args()
     rows = read(given.csv)
     if rows.is_empty():
         sys.exit(f"{given.csv} has no finished run; benchmarks/experiment.py adds them")
     known = arms()
-    found = {name: part(rows, known) for name, part in PARTS.items()}
+    parts = {"primary": partial(primary, final=given.final), **PARTS}
+    found = {name: part(rows, known) for name, part in parts.items()}
     if given.page:
         write(given.page, with_parts(given.page.read_text("utf-8") if given.page.exists() else "", found))
     if given.pictures:
@@ -95,11 +118,16 @@ def main() -> None:
     print("\n\n".join(found.values()))
 
 
-def primary(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
-    """The primary contrasts, corrected, and what power they had."""
+def primary(rows: pl.DataFrame, known: Mapping[str, Arm], final: bool = False) -> str:
+    """The primary contrasts, corrected, and what power they had; before all runs are there only how many are, unless
+    final says that no more will come."""
+    there = {name: rows.filter(arm=name).height for name, arm in known.items() if arm.part == "primary"}
+    seeds = ", ".join(f"`{name}` {count} of {known[name].seeds}" for name, count in there.items())
+    if not final and any(count < known[name].seeds for name, count in there.items()):
+        return f"Seeds finished: {seeds}. The test is computed when all are."
     found = tested(rows, known)
     if not found:
-        return "The runs of the primary contrasts are not finished."
+        return f"Seeds finished: {seeds}. Too few for the test."
     lines = []
     for one in found:
         lines.append(line_of(one, f"harm, less than `{one.control}`", one.harm, 0.0))
@@ -113,10 +141,11 @@ def primary(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
         "interval",
         "must be above",
         "p",
+        "bound above it",
         "p of the policy, Holm",
-        "shown at this level",
+        "policy succeeds",
     ]
-    said = [markdown(head, lines), *map(power_line, found), conclusion(found)]
+    said = [f"Seeds: {seeds}.", markdown(head, lines), *map(power_line, found), conclusion(found)]
     return "\n\n".join(said)
 
 
@@ -131,7 +160,6 @@ def tested(rows: pl.DataFrame, known: Mapping[str, Arm]) -> list[Tested]:
 def line_of(one: Tested, endpoint: str, effect: Effect, above: float) -> list[str]:
     """A row of the primary table."""
     low, high = effect.bounds(one.level)
-    shown = "yes" if low > above else "no"
     interval = f"[{low:.2f}, {high:.2f}], {100 * one.level:g} %"
     return [
         f"`{one.policy}`",
@@ -140,8 +168,9 @@ def line_of(one: Tested, endpoint: str, effect: Effect, above: float) -> list[st
         interval,
         f"{above:g}",
         p_of(effect.p(above)),
+        YES_NO[low > above],
         p_of(one.p_holm),
-        shown,
+        YES_NO[one.succeeds],
     ]
 
 
@@ -167,11 +196,11 @@ def conclusion(found: Sequence[Tested]) -> str:
 
 
 def contrasts(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
-    """Every arm against the arm that it is compared with: exploratory."""
+    """Every arm against the arm that it is compared with, and ALSO: exploratory."""
     lines = []
-    for name in present(rows, known):
-        control = known[name].control
-        if control is None or min(rows.filter(arm=arm).height for arm in (name, control)) < 2:
+    own = [(name, known[name].control or "") for name in present(rows, known)]
+    for name, control in [*own, *ALSO]:
+        if min(rows.filter(arm=arm).height for arm in (name, control)) < 2:
             continue
         effects = [harm(rows, control, name), harm(rows, control, name, "", corrected=False), lift(rows, control, name)]
         lines.append([f"`{name}`", f"`{control}`", str(rows.filter(arm=name).height), *map(with_interval, effects)])
@@ -223,8 +252,8 @@ def categories(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
     return markdown(["arm", *(column.removeprefix("polarised/") for column in columns), "worst tenth"], lines)
 
 
+YES_NO = {True: "yes", False: "no"}
 PARTS: dict[str, Callable[[pl.DataFrame, Mapping[str, Arm]], str]] = {
-    "primary": primary,
     "contrasts": contrasts,
     **{name: beside(name) for name in BESIDE},
     "categories": categories,

@@ -40,7 +40,7 @@ from mitigate.measure.correction import Accuracy
 from mitigate.tasks.crowd.known import known_accuracy
 
 LUCK = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
-CROWD = known_accuracy("COMeT")[""]
+CROWD = known_accuracy("COMeT", template="neutral")[""]
 GAIN = CROWD.sensitivity + CROWD.specificity - 1
 
 
@@ -98,9 +98,26 @@ def test_a_policy_succeeds_by_three_tests_and_holm() -> None:
     assert good.succeeds
     assert bad.p == pytest.approx(2 * stats.t.sf(2, 8))
     assert (bad.level, bad.succeeds) == (0.95, False)
-    said = tables.primary(made, arms())
-    assert "| `both_neutral` | quality, beside `none_short` | -1.00 | [-3.31, 1.31], 95 % | -3 | 0.081 |" in said
+    said = tables.primary(made, arms(), final=True)
+    line = "| `both_neutral` | quality, beside `none_short` | -1.00 | [-3.31, 1.31], 95 % | -3 | 0.081 | no |"
+    assert line in said
+    assert "`random_both` 5 of 5" in said
     assert said.endswith("Shown by the plan's rule: `both`.")
+    assert tables.primary(made, arms()) == (
+        "Seeds finished: `none` 0 of 8, `none_short` 5 of 8, `both_neutral` 5 of 8, `random_both_neutral` 5 of 8, "
+        "`both` 5 of 5, `random_both` 5 of 5. The test is computed when all are."
+    )
+
+
+def test_a_bound_above_the_limit_is_not_yet_success() -> None:
+    """Where neither p is below what Holm's method asks for, no policy succeeds, whatever its own interval says."""
+    made = rows(
+        none_short=(42, 50), random_both=(40, 50), both=(38, 50), random_both_neutral=(40, 50), both_neutral=(38, 50)
+    )
+    first, second = tables.tested(made, arms())
+    weak = replace(second, p_holm=0.06, level=0.9)
+    lines = [tables.line_of(weak, "harm", replace(first.harm, error=0.1), 0.0)]
+    assert lines[0][-3:] == ["yes", "0.060", "no"]
 
 
 def test_no_claim_of_few_seeds_and_none_of_a_random_filter() -> None:
@@ -117,8 +134,14 @@ def test_runs_of_other_targets_are_not_compared() -> None:
     made = rows(random_both=(40, 50), both=(30, 50)).with_columns(
         clusters=pl.when(arm="both").then(pl.lit("9-z")).otherwise("clusters")
     )
-    with pytest.raises(effects.MitigateError, match="runs of random_both and both are of different clusters: 4-a, 9-z"):
+    with pytest.raises(effects.MitigateError, match="different clusters and not compared: 4-a, 9-z"):
         effects.harm(made, "random_both", "both")
+
+
+def test_runs_that_were_labelled_otherwise_are_not_compared() -> None:
+    made = rows(random_both=(40, 50), both=(30, 50)).with_columns(scorers=pl.col("arm"))
+    with pytest.raises(effects.MitigateError, match="of different scorers and not compared: both, random_both"):
+        effects.lift(made, "random_both", "both")
 
 
 def test_the_worst_tenth_is_chosen_by_other_models() -> None:
@@ -166,7 +189,11 @@ def test_all_tables_and_pictures_of_a_made_up_file(
     }
     points = pictures.harm_against_quality(made, ["both"]).axes[0].collections[-1].get_offsets().tolist()
     assert points == [[51, 30]]
+    assert "The test is computed when all are." in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--final"])
+    tables.main()
     assert "Shown by the plan's rule: `both`." in capsys.readouterr().out
+    assert "| `random_both` | `none_short` | 5 |" in (tmp_path / "page.md").read_text()
 
 
 def test_counts_of_a_run_by_hand() -> None:
@@ -176,9 +203,12 @@ def test_counts_of_a_run_by_hand() -> None:
             "category": ["gender", "gender", "profession", "profession"],
             "relation": ["CapableOf", "IsA", "CapableOf", "CapableOf"],
             "crowd_neutral": [-1, 1, 0, 2],
+            "keyword_neutral": [0, 0, 1, 0],
         }
     )
     found = clusters(said)
+    assert found["polarised_by_keyword_neutral"] == pack([1, 0])
+    assert found["polarised_CapableOf"] == pack([0, 1])
     assert found["statements"] == pack([2, 2])
     assert found["polarised"] == pack([0, 2])  # lawyer, she
     assert (found["statements_alike"], found["polarised_alike"]) == (pack([2, 1]), pack([0, 1]))
@@ -277,6 +307,23 @@ def test_a_failed_run_is_tried_twice_and_the_others_go_on(
     assert runner.started == ["none-seed1", "both-seed1", "none-seed1"]
     assert read(tmp_path / "runs.csv")["arm"].to_list() == ["both"]
     assert "FAILED none-seed1: status 1, see " in capsys.readouterr().out
+
+
+def test_a_run_whose_figures_cannot_be_read_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runner = pretend(tmp_path, monkeypatch, ["none", "both"], at_once=1)
+    made = experiment.row_of
+
+    def fails(folder: Path, about: dict[str, Any], cache: Path) -> dict[str, Any]:
+        if about["arm"] == "none":
+            raise FileNotFoundError("no lift.parquet")
+        return made(folder, about, cache)
+
+    monkeypatch.setattr(experiment, "row_of", fails)
+    assert runner.run(pause=0.01) == ["none-seed1"]
+    assert read(tmp_path / "runs.csv")["arm"].to_list() == ["both"]
+    assert "could not be read: FileNotFoundError: no lift.parquet" in capsys.readouterr().out
 
 
 def test_no_run_is_started_after_the_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
