@@ -133,10 +133,12 @@ def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
 
 
 def test_a_missing_graph_says_where_it_is_from(tmp_path, monkeypatch):
-    with pytest.raises(MitigateError, match="data.root=DIR or MITIGATE_DATA"):
+    with pytest.raises(
+        MitigateError, match="data.root=DIR, or with MITIGATE_DATA, the folder that holds kg/codex-m/train.txt"
+    ):
         published.codex_m()
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    with pytest.raises(MitigateError, match=r"there is no file .*codex-m/train.txt; .*github.com/tsafavi/codex"):
+    with pytest.raises(MitigateError, match=r"there is no .*codex-m/train.txt; .*github.com/tsafavi/codex"):
         published.codex_m()
 
 

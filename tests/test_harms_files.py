@@ -54,13 +54,9 @@ def test_released_regard_labels_have_no_header(tmp_path: Path) -> None:
 
 
 def test_where_the_file_must_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        MitigateError, match="is needed: give the folder that holds it with data.root=DIR or MITIGATE_DATA"
-    ):
+    with pytest.raises(MitigateError, match="data.root is not given: name with data.root=DIR, or with MITIGATE_DATA,"):
         harms.genericskb()
-    with pytest.raises(
-        MitigateError, match=f"there is no file {tmp_path}/harms/genericskb_target_sentences.tsv; data.root"
-    ):
+    with pytest.raises(MitigateError, match=f"there is no {tmp_path}/harms/genericskb_target_sentences.tsv; data.root"):
         harms.genericskb(str(tmp_path))
     placed(tmp_path, harms.GENERICSKB, "Italy\titaly is warm\n")
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))

@@ -101,9 +101,11 @@ def test_the_papers_f1_follow_from_its_precision_and_recall() -> None:
 
 
 def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
-    with pytest.raises(MitigateError, match="give the folder of humans/ with data.root=DIR"):
+    with pytest.raises(
+        MitigateError, match="data.root is not given: .* the folder that holds humans, from the sources"
+    ):
         read(None)
-    with pytest.raises(MitigateError, match="humans lacks ConceptNet_sentences.txt, .*; data.root must name"):
+    with pytest.raises(MitigateError, match="there is no .*humans; data.root .or MITIGATE_DATA. must name"):
         read(str(tmp_path))
 
 

@@ -169,7 +169,7 @@ def test_a_scorer_without_a_run_is_told(tmp_path: Path) -> None:
     ("setting", "message"),
     [
         ("frames.weights=null", "frames.start=model needs frames.weights=DIR with model.safetensors"),
-        ("data.root=/no/such/folder", "data.root=/no/such/folder has no sbic/"),
+        ("data.root=/no/such/folder", "there is no /no/such/folder/sbic; data.root"),
         ("frames.reading=right", "unknown frames.reading 'right'; allowed: both, left"),
         ("frames.epochs=0", "frames.epochs=0 must be a number above 0"),
     ],

@@ -165,7 +165,7 @@ def test_wrong_settings_are_named_before_anything_is_trained(probe, graph, overr
             ["data=fb15k237", "model=comet_minilm"],
             "recipe=kge trains embeddings, and model=comet_minilm is a generator; say model=transe",
         ),
-        (["data=wd50k", "model=transe", "data.root=/nowhere"], "there is no file /nowhere/kg/wd50k/train.txt"),
+        (["data=wd50k", "model=transe", "data.root=/nowhere"], "there is no /nowhere/kg/wd50k/train.txt"),
     ],
 )
 def test_wrong_groups_are_named(overrides, message, monkeypatch, capsys, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The two resources that the harms paper audits, as its authors released them: ConceptNet's triples and GenericsKB's
 sentences about a target. They are looked for in the folder harms/ of data.root or of MITIGATE_DATA."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import files
 from mitigate.load.files import LoadedStatements
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
+from mitigate.load.root import root_with
 from mitigate.load.triples_file import Loaded
 from mitigate.relations import relations
 from mitigate.triples import TRIPLES
@@ -64,18 +64,8 @@ def conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error")
 
 
 def find(root: str | None, name: str) -> Path:
-    """The file under data.root or, when that is not given, under MITIGATE_DATA. Raises MitigateError when neither is
-    given or the file is not there: nothing downloads it."""
-    place = root or os.environ.get("MITIGATE_DATA")
-    if not place:
-        raise MitigateError(f"{name} is needed: give the folder that holds it with data.root=DIR or MITIGATE_DATA")
-    path = Path(place) / name
-    if not path.is_file():
-        raise MitigateError(
-            f"there is no file {path}; data.root (or MITIGATE_DATA) must name the folder that holds {name}, from the "
-            "paper's repository, https://github.com/Ninarehm/Commonsense_bias"
-        )
-    return path
+    """The file under data.root or MITIGATE_DATA. Raises MitigateError as root_with does."""
+    return root_with(root, [name], "the paper's repository, https://github.com/Ninarehm/Commonsense_bias") / name
 
 
 def _plain(phrase: str) -> str:

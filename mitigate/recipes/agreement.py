@@ -2,18 +2,17 @@
 and its statements of COMeT), what each policy that drops triples would drop of these statements, and how far labels
 depend on the group that a sentence names. load > verbalise > score > filter > measure."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.filter import Policy
 from mitigate.label_cache import LabelStore
 from mitigate.load.crowd import RESOURCES
+from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.drop_rules import drop_policies
 from mitigate.recipes.job import Job, perform, say
@@ -104,7 +103,4 @@ def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:
 
 def read(root: str | None) -> pl.DataFrame:
     """The crowd's statements, as tasks.rated.describe_rated has them."""
-    place = root or os.environ.get("MITIGATE_DATA")
-    if not place:
-        raise MitigateError("recipe=agreement reads people's ratings: give the folder of humans/ with data.root=DIR")
-    return read_rated(Path(place))
+    return read_rated(root_with(root, ["humans"]))

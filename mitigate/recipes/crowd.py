@@ -1,15 +1,14 @@
 """recipe=crowd: the crowd classifier, trained from scratch on people's ratings: load > train > measure > card."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.label_cache import LabelStore
+from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import build_rated_scorers
@@ -28,7 +27,7 @@ SETTINGS = ("implied_weight", "decay", "false_alarms")
 
 def run(config: DictConfig) -> float | None:
     """Train the classifier and measure it; returns its recall on polarised statements that the policy `both` passes."""
-    texts = read_texts(data_root(config.data.root))
+    texts = read_texts(root_with(config.data.root, ["humans", "sbic"]))
     say(f"crowd: {texts.rated.height:,} rated statements, {len(texts.implied):,} implied by posts")
     scorers = build_rated_scorers(config.score, HELD_OUT)
     metrics = perform(
@@ -72,11 +71,3 @@ def pipeline(job: Job, texts: Texts, scorers: list[Scorer]) -> dict[str, Any]:
         write(job.folder / "crowd" / "README.md", card)
         job.tracking.artifact("crowd", "model", job.folder / "crowd", metrics)
     return metrics
-
-
-def data_root(given: str | None) -> Path:
-    """The folder that holds humans/ and sbic/."""
-    root = given or os.environ.get("MITIGATE_DATA")
-    if not root:
-        raise MitigateError("recipe=crowd trains on people's ratings: give their folder with data.root=DIR")
-    return Path(root)

@@ -4,15 +4,13 @@ First the encoder is trained whole, as a teacher. What comes with the project le
 teacher's probabilities, also of statements of train100k without a label and of copies that name groups: some of the
 teacher's layers with a low-rank part of their change, a gate before them, and the n-grams."""
 
-import os
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
 from mitigate.files import write
+from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import regard_card
@@ -29,7 +27,7 @@ CLASSIFIERS = ("minilm", "ngram")
 
 def run(config: DictConfig) -> float | None:
     """Train both classifiers and measure them; returns the macro-F1 of minilm on unseen targets."""
-    texts = read_texts(data_root(config.data.root))
+    texts = read_texts(root_with(config.data.root, ["regard", "humans", "conceptnet100k"]))
     parts = texts.labelled["part"].value_counts(sort=True).iter_rows()
     say(f"regard: seed {config.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
     name = f"{config.recipe.name}-seed{config.seed}"
@@ -108,13 +106,3 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
             write(job.folder / name / "README.md", card.encode())
             job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)
     return metrics
-
-
-def data_root(given: str | None) -> Path:
-    """The folder that holds regard/, humans/ and conceptnet100k/."""
-    root = given or os.environ.get("MITIGATE_DATA")
-    if not root:
-        raise MitigateError(
-            "recipe=regard trains on real labels: give their folder with data.root=DIR or MITIGATE_DATA"
-        )
-    return Path(root)

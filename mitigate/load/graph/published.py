@@ -1,7 +1,6 @@
 """The published graphs: FB15k-237 (Toutanova and Chen 2015), CoDEx-M (Safavi and Koutra 2020) and WD50K (Galkin et al.
 2020). They are looked for in the folder kg/ of data.root or of MITIGATE_DATA; nothing downloads them."""
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from mitigate.errors import MitigateError
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
+from mitigate.load.root import find_root, root_with
 
 REGION = re.compile(r"-(GB|US)$")
 WIKIDATA_LABELS = "kg/wikidata_labels.tsv"
@@ -56,19 +56,8 @@ GRAPHS = {"fb15k237": fb15k237, "codex_m": codex_m, "wd50k": wd50k}
 
 
 def find(root: str | None, folder: str, names: Sequence[str]) -> Path:
-    """The folder under data.root or, when that is not given, under MITIGATE_DATA.
-
-    Raises MitigateError when neither is given, or a file is not there."""
-    place = root or os.environ.get("MITIGATE_DATA")
-    if not place:
-        raise MitigateError(f"{folder} is needed: give the folder that holds it with data.root=DIR or MITIGATE_DATA")
-    path = Path(place) / folder
-    if missing := [name for name in names if not (path / name).is_file()]:
-        raise MitigateError(
-            f"there is no file {path / missing[0]}; data.root (or MITIGATE_DATA) must name the folder that holds "
-            f"{folder} with {', '.join(names)}, from {UPSTREAM[folder]}"
-        )
-    return path
+    """The folder under data.root or MITIGATE_DATA. Raises MitigateError as root_with does."""
+    return root_with(root, [f"{folder}/{name}" for name in names], UPSTREAM[folder]) / folder
 
 
 def _files() -> list[str]:
@@ -77,8 +66,8 @@ def _files() -> list[str]:
 
 def _wikidata_names(root: str | None) -> dict[str, str]:
     """Names are a help to readers: without the file ids are shown, and build says so."""
-    path = Path(root or os.environ["MITIGATE_DATA"]) / WIKIDATA_LABELS
-    return names_of(path) if path.is_file() else {}
+    folder = find_root(root)
+    return names_of(folder / WIKIDATA_LABELS) if folder and (folder / WIKIDATA_LABELS).is_file() else {}
 
 
 def _without_qualifiers(path: Path) -> tuple[list[Triple], list[str]]:

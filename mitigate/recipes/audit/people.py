@@ -1,8 +1,6 @@
 """Of the audited resource's statements that people rated, what each policy would drop."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 from omegaconf import DictConfig
@@ -10,6 +8,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.load.crowd import crowd_files
+from mitigate.load.root import find_root
 from mitigate.recipes.drop_rules import drop_policies
 from mitigate.tasks.rated import read_rated
 from mitigate.triples import Scorer
@@ -18,14 +17,14 @@ from mitigate.triples import Scorer
 def rated_statements(config: DictConfig) -> pl.DataFrame | None:
     """The rated statements of the resource, where data.rated names it and their files are at hand."""
     source = config.data.get("rated")
-    place = config.data.get("root") or os.environ.get("MITIGATE_DATA")
-    if not source or not place:
+    root = find_root(config.data.get("root"))
+    if not source or root is None:
         return None
     try:
-        crowd_files(Path(place) / "humans", [source])
+        crowd_files(root / "humans", [source])
     except MitigateError:
         return None  # an audit needs no ratings
-    return read_rated(Path(place), [source])
+    return read_rated(root, [source])
 
 
 def policies_of(config: DictConfig, scorers: Sequence[Scorer]) -> list[Policy]:

@@ -1,6 +1,5 @@
 """What a run on Social Bias Frames knows, has read and has checked before its first stage."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
+from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.tasks.frames.posts import check, read_posts
 from mitigate.tasks.frames.training import Start, fold_numbers
@@ -20,6 +20,7 @@ from models.digests import sha256_of
 from models.layouts import WEIGHTS
 
 FOLDER, RATED = "sbic", "humans"
+SOURCE = "the Social Bias Inference Corpus (docs/frames.md lists its files)"
 RESAMPLES = 2000  # at most: there are thousands of posts
 
 
@@ -57,7 +58,7 @@ def make_plan(config: DictConfig) -> Plan:
     start = Start(how.start, how.reading, how.dropout, _digest(how.start, weights))
     shared = {"batch_size": how.batch_size, "warmup": how.warmup, "seed": config.seed}
     shared["checkpoint_every"] = how.checkpoint_every
-    root = data_root(config.data.root)
+    root = root_with(config.data.root, [FOLDER], SOURCE)
     annotations, posts = read_posts(root / FOLDER)
     check(posts)
     return Plan(
@@ -82,14 +83,3 @@ def _digest(kind: str, weights: Path | None) -> str:
             f"frames.start=model needs frames.weights=DIR with {WEIGHTS} of a GPT-1 or GPT-2; found {weights}"
         )
     return sha256_of(weights / WEIGHTS)
-
-
-def data_root(given: str | None) -> Path:
-    """The folder that holds sbic/."""
-    root = given or os.environ.get("MITIGATE_DATA")
-    if not root or not (Path(root) / FOLDER).is_dir():
-        raise MitigateError(
-            f"recipe=frames reads the Social Bias Inference Corpus: data.root={root} has no {FOLDER}/; "
-            "give data.root=DIR, or set MITIGATE_DATA, to a folder that has it (docs/frames.md lists its files)"
-        )
-    return Path(root)

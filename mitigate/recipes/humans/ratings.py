@@ -1,6 +1,5 @@
 """Reading ratings: load > measure > report, beside the scorers' labels of the same statements."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
 from mitigate.load.crowd import KNOWLEDGE, crowd_files
+from mitigate.load.root import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, command, perform, say
@@ -58,10 +58,10 @@ def read(config: DictConfig) -> Ratings:
         files = [settings.sentences, settings.bias_labels, settings.quality_labels]
         name = Path(settings.sentences).stem.removesuffix("_sentences")
         return read_labelled_sentences({name: [Path(path) for path in files if path]})
-    place = config.data.root or os.environ.get("MITIGATE_DATA")
-    if not place:
+    root = find_root(config.data.root)
+    if root is None:
         raise MitigateError(WAYS)
-    return read_labelled_sentences(crowd_files(Path(place) / "humans", KNOWLEDGE))
+    return read_labelled_sentences(crowd_files(root / "humans", KNOWLEDGE))
 
 
 def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any]:
