@@ -79,7 +79,12 @@ def test_four_figures_and_their_cost_side_by_side() -> None:
     ("seeds", "p_holm", "words"),
     [
         ((1, 1), None, "15.0 points more neutral in regard than “none”, but with one seed each another training could"),
-        ((3, 2), 0.01, "15.0 points more neutral in regard than “none”, but two seeds each could be luck."),
+        (
+            (3, 2),
+            0.01,
+            "15.0 points more neutral in regard than “none”, but with two seeds each, variation between trainings "
+            "could explain it.",
+        ),
         (
             (FEWEST_SEEDS, FEWEST_SEEDS),
             0.01,

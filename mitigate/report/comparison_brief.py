@@ -97,7 +97,7 @@ def _doubt(fewest: int) -> str:
     if fewest == 1:
         return ", but with one seed each another training could differ as much"
     if fewest < FEWEST_SEEDS:
-        return f", but {NUMBERS[fewest]} seeds each could be luck"
+        return f", but with {NUMBERS[fewest]} seeds each, variation between trainings could explain it"
     return f", shown with {number(fewest)} seeds each"
 
 

@@ -95,7 +95,7 @@ def findings(results: Results) -> Iterator[str]:
     low, high = (m.get(key) for key in keys.bounds(keys.KGE_NULL))
     if low is not None and high is not None and m[keys.KGE_CORRELATION] is not None:
         outside = not low <= m[keys.KGE_CORRELATION] <= high
-        place = "outside this band" if outside else "within this band, so that chance explains it"
+        place = "outside this band" if outside else "within this band: not shown to differ from chance"
         yield (
             f"The 95 % band of graphs with permuted attributes is {number(low)} to {number(high)} (from "
             f"{m[keys.KGE_NULL_GRAPHS]} graphs). The correlation is {place}."
