@@ -30,7 +30,7 @@ def read(path: Path = CSV) -> list[Attempt]:
     """The attempts of a file, none where there is no file."""
     if not path.is_file():
         return []
-    table = pl.read_csv(path, infer_schema=False, missing_utf8_is_empty_string=True)
+    table = pl.read_csv(path, infer_schema=False).fill_null("")
     return [Attempt(*row) for row in table.iter_rows()]
 
 
