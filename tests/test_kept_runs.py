@@ -1,0 +1,41 @@
+"""Run folders of each earlier version are compared, asked and described as those of this one (written by
+kept_runs.py)."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import here
+from kept_runs import RUNS
+
+VERSIONS = sorted(path.name for path in RUNS.iterdir())
+
+
+@pytest.fixture(params=VERSIONS)
+def kept(request: pytest.FixtureRequest) -> Path:
+    return RUNS / request.param
+
+
+def test_there_is_one_of_this_version_or_before() -> None:
+    assert VERSIONS
+
+
+@pytest.mark.parametrize("names", [("none", "both"), ("audit", "other_audit")], ids=["runs", "audits"])
+def test_they_are_compared(kept: Path, names: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = ",".join(str(kept / name) for name in names)
+    where = [f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", "tracking=none"]
+    assert here(monkeypatch, "recipe=compare", f"compare.runs=[{runs}]", "measure.resamples=100", *where) == 0
+    (folder,) = (tmp_path / "out").iterdir()
+    assert json.loads((folder / "comparison.json").read_text())
+    assert (folder / "comparison.html").is_file()
+
+
+def test_their_generator_is_asked(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """About a head that was not probed, so that the model is loaded."""
+    asked = [f"ask.run={kept / 'both'}", "ask.format=json", "head=farmer", "relation=CapableOf"]
+    assert here(monkeypatch, "recipe=ask", *asked) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["policy"] == "both"
+    assert len(run["tails"]) == 10
