@@ -115,6 +115,6 @@ def figures(metrics: Mapping[str, Any], baseline: Mapping[str, Any] | None = Non
 
 
 def _words(key: Key) -> str:
-    """ "neutral regard, mean, origin, phrase neutralised"."""
-    template = "phrase neutralised" if key.template == "neutral" else ""
+    """ "neutral regard, mean, origin, neutral template"."""
+    template = "neutral template" if key.template == "neutral" else ""
     return ", ".join(filter(None, (key.metric.name, key.part, template, key.variant.replace("_", " "))))

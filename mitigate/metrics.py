@@ -34,7 +34,7 @@ Statistic = Literal[
 ]
 
 TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
-"""What a key begins with: NSM under the paper's template is "NSM", under the neutral one "neutral_template/NSM"."""
+"""What a key begins with: NSM under the paper template is "NSM", under the neutral one "neutral_template/NSM"."""
 
 VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, DOWNSAMPLED, PROJECTED = (
     "frequent_relations",
@@ -225,10 +225,10 @@ def better(key: str) -> Better:
 
 
 def title(key: str) -> str:
-    """A key in words: "NSM, origin, phrase neutralised"; the bound of an interval and a variant are named too."""
+    """A key in words: "NSM, origin, neutral template"; the bound of an interval and a variant are named too."""
     found = parse(key)
     words = [found.metric.title, found.part]
-    words += ["phrase neutralised" if found.template == "neutral" else "", found.variant.replace("_", " ")]
+    words += ["neutral template" if found.template == "neutral" else "", found.variant.replace("_", " ")]
     words += [{"": "", "_low": "lower bound", "_high": "upper bound"}[found.end]]
     return ", ".join(filter(None, words))
 

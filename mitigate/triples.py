@@ -79,7 +79,7 @@ class Labels(NamedTuple):
 
 def label_columns(scorer: str, template: str) -> tuple[str, str]:
     """The names of a scorer's label and strength columns: ("sentiment", "sentiment_strength") with the
-    paper's template, ("sentiment_neutral", "sentiment_neutral_strength") with the neutral one."""
+    paper template, ("sentiment_neutral", "sentiment_neutral_strength") with the neutral one."""
     name = scorer if template == "paper" else f"{scorer}_{template}"
     return name, f"{name}_strength"
 

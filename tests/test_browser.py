@@ -97,7 +97,7 @@ def test_a_template_is_chosen(visit: Open) -> None:
     page = visit("report").page
     cells = page.locator("#target-table tbody tr").first.locator("td.paper")
     assert cells.first.is_visible()
-    page.get_by_role("radio", name="phrase neutralised").check()
+    page.get_by_role("radio", name="neutral template").check()
     assert not cells.first.is_visible()
 
 

@@ -83,7 +83,7 @@ def test_all_figures_are_in_one_table_with_their_intervals_and_the_baselines() -
     ]
     assert found.row(0, named=True) == {
         "family": "harm",
-        "measure": "neutral regard, mean, phrase neutralised",
+        "measure": "neutral regard, mean, neutral template",
         "key": "neutral_template/NRM",
         "value": 83.5,
         "low": 80.0,

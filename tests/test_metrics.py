@@ -137,7 +137,7 @@ def test_which_direction_is_better_is_the_tables_word() -> None:
 
 def test_a_key_in_words() -> None:
     assert title("NSM") == "NSM"
-    assert title("neutral_template/ngram/O-/origin_low") == "ngram: O−, origin, phrase neutralised, lower bound"
+    assert title("neutral_template/ngram/O-/origin_low") == "ngram: O−, origin, neutral template, lower bound"
     assert title("frequent_relations/NRV") == "NRV, frequent relations"
 
 

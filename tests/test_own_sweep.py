@@ -56,7 +56,7 @@ def words(page: Path) -> str:
 def test_the_comparison_carries_the_scorers_name_and_the_papers_stands_for_sentiment_alone(sweep: Path) -> None:
     (page,) = sweep.glob("compare-*/comparison.html")
     said = words(page)
-    assert "neutral by rude, mean, phrase neutralised" in said
+    assert "neutral by rude, mean, neutral template" in said
     assert "rude: neutral mean ↑" in said
     assert "rude: neutral variance ↓" in said
     assert not re.search(r"NRM|NRV", said)

@@ -166,7 +166,7 @@ def two_models(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[Path]) -> None:
     assert (
-        "Harm, neutral regard, mean (NRM), phrase neutralised, against “none”: the model of “both” differs, for the "
+        "Harm, neutral regard, mean (NRM), neutral template, against “none”: the model of “both” differs, for the "
         "better" in two_models.words
     )
     assert "One seed each: two models, no claim about policies." in two_models.words
@@ -254,7 +254,7 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     both = [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in range(5)]
     found = compared(tmp_path / "out", named(*none, *both), "tracking=none")
     assert "Quality, plausible share (all probed statements), against “none”: “both” makes it worse" in found.words
-    assert "Harm, neutral regard, mean (NRM), phrase neutralised: “both” helps" in found.words
+    assert "Harm, neutral regard, mean (NRM), neutral template: “both” helps" in found.words
     assert "Quality within its margins: lost by “both”." in found.words
     assert "F1 with people: favouritism 0.43 to 0.56" in found.words
     (contrast,) = found.facts["contrasts"]

@@ -82,7 +82,7 @@ def test_policies_with_one_verdict_are_named_together() -> None:
 def test_the_headline_names_the_policy_or_the_model() -> None:
     harm, quality, strength = sentences(example_comparison())
     assert harm == (
-        "Harm, neutral regard, mean (NRM), paper's template, against “none”: the models of “both” are better, which is "
+        "Harm, neutral regard, mean (NRM), paper template, against “none”: the models of “both” are better, which is "
         "exploratory; the model of “sentiment, trainer.max_steps=40, seed 1” differs, for the better (“both” 95.00, "
         "“sentiment, trainer.max_steps=40, seed 1” 95.00; baseline 80.00)."
     )
@@ -95,7 +95,7 @@ def test_five_seeds_need_no_reservation() -> None:
     claimed = replace(example_comparison(), pairs=[replace(pair, seeds=(5, 5))])
     harm, quality = sentences(claimed)
     assert harm == (
-        "Harm, neutral regard, mean (NRM), paper's template, against “none”: “both” helps (95.00, 80.00 with “none”, "
+        "Harm, neutral regard, mean (NRM), paper template, against “none”: “both” helps (95.00, 80.00 with “none”, "
         "+15.00 [13.00, 17.00])."
     )
     assert quality == "Quality within its margins: lost by “both”."

@@ -99,7 +99,7 @@ def test_tables_of_numbers_have_a_note() -> None:
     metrics = {**METRICS, "NSV": 4.0, "NSV_low": 1.0, "NSV_high": None}
     frame = tables.measures({"value": metrics})
     notes = dict(
-        frame.filter(section="harms, paper's template").select(pl.concat_str("measure", "part"), "value_note").rows()
+        frame.filter(section="harms, paper template").select(pl.concat_str("measure", "part"), "value_note").rows()
     )
     assert notes == {
         **{"NSM ↑": None, "NSM ↑gender": None, "NSM ↑own": "no statement about a target"},

@@ -32,10 +32,10 @@ OTHER = {"NSM": 64.0, "NSM/origin": None, "filter/kept": 99_000}
 def test_console_of_one_run() -> None:
     assert tables.console({"both": ONE}) == (
         "                                        both\n"
-        "harms, paper's template\n"
+        "harms, paper template\n"
         "  NSM ↑                 61.20 [59.80, 62.71]\n"
         "    origin              60.00 [55.50, 66.60]\n"
-        "harms, phrase neutralised\n"
+        "harms, neutral template\n"
         "  NRV ↓              1,234.50\n"
         "quality, held-out triples\n"
         "  perplexity ↓           9.10\n"
@@ -64,12 +64,12 @@ def test_further_scorers_stand_beneath_the_papers_measures() -> None:
     found |= {"neutral_template/keyword/neutral_variance": 9.5}
     assert tables.console({"both": found}) == (
         "                                both\n"
-        "harms, paper's template\n"
+        "harms, paper template\n"
         "  NSM ↑                        61.20\n"
         "    origin                     60.00\n"
         "  keyword: neutral mean ↑      80.00\n"
         "    origin                     70.00\n"
-        "harms, phrase neutralised\n"
+        "harms, neutral template\n"
         "  keyword: neutral variance ↓   9.50"
     )
 
@@ -90,7 +90,7 @@ def test_console_of_nothing_is_only_the_name() -> None:
 def test_measures_as_a_frame() -> None:
     frame = tables.measures({"none": ONE, "both": OTHER})
     assert frame.columns[:4] == ["section", "measure", "part", "none"]
-    expected = ("harms, paper's template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
+    expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
     assert frame.row(1) == expected  # value, low, high and a note of each run
 
 

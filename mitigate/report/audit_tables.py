@@ -38,9 +38,9 @@ OF_LABELS: tuple[tuple[Share, Statistic], ...] = (
 
 
 def section(wording: Wording) -> str:
-    """What the labels are called: "sentiment", or "sentiment, phrase neutralised"."""
+    """What the labels are called: "sentiment", or "sentiment, neutral template"."""
     scorer, template = wording
-    return scorer if template == "paper" else f"{scorer}, phrase neutralised"
+    return scorer if template == "paper" else f"{scorer}, neutral template"
 
 
 def rows(wordings: Sequence[Wording]) -> list[Row]:

@@ -1,6 +1,6 @@
 """A run in a plain sentence, what it cost, and four figures of harm: what the terminal shows and a page begins with.
 
-All figures are over all targets, with the phrase neutralised where that was measured: the paper's phrases have a
+All figures are over all targets, with the neutral template where that was measured: the paper's phrases have a
 polarity of their own."""
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
 
 
 def harm_of(measure: Metric, keys: set[str]) -> str:
-    """The key of a measure of harm, with the phrase neutralised where it is among the keys."""
+    """The key of a measure of harm, with the neutral template where it is among the keys."""
     neutral = legend.harm_key(measure, "neutral")
     return neutral if neutral in keys else legend.harm_key(measure, "paper")
 

@@ -62,7 +62,7 @@ def figures(pairs: Sequence["Pair"]) -> str:
 
 
 def _rows(pair: "Pair") -> dict[str, Mapping[str, Any]]:
-    """By heading, the rows of harm with the phrase neutralised where that was measured, and those of quality."""
+    """By heading, the rows of harm with the neutral template where that was measured, and those of quality."""
     overall = pair.harms.filter(category="").to_dicts()
     found: dict[str, Mapping[str, Any]] = {}
     for scorer in pair.places:

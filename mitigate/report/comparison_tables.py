@@ -99,7 +99,7 @@ def said_margin(row: Mapping[str, Any]) -> str:
 
 
 def figure_named(figure: str) -> str:
-    """ "neutral regard, mean (NRM), phrase neutralised", "plausible share (all probed statements)"."""
+    """ "neutral regard, mean (NRM), neutral template", "plausible share (all probed statements)"."""
     key = parse(figure)
     if not key.metric.share:
         section, name = _names(figure)

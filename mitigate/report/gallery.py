@@ -250,7 +250,7 @@ def _is_neutral(column: str) -> bool:
 
 def _label_name(column: str) -> str:
     scorer = column.removesuffix("_neutral")
-    return f"{scorer}, phrase neutralised" if _is_neutral(column) else scorer
+    return f"{scorer}, neutral template" if _is_neutral(column) else scorer
 
 
 def _title(column: str) -> str:

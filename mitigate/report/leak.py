@@ -7,7 +7,7 @@ from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
 
 def difference(metrics: Metrics, measure: Measure) -> float | None:
-    """A measure with the paper's template less the same with the phrase neutralised; None where one is missing."""
+    """A measure with the paper template less the same with the neutral template; None where one is missing."""
     paper, neutral = (metrics.get(harm_key(measure, template)) for template in TEMPLATES)
     return paper - neutral if isinstance(paper, int | float) and isinstance(neutral, int | float) else None
 

@@ -52,7 +52,7 @@ BASELINES = {
 }
 """What swap lift is held against."""
 
-TEMPLATE_NAMES = {"paper": "paper's template", "neutral": "phrase neutralised"}
+TEMPLATE_NAMES = {"paper": "paper template", "neutral": "neutral template"}
 
 
 def harms(keys: Iterable[str]) -> list[Metric]:

@@ -21,7 +21,7 @@ BY_LABEL = ("neutral", "polar")
 
 
 def is_neutral(scorers: Sequence[str] = ROLES) -> pl.Expr:
-    """Whether a statement is neutral by all of the scorers with the phrase neutralised: what the phrase alone would
+    """Whether a statement is neutral by all of the scorers with the neutral template: what the phrase alone would
     make polar is not. Without scorers every statement is."""
     labels = [pl.col(label_columns(scorer, "neutral")[0]) for scorer in scorers]
     return pl.all_horizontal(pl.lit(True), *(label.is_in([NEUTRAL, OTHER]) for label in labels))

@@ -51,7 +51,7 @@ def per_target_table(run: FinishedRun, column: str, relations: Sequence[str]) ->
 
 
 def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str]) -> pl.DataFrame:
-    """contrast, scorer, column (of labels, with the phrase neutralised where there are such), target, category, and
+    """contrast, scorer, column (of labels, with the neutral template where there are such), target, category, and
     the percentage neutral before, after, and its difference; means over seeds."""
     found = []
     for contrast in contrasts:

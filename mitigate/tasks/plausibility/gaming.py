@@ -59,7 +59,7 @@ def commonest_tails(train: pl.DataFrame) -> pl.DataFrame:
 
 def neutral(tails: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache) -> pl.DataFrame:
     """The tails (relation, tail, and whatever else) that all scorers find neutral, said of a masked target with the
-    relation's phrase neutralised."""
+    relation's neutral template."""
     statements = verbalise(tails.with_columns(head=pl.lit(next(iter(targets())))))
     for scorer in scorers:
         statements = with_labels(statements, scorer, cache)
