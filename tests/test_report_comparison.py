@@ -172,7 +172,7 @@ def test_the_swap_lift_of_each_model_stands_beside_generators_that_know_nothing(
 def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None:
     plain = example_comparison()
     alone = render(replace(plain, pairs=plain.pairs[:1], links={plain.models["run"][0]: "../a%20run/report.html"}))
-    assert '<p class="lede">“both” is 15.0 points more neutral in regard than “none”, but two seeds each' in alone
+    assert '<p class="lede">“both” is 15.0 points more neutral in regard than “none”, but with two' in alone
     assert '<p class="cost"><strong>Cost</strong>: perplexity on neutral test triples × 1.14; quality within' in alone
     assert f'<a href="../a%20run/report.html">{plain.models["run"][0]}</a>' in alone
     several = render(plain)
