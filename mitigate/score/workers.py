@@ -16,6 +16,9 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.triples import Labels, Scorer
 
+OF_SOME = ("reads", "explain", "words")
+"""What a scorer may have besides its labels; explanations and words are asked of the one that is here."""
+
 
 class OnWorkers:
     """The scorer. A single piece of texts is labelled here, as no worker would be quicker.
@@ -29,6 +32,9 @@ class OnWorkers:
         if workers < 1:
             raise MitigateError(f"score.workers={workers} must be at least 1")
         self.name, self.fingerprint = here.name, here.fingerprint
+        for attribute in OF_SOME:
+            if hasattr(here, attribute):
+                setattr(self, attribute, getattr(here, attribute))
         self._here, self._load, self._workers, self._address = here, load, workers, address
 
     def __call__(self, texts: Sequence[str]) -> Labels:
