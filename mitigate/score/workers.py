@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.score.labels import checked
 from mitigate.triples import Labels, Scorer
 
 OF_SOME = ("reads", "explain", "words")
@@ -76,7 +77,7 @@ class Worker:
             )
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        said = self.scorer(batch["text"].tolist())
+        said = checked(self.scorer, self.scorer(batch["text"].tolist()), len(batch["text"]))
         return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
 
 
