@@ -106,14 +106,19 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one, none
-    or the new one, and what is unfinished is removed the next time.
+    """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one or the
+    new one, never half of one; one between the two renames leaves none, and the old one is put back the next time.
 
     Raises MitigateError when the disk is full or the folder cannot be written to."""
-    part = folder.with_name(f".{folder.name}.part")
+    part, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("part", "old"))
     with writing(folder):
-        shutil.rmtree(part, ignore_errors=True)
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        for left in (old, part):
+            shutil.rmtree(left, ignore_errors=True)
         part.mkdir(parents=True)
         yield part
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
         part.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
