@@ -85,3 +85,11 @@ def test_nothing_in_the_folder_of_a_model_is_run(
     with pytest.raises(ValueError, match=message):
         load(folder)
     assert not touched.exists()
+
+
+def test_weights_that_were_cut_short_are_told(tmp_path: Path) -> None:
+    folder = save_llama(tmp_path, TEXTS)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"the weights in .* are damaged \(.*\); copy its folder again"):
+        LanguageModel.load(folder)
