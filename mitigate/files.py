@@ -21,21 +21,32 @@ TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does no
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made.
 
-    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was."""
+    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Any other
+    error of who writes to the file stays what it is."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with writing(path):
+        with _telling(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                yield file
+            opened = part.open("wb")
+        with writing(path), opened as file:
+            yield file
+            with _telling(path):
                 file.flush()
                 os.fsync(file.fileno())
+        with _telling(path):
             part.replace(path)
-    except OSError as error:
-        raise _cannot_write(path, error.strerror) from error
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Raises MitigateError for what the system refuses of a file at `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error.strerror) from error
 
 
 @contextmanager

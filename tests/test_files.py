@@ -44,6 +44,18 @@ def test_what_is_stopped_half_way_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_of_another_place_is_not_the_disks(tmp_path: Path) -> None:
+    def lost() -> None:
+        with replacing(tmp_path / "model.zip"):
+            raise ConnectionResetError(104, "Connection reset by peer")
+
+    with pytest.raises(ConnectionResetError):
+        lost()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(MitigateError, match=r"cannot write /dev/null/a \(File exists\)"):
+        write(Path("/dev/null/a"), b"new")
+
+
 def test_the_message_is_of_the_write_and_not_of_the_tidying_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
