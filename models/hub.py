@@ -69,7 +69,16 @@ def opened(kind: Any, folder: Path, **options: Any) -> Any:
             f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "
             "it as model.safetensors (transformers: model.save_pretrained), where you trust it"
         )
-    return without_code(kind, folder, use_safetensors=True, **options)
+    return whole(kind, folder, use_safetensors=True, **options)
+
+
+def whole(kind: Any, folder: Path | str, **options: Any) -> Any:
+    """The same of a folder or a name, where transformers would draw weights that are not there. Raises ValueError
+    instead."""
+    model, found = without_code(kind, folder, output_loading_info=True, **options)
+    if absent := sorted(found["missing_keys"]):
+        raise ValueError(f"the weights in {folder} lack {', '.join(absent)[:200]}; {ANEW}")
+    return model
 
 
 def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
