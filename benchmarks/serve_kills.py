@@ -149,7 +149,8 @@ class Service:
 
     def _command(self, job: int) -> int | None:
         with suppress(OSError, ValueError):
-            return int((self.queue.parent / "jobs" / f"{job}.lock").read_text())
+            (lock,) = (self.queue.parent / "jobs").glob(f"{job}-*.lock")
+            return int(lock.read_text())
         return None
 
 

@@ -21,21 +21,32 @@ TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does no
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made.
 
-    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was."""
+    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Any other
+    error of who writes to the file stays what it is."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with writing(path):
+        with _telling(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                yield file
+            opened = part.open("wb")
+        with writing(path), opened as file:
+            yield file
+            with _telling(path):
                 file.flush()
                 os.fsync(file.fileno())
+        with _telling(path):
             part.replace(path)
-    except OSError as error:
-        raise _cannot_write(path, error.strerror) from error
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Raises MitigateError for what the system refuses of a file at `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error.strerror) from error
 
 
 @contextmanager
@@ -106,14 +117,19 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one, none
-    or the new one, and what is unfinished is removed the next time.
+    """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one or the
+    new one, never half of one; one between the two renames leaves none, and the old one is put back the next time.
 
     Raises MitigateError when the disk is full or the folder cannot be written to."""
-    part = folder.with_name(f".{folder.name}.part")
+    part, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("part", "old"))
     with writing(folder):
-        shutil.rmtree(part, ignore_errors=True)
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        for left in (old, part):
+            shutil.rmtree(left, ignore_errors=True)
         part.mkdir(parents=True)
         yield part
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
         part.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)

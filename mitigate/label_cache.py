@@ -21,6 +21,7 @@ PAGES = 256 * 2**20  # bytes: a large write to the label cache changes pages all
 TABLE = """CREATE TABLE IF NOT EXISTS labels
     (text TEXT PRIMARY KEY, label INTEGER, strength REAL, checksum INTEGER) WITHOUT ROWID"""
 SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
+ASKED = 2**24  # characters of texts looked up at once: in JSON each has up to 12 bytes, and SQLite takes 10^9
 SURROUNDINGS = {  # SQLite's codes for faults of the place, not of the file
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_BUSY,
@@ -189,12 +190,25 @@ class LabelStore:
 def _rows(database: sqlite3.Connection, texts: Sequence[str]) -> list[Row]:
     """The rows of those texts. Raises _DamagedError when a checksum is not right."""
     rows = []
-    for text, label, strength, checksum in database.execute(SELECT, [json.dumps(list(texts))]):
-        row = Row(text, label, strength)
-        if row.checksum != checksum:
-            raise _DamagedError("a label's checksum is not right", None)
-        rows.append(row)
+    for asked in _slices(texts):
+        for text, label, strength, checksum in database.execute(SELECT, [json.dumps(list(asked))]):
+            row = Row(text, label, strength)
+            if row.checksum != checksum:
+                raise _DamagedError("a label's checksum is not right", None)
+            rows.append(row)
     return rows
+
+
+def _slices(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts, in slices of at most ASKED characters; a longer text is one of its own."""
+    start = size = 0
+    for number, text in enumerate(texts):
+        longer = len(text) + len('"", ')
+        size += longer
+        if size > ASKED and number > start:
+            yield texts[start:number]
+            start, size = number, longer
+    yield texts[start:]
 
 
 def _of_surroundings(error: sqlite3.Error, file: Path) -> bool:

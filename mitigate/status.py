@@ -76,16 +76,3 @@ class Status:
             # A run does not fail for want of its status: a full disk is told where a result is written.
             with suppress(MitigateError):
                 write(self.path, json.dumps(facts, indent=2))
-
-
-def is_alive(facts: dict[str, Any]) -> bool:
-    """Whether the process that wrote a status.json on this machine still runs."""
-    if facts.get("host") != socket.gethostname():
-        return facts.get("state") == "running" and time.time() - facts.get("updated", 0.0) < 10 * EVERY
-    try:
-        os.kill(int(facts["pid"]), 0)
-    except (ProcessLookupError, KeyError, ValueError):
-        return False
-    except PermissionError:
-        return True
-    return facts.get("state") == "running"

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from models import layouts
 from models.dropout import Dropout
+from models.stored import ANEW
 
 Kind = Literal["gpt1", "gpt2", "minilm"]
 
@@ -157,10 +158,14 @@ class Decoder(nn.Module):
     def load(cls, folder: Path) -> "Decoder":
         """The decoder of a Hugging Face folder of type openai-gpt, gpt2 or bert-generation, in float32.
 
-        Raises ValueError for a folder of another type or without weights."""
+        Raises ValueError for a folder of another type, and for weights that are absent, damaged or of another shape."""
         settings = layouts.read_settings(folder)
         decoder = cls(DecoderConfig(**settings), draw=False)
-        decoder.load_state_dict(layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
+        try:
+            decoder.load_state_dict(layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
+        except RuntimeError as error:
+            path, config, reason = folder / layouts.WEIGHTS, folder / layouts.CONFIG, " ".join(str(error).split())
+            raise ValueError(f"the weights {path} are not those that {config} describes ({reason}); {ANEW}") from error
         return decoder.eval()
 
     def save(self, folder: Path, **facts: object) -> None:

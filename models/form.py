@@ -167,7 +167,7 @@ class Form(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Writes the decoder and tokenizer as AutoModelForCausalLM and AutoTokenizer read them, and form.json. With
-        reads="left" `generate` continues a text as `fill` does; with "both" it does not."""
+        reads="left" `generate` continues a text as `fill_in` does; with "both" it does not."""
         self.decoder.save(folder, bos_token_id=self.start, eos_token_id=self.end, pad_token_id=self.encoding.pad)
         self.encoding.save(folder)
         facts = {

@@ -6,8 +6,10 @@ from typing import Any
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+from safetensors import SafetensorError
 
 from models import layouts
+from models.stored import ANEW
 
 WEIGHTS = "model*.safetensors"
 FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model"]
@@ -63,7 +65,7 @@ def opened(kind: Any, folder: Path, **options: Any) -> Any:
 
     Raises ValueError for a model that needs one of these, and ValueError or OSError for a damaged one."""
     refuse_pickles(folder)
-    return without_code(kind, folder, use_safetensors=True, **options)
+    return whole(kind, folder, use_safetensors=True, **options)
 
 
 def refuse_pickles(folder: Path, weights: str = WEIGHTS) -> None:
@@ -75,9 +77,18 @@ def refuse_pickles(folder: Path, weights: str = WEIGHTS) -> None:
         )
 
 
+def whole(kind: Any, folder: Path | str, **options: Any) -> Any:
+    """The same of a folder or a name, where transformers would draw weights that are not there. Raises ValueError
+    instead."""
+    model, found = without_code(kind, folder, output_loading_info=True, **options)
+    if absent := sorted(found["missing_keys"]):
+        raise ValueError(f"the weights in {folder} lack {', '.join(absent)[:200]}; {ANEW}")
+    return model
+
+
 def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
     """What a class of transformers makes of a folder or a name, with none of the code that may come with it. Raises
-    ValueError where that is needed."""
+    ValueError where that is needed, and for damaged weights."""
     try:
         return kind.from_pretrained(folder, trust_remote_code=False, **options)
     except ValueError as error:
@@ -87,6 +98,8 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
             f"{folder} comes with code of its own (auto_map in its config.json), which is not run; give a model of an "
             "architecture that transformers has"
         ) from error
+    except SafetensorError as error:
+        raise ValueError(f"the weights in {folder} are damaged ({error}); {ANEW}") from error
 
 
 def missing(name: str) -> list[str]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
+
+from models.stored import check, read
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
@@ -122,13 +124,16 @@ def read_encoder_settings(folder: Path) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> dict[str, Tensor]:
-    """The tensors of the given names (ours) from a folder's model.safetensors, in float32."""
-    stored = load_file(folder / WEIGHTS)
+    """The tensors of the given names (ours) from a folder's model.safetensors, in float32. Raises ValueError for a file
+    that is absent, damaged or without one of them."""
+    path = folder / WEIGHTS
+    stored = read(path)
     prefix = LAYOUTS[kind].prefix
     bare = not any(name.startswith(prefix) for name in stored)
     tensors = {}
     for name in names:
         theirs = [other.removeprefix(prefix) if bare else other for other in _their_names(kind, name)]
+        check(path, stored, theirs)
         parts = [stored[other].float() for other in theirs]
         tensors[name] = _turned(kind, name, torch.cat(parts) if len(parts) > 1 else parts[0])
     return tensors

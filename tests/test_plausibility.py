@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from models.minilm import locate
 from models.plausibility.bilinear import Bilinear
@@ -75,4 +75,12 @@ def test_a_network_of_another_encoder_is_refused(network, tmp_path: Path):
     facts = (tmp_path / "config.json").read_text()
     (tmp_path / "config.json").write_text(facts.replace(network.facts["encoder_sha256"], "0" * 64))
     with pytest.raises(ValueError, match="was trained on the encoder 000"):
+        Bilinear.load(tmp_path, locate())
+
+
+def test_weights_without_all_tensors_are_refused(network, tmp_path: Path):
+    network.save(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    save_file({name: tensor for name, tensor in load_file(weights).items() if name != "matrices"}, weights)
+    with pytest.raises(ValueError, match=r"model.safetensors are of another network: 1 tensors .* matrices; copy"):
         Bilinear.load(tmp_path, locate())

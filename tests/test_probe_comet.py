@@ -141,6 +141,17 @@ def test_a_fault_in_a_process_is_raised_here(comet: Comet, many: dict, tmp_path:
         probe(comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
 
 
+def test_a_full_temporary_folder_is_named_with_the_way_to_another(
+    comet: Comet, many: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("torch.save", full)
+    with pytest.raises(MitigateError, match=r"generator.pt \(No space left on device\), .* by the variable TMPDIR"):
+        probe(comet, parts=PartFolder(tmp_path), devices=["cpu", "cpu"], **many)
+
+
 def test_devices_are_found_or_named() -> None:
     assert find_devices("cpu", 3) == ["cpu"] * 3
     with pytest.raises(MitigateError, match="unknown probe.device 'tpu'; allowed: auto, cpu, cuda"):

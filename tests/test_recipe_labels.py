@@ -1,5 +1,6 @@
 """recipe=labels from the command line: a file of one's own, the sample's triples, and texts given outright."""
 
+import gzip
 import io
 from pathlib import Path
 
@@ -156,6 +157,10 @@ def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list
     assert loaded.statements.rows() == rows
     left_out = {"mine.txt": 1, "mine.csv": 1, "mine.jsonl": 1}.get(name, 0)
     assert loaded.notices == [f"{left_out} empty texts left out; `row` counts them too"] * bool(left_out)
+    if name in FILES:
+        packed = tmp_path / f"{name}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        assert texts_of(str(packed), column).statements.equals(loaded.statements)
 
 
 @pytest.mark.parametrize(

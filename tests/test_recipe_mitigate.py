@@ -68,6 +68,17 @@ def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
     assert {"metrics.json", "report.html", "model/model.safetensors", "model/README.md"} <= set(manifest["files"])
 
 
+def test_the_page_follows_the_run_of_policy_none_that_it_stands_beside(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = shutil.copytree(finished, tmp_path / finished.name) / "report.html"
+    assert "The run of policy none" not in page.read_text()
+    for policy in ("none", "both"):
+        assert here(monkeypatch, f"policy={policy}", f"paths.outputs={tmp_path}", *SMALL) == 0
+    (baseline,) = tmp_path.glob("mitigate-none-*")
+    assert f"../{baseline.name}/report.html" in page.read_text()
+
+
 def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     """Also of the labels: of the same sentences, by the same scorers."""
     answers = Answers(open_run(finished))

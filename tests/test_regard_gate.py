@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
@@ -64,6 +65,15 @@ def test_a_saved_gate_is_small_and_says_the_same(parts: tuple[Gate, MiniLMClassi
     rows = classifier.encode(TEXTS)
     assert loaded.opinions(rows) == pytest.approx(saved.opinions(rows), abs=5e-3)
     assert loaded.classifier.layers == [0, 3]
+
+
+def test_a_gate_without_all_tensors_is_refused(parts: tuple[Gate, MiniLMClassifier], tmp_path: Path) -> None:
+    gate, classifier = parts
+    Cascade(gate, classifier, 0.75).save(tmp_path)
+    weights = tmp_path / "gate.safetensors"
+    save_file({name: tensor for name, tensor in load_file(weights).items() if name != "head.bias"}, weights)
+    with pytest.raises(ValueError, match=r"gate.safetensors are of another network: 1 tensors .* head.bias"):
+        Cascade.load(tmp_path, locate(), classifier)
 
 
 def test_whether_the_gate_is_used_is_part_of_the_fingerprint() -> None:

@@ -156,10 +156,16 @@ def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(
     of_file = fingerprint_of_toy(f"+score.scorers.toy.file={words}")
     words.write_text("vile")
     of_other_file = fingerprint_of_toy(f"+score.scorers.toy.file={words}")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    of_folders = set()
+    for weights in ("first", "retrained"):
+        (folder / "weights.txt").write_text(weights)
+        of_folders.add(fingerprint_of_toy(f"+score.scorers.toy.file={folder}"))
     write_toy(TOY.replace("'Prejudice is any", "'A comment: prejudice is any"))
     assert fingerprint_of_toy() == first
     write_toy(TOY.replace("any(", "all("))
-    assert len({first, of_words, of_file, of_other_file, fingerprint_of_toy()}) == 5
+    assert len({first, of_words, of_file, of_other_file, *of_folders, fingerprint_of_toy()}) == 7
 
 
 def test_cached_labels_are_of_the_code_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import science
 from mitigate.recipes.scorers import build_scorers
-from mitigate.score.labels import label_column
+from mitigate.score.labels import label_column, text_for, with_explanations
 from mitigate.score.workers import OnWorkers, Worker
 from mitigate.triples import Labels
 
@@ -95,6 +95,24 @@ class Here:
 def test_a_single_piece_is_labelled_here(tmp_path: Path) -> None:
     found = label_column(pl.Series(["a", "b"]), OnWorkers(Here(), Here, 2), LabelStore(tmp_path))
     assert set(found.strength) == {os.getpid()}
+
+
+class OfStatements(Here):
+    """One that reads the statement itself and explains."""
+
+    reads = "statement"
+
+    def explain(self, texts: Sequence[str]) -> list[str]:
+        return [f"because of {text}" for text in texts]
+
+
+def test_what_a_scorer_reads_and_explains_is_the_same_on_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: True)
+    rows = pl.DataFrame({"statement": ["nurses lie"], "masked": ["this person lies"], "regard": [-1]})
+    scorer = OnWorkers(OfStatements(), OfStatements, 2)
+    assert text_for(scorer, rows).to_list() == ["nurses lie"]
+    assert with_explanations(rows, scorer)["regard_why"].to_list() == ["because of nurses lie"]
+    assert not hasattr(OnWorkers(Here(), Here, 2), "explain")
 
 
 def test_a_worker_that_would_label_otherwise_refuses() -> None:

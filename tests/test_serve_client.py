@@ -5,9 +5,11 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -165,3 +167,40 @@ def test_a_connection_that_is_kept_is_closed_when_its_next_headers_trickle(
         kept.sendall(request.encode())
         while kept.recv(4096):  # the rest of the first answer, then the end
             pass
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[Client]:
+    """A client of something that gives one answer, and no more."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield Client(f"http://127.0.0.1:{server.getsockname()[1]}", token=None)
+        thread.join()
+
+
+def test_an_answer_that_ends_too_soon_is_of_a_service_that_is_gone(tmp_path: Path) -> None:
+    cut = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"jobs": '
+    with answering(cut) as client, pytest.raises(UnreachableError, match=r"no service answers at .* \(IncompleteRead"):
+        client.jobs()
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nmodel\r\n9\r\nmo"
+    for answer in (cut, chunked):
+        with answering(answer) as client, pytest.raises(UnreachableError, match="IncompleteRead"):
+            client.download_model("a", tmp_path / "model.zip")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_that_ends_before_its_job_is_told() -> None:
+    stream = b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nevent: job\ndata: {"state": "running"}\n\ndata: {"sta'
+    with answering(stream) as client:
+        watched = client.watch(1)
+        assert next(watched) == {"state": "running"}
+        with pytest.raises(UnreachableError, match="has ended before job 1; watch it again"):
+            next(watched)

@@ -193,7 +193,7 @@ def test_submitit_runs_a_job_and_says_how_it_ended(tmp_path: Path) -> None:
     finally:
         del os.environ["MITIGATE_TOKEN"]
     assert (found.state, found.exit, found.error) == ("failed", 2, "exit status 2: at work 1 None")
-    assert log_of(tmp_path, number).read_text() == "at work 1 None\n"
+    assert log_of(tmp_path, found).read_text() == "at work 1 None\n"
     again = Slurm(tmp_path / "slurm", kind="local")  # after a restart of the service
     assert again.state(found.handle) == 2
 

@@ -20,6 +20,7 @@ from mitigate.serve.app import Service, make_app
 from mitigate.serve.asking import Asked, Models
 from mitigate.serve.guard import LARGEST_BODY
 from mitigate.serve.rules import Rules
+from mitigate.serve.worker import log_of
 
 CONF = Path(__file__).parents[1] / "conf"
 HOST = "127.0.0.1:8765"
@@ -115,7 +116,8 @@ def test_progress_is_that_of_the_runs_status(client: TestClient, service: Servic
     folder = outputs / "mitigate-new"
     folder.mkdir()
     with queue.opened(service.path) as table:
-        assert queue.claim(table, "worker", 1)
+        job = queue.claim(table, "worker", 1)
+        assert job
         queue.note(table, 1, "worker", folder=str(folder), starts=1)
     status = {
         "updated": time.time() - 3600,
@@ -128,8 +130,8 @@ def test_progress_is_that_of_the_runs_status(client: TestClient, service: Servic
     (folder / "status.json").write_text(json.dumps(status))
     assert client.get("/jobs/1").json()["stage"] is None  # it is from before the job
     (folder / "status.json").write_text(json.dumps(status | {"updated": time.time() + 1}))
-    (service.place / "jobs").mkdir()
-    (service.place / "jobs" / "1.log").write_text("one\ntwo \x1b[2J\n")
+    log_of(service.place, job).parent.mkdir()
+    log_of(service.place, job).write_text("one\ntwo \x1b[2J\n")
     found = client.get("/jobs/1").json()
     assert [found[name] for name in ("state", "run", "stage", "share", "seconds_left", "done")] == [
         *("running", "mitigate-new", "probe", 0.5, 7, ["score"])

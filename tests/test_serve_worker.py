@@ -51,7 +51,7 @@ class Service:
         return self.job(number)
 
     def said(self, number: int) -> str:
-        path = log_of(self.folder, number)
+        path = log_of(self.folder, self.job(number))
         return path.read_text() if path.exists() else ""
 
     def cancel(self, number: int) -> None:
@@ -81,8 +81,22 @@ def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service)
     assert service.dispatcher.step() == 1
     found = service.ended(job)
     assert (found.state, found.exit, found.folder, found.starts, found.error) == ("done", 0, "/srv/a run", 1, None)
-    assert last_lines(log_of(service.folder, job)) == ["  run folder  /srv/a run", "xxxxxxxxx 3"]
+    assert last_lines(log_of(service.folder, found)) == ["  run folder  /srv/a run", "xxxxxxxxx 3"]
     assert service.dispatcher.step() == 0
+
+
+def test_a_job_of_a_new_queue_has_none_of_the_output_of_one_before(service: Service) -> None:
+    first = service.submit("print('  run folder  /srv/first')")
+    service.dispatcher.step()
+    service.ended(first)
+    for process in service.engine.workers:
+        process.wait(PATIENCE)  # or it closes the queue under its old name
+    for path in service.folder.glob("queue.sqlite*"):
+        path.rename(path.with_name(f"damaged-{path.name}"))
+    second = service.submit("print('nothing')")
+    service.dispatcher.step()
+    found = service.ended(second)
+    assert (found.id, found.folder, service.said(second)) == (first, None, "nothing\n")
 
 
 def test_no_more_jobs_than_slots_run(service: Service, tmp_path: Path) -> None:
@@ -198,7 +212,7 @@ def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) 
     job = service.submit(RESUMES, began, complete, go)
     service.dispatcher.step()
     service.until(lambda: "at work" in service.said(job))
-    group = int((service.folder / "jobs" / f"{job}.lock").read_text())
+    group = int((service.folder / "jobs" / f"{service.job(job).name}.lock").read_text())
     service.kill_worker()
     os.killpg(group, signal.SIGKILL)
     go.touch()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import time
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from command import SMALL, here
 from mitigate.errors import MitigateError
 from mitigate.progress import Step, listening, progress
 from mitigate.recipes.showing import Showing
-from mitigate.status import Status, is_alive
+from mitigate.status import Status
 from mitigate.tasks import label
 
 
@@ -31,7 +30,6 @@ def test_it_is_there_at_once_and_names_the_process(status: Status, tmp_path: Pat
     facts = read(tmp_path)
     assert (facts["state"], facts["recipe"], facts["pid"]) == ("running", "audit", os.getpid())
     assert (facts["stage"], facts["done"], facts["error"]) == (None, [], None)
-    assert is_alive(facts)
 
 
 def test_stage_step_and_share(status: Status, tmp_path: Path) -> None:
@@ -80,15 +78,6 @@ def test_the_end_with_its_error(tmp_path: Path) -> None:
     status.close("failed", "no space")
     facts = read(tmp_path)
     assert (facts["state"], facts["error"]) == ("failed", "no space")
-    assert not is_alive(facts)
-
-
-def test_a_process_that_is_gone_is_not_alive() -> None:
-    gone = {"state": "running", "pid": 2**22 + 1, "host": socket.gethostname(), "updated": time.time()}
-    assert not is_alive(gone)
-    elsewhere = gone | {"host": "another machine"}
-    assert is_alive(elsewhere)
-    assert not is_alive(elsewhere | {"updated": time.time() - 3600})
 
 
 def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

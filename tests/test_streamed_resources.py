@@ -12,6 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import any_triples, assertions, atomic, generations, genericskb, lines, sentences, stream
 from mitigate.load import files as statements_file
 from mitigate.load.lines import LONGEST
+from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Met, Streamed
 from mitigate.triples import TRIPLES
 from mitigate.verbalise import verbalise
@@ -326,6 +327,14 @@ def test_triples_in_every_format(written, tmp_path: Path) -> None:
     for name, columns in (("some.parquet", None), ("some.jsonl", None), ("bare.tsv", places)):
         rows, _ = whole(any_triples.load(str(tmp_path / name), columns=columns))
         assert rows.select("head", "relation", "tail").rows() == expected
+
+
+def test_a_parquet_file_without_rows_is_told_as_an_empty_text_is(tmp_path: Path) -> None:
+    path = tmp_path / "some.parquet"
+    pl.DataFrame(schema=dict.fromkeys(["head", "relation", "tail", "phrase"], pl.String)).write_parquet(path)
+    for read in (lambda: any_triples.load(str(path)), lambda: read_relations(path)):
+        with pytest.raises(MitigateError, match=r"some.parquet is empty: it has columns and no rows"):
+            read()
 
 
 def test_a_quoted_field_may_hold_line_ends_even_where_a_block_ends(written, monkeypatch: pytest.MonkeyPatch) -> None:

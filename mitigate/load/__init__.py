@@ -1,1 +1,2 @@
-"""Reading resources: every loader returns a `Loaded`, triples and what was odd about them."""
+"""Reading resources and other files. What is read of triples, sentences and statements is a `Loaded`, `Streamed` or
+`LoadedStatements`, which also says what was odd about them."""

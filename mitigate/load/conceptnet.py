@@ -12,6 +12,7 @@ import polars as pl
 import pooch
 
 from mitigate.errors import MitigateError
+from mitigate.files import write
 from mitigate.load.triples_file import Loaded, OnBadLine, read_triples
 
 FOLDER = "conceptnet100k"
@@ -72,9 +73,9 @@ def _holding(place: Path, setting: str) -> Path:
 def _download(folder: Path) -> Path:
     """Fetch what is missing into the folder, check it, and unpack it."""
     for name in SPLITS:
-        if (folder / name).is_file():
+        url, path = URL.format(name=name), folder / name
+        if path.is_file():
             continue
-        url = URL.format(name=name)
         try:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))
         except Exception as error:  # requests raises many kinds; all mean that the file did not come
@@ -83,8 +84,13 @@ def _download(folder: Path) -> Path:
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error
-        _check(packed, name)
-        _unpack(packed, folder / name)
+        try:
+            _check(packed, name)
+            write(path, gzip.decompress(packed.read_bytes()))
+        except (MitigateError, FileNotFoundError):
+            if not path.is_file():  # or another process has unpacked it meanwhile, and removed what was packed
+                raise
+        packed.unlink(missing_ok=True)
     return folder
 
 
@@ -92,18 +98,11 @@ def _check(packed: Path, name: str) -> None:
     loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
     found = sha256_of_triples(loaded.triples)
     if found != SHA256_OF_TRIPLES[name]:
-        packed.unlink()
+        packed.unlink(missing_ok=True)
         raise MitigateError(
             f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
             f"{SHA256_OF_TRIPLES[name]}. It was deleted; try again, or get the file elsewhere."
         )
-
-
-def _unpack(packed: Path, path: Path) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(gzip.decompress(packed.read_bytes()))
-    part.replace(path)
-    packed.unlink()
 
 
 def sha256_of_triples(triples: pl.DataFrame) -> str:

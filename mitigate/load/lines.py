@@ -22,6 +22,12 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
 
     expected: what a line should look like, for the message. Raises MitigateError for a missing, unreadable or
     empty file, and for one of more than LARGEST."""
+    return split_lines(read_whole(path), str(path), expected)
+
+
+def read_whole(path: Path) -> bytes:
+    """What a file holds, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, or one of more than
+    LARGEST."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -31,7 +37,7 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
         raise MitigateError(
             f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
         )
-    return split_lines(content, str(path), expected)
+    return content
 
 
 def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], list[str]]:

@@ -17,7 +17,7 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 RATINGS = {
     "item": pl.String,  # what was rated
-    "rater": pl.String,  # null where a source does not report_faults
+    "rater": pl.String,  # null where a source does not name raters
     "label": pl.Int8,  # -1, 0 or 1: how it speaks of the group
     "quality": pl.Boolean,  # does it make sense? null where nobody asked
 }

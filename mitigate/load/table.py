@@ -216,6 +216,8 @@ def _parquet(path: Path, columns: Columns) -> Table:
     height = scan.select(pl.len()).collect().item()
     if absent := [str(given) for given in columns.values() if given not in present]:
         raise MitigateError(f"{path} has no column {', '.join(absent)}, but {', '.join(present)}; see data.columns")
+    if not height:
+        raise MitigateError(f"{path} is empty: it has columns and no rows")
 
     def frame(piece: Slice, met: Met) -> pl.DataFrame:
         texts = [pl.col(str(given)).cast(pl.String).alias(name) for name, given in columns.items()]

@@ -1,5 +1,5 @@
 """Texts of one's own to be labelled: the lines of a text file or of standard input, or a column of a CSV, TSV, JSON
-lines or Parquet file. A text of a table may have several lines."""
+lines or Parquet file; all but the last also packed (.gz). A text of a table may have several lines."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.files import LoadedStatements
-from mitigate.load.lines import not_opened, parsed
+from mitigate.load.lines import not_opened, parsed, read_whole
 from mitigate.load.table import JSON_LINES
 
 STANDARD_INPUT = "-"
@@ -42,7 +42,7 @@ def load(path: str, column: str | None = None) -> LoadedStatements:
 
 
 def _rows(path: str, column: str | None) -> Iterator[Row]:
-    ending = Path(path).suffix.lower()
+    ending = Path(path.lower().removesuffix(".gz")).suffix
     if ending == ".parquet":
         frame = pl.read_parquet(path)
         texts = frame[_column(path, frame.columns, column)].cast(pl.String)
@@ -58,7 +58,7 @@ def _rows(path: str, column: str | None) -> Iterator[Row]:
 
 
 def _decoded(path: str) -> str:
-    raw = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+    raw = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_whole(Path(path))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

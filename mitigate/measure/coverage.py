@@ -15,14 +15,14 @@ def per_target(ledger: pl.DataFrame) -> pl.DataFrame:
     """A row for each target that training triples are about: target, category, triples and tails (distinct pairs of
     relation and tail) before the policy, `kept` and `kept_tails` after it.
 
-    ledger: what apply_policy returns; triples that a policy adds count as kept."""
-    about = ledger.filter(pl.col("target").is_not_null(), pl.col("split") == "train")
-    of_resource, kept = pl.col("source_row").is_null(), pl.col("weight") > 0
+    ledger: what apply_policy returns; triples that a policy adds do not count."""
+    about = ledger.filter(pl.col("target").is_not_null(), pl.col("split") == "train", pl.col("source_row").is_null())
+    kept = pl.col("weight") > 0
     pair = pl.struct("relation", "tail")
     return about.group_by("target", "category", maintain_order=True).agg(
-        triples=of_resource.sum(),
+        triples=pl.len(),
         kept=kept.sum(),
-        tails=pair.filter(of_resource).n_unique(),
+        tails=pair.n_unique(),
         kept_tails=pair.filter(kept).n_unique(),
     )
 

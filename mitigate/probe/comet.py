@@ -13,6 +13,7 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.files import disk_fault
 from mitigate.probe.generator import Generator
 from mitigate.probe.grid import Grid, answer, prompts
 from mitigate.processes import Send, share_out
@@ -86,12 +87,25 @@ def _answer_in_processes(
     threads = max(1, torch.get_num_threads() // len(devices))
     with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
         weights = Path(place, "generator.pt")
-        torch.save(generator, weights)
+        _share(generator, weights)
         shares = [missing[process :: len(devices)] for process in range(len(devices))]
         pairs = zip(shares, devices, strict=True)
         yield from share_out(
             _work, [(weights, grid, share, parts, device, threads) for share, device in pairs if share]
         )
+
+
+def _share(generator: Generator, path: Path) -> None:
+    """Raises MitigateError when the temporary folder is full."""
+    try:
+        torch.save(generator, path)
+    except (OSError, RuntimeError) as error:
+        if not (reason := disk_fault(error)):
+            raise
+        raise MitigateError(
+            f"cannot write {path} ({reason}), through which the processes of the probe share the generator; free some "
+            "space there, name another temporary folder by the variable TMPDIR, or say probe.processes=1"
+        ) from error
 
 
 def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, send: Send) -> None:

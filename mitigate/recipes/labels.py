@@ -140,7 +140,7 @@ def _file(given: str) -> str | None:
                 "texts=[@...]"
             )
         return given[1:]
-    ends = given.lower().endswith((*TABLES, ".txt"))
+    ends = given.lower().removesuffix(".gz").endswith((*TABLES, ".txt"))
     return given if given == STANDARD_INPUT or (ends and (" " not in given or Path(given).exists())) else None
 
 

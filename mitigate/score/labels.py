@@ -138,15 +138,16 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
 def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
     """The number of each piece of texts with its labels."""
     if isinstance(scorer, LabelsPieces) and callable(scorer.each):
-        return scorer.each(pieces)
-    return ((number, _checked(scorer, texts)) for number, texts in enumerate(pieces))
+        each = scorer.each(pieces)
+    else:
+        each = ((number, scorer(texts)) for number, texts in enumerate(pieces))
+    return ((number, checked(scorer, said, len(pieces[number]))) for number, said in each)
 
 
-def _checked(scorer: Scorer, texts: list[str]) -> Labels:
-    """What a scorer says of texts. Raises MitigateError for anything but Labels of each text."""
-    said = scorer(texts)
-    wanted = f"expected Labels(label, strength), two arrays of {len(texts):,}, one value for each text"
-    if not isinstance(said, tuple) or len(said) != 2 or any(np.shape(part) != (len(texts),) for part in said):
+def checked(scorer: Scorer, said: object, size: int) -> Labels:
+    """What a scorer has said of that many texts. Raises MitigateError for anything but Labels of each text."""
+    wanted = f"expected Labels(label, strength), two arrays of {size:,}, one value for each text"
+    if not isinstance(said, tuple) or len(said) != 2 or any(np.shape(part) != (size,) for part in said):
         raise MitigateError(f"scorer {scorer.name}: {wanted}; found {str(said)[:60]}")
     label, strength = map(np.asarray, said)
     if not np.isin(label, LABELS).all() or not np.isfinite(strength).all():

@@ -14,7 +14,11 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.score.labels import checked
 from mitigate.triples import Labels, Scorer
+
+OF_SOME = ("reads", "explain", "words")
+"""What a scorer may have besides its labels; explanations and words are asked of the one that is here."""
 
 
 class OnWorkers:
@@ -29,6 +33,9 @@ class OnWorkers:
         if workers < 1:
             raise MitigateError(f"score.workers={workers} must be at least 1")
         self.name, self.fingerprint = here.name, here.fingerprint
+        for attribute in OF_SOME:
+            if hasattr(here, attribute):
+                setattr(self, attribute, getattr(here, attribute))
         self._here, self._load, self._workers, self._address = here, load, workers, address
 
     def __call__(self, texts: Sequence[str]) -> Labels:
@@ -70,7 +77,7 @@ class Worker:
             )
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        said = self.scorer(batch["text"].tolist())
+        said = checked(self.scorer, self.scorer(batch["text"].tolist()), len(batch["text"]))
         return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
 
 

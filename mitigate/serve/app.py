@@ -226,7 +226,7 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
     @app.get("/jobs/{number}")
     def get_job(job: Annotated[Job, Depends(known)]) -> shapes.JobWithLog:
         """One job, with the last lines of its output."""
-        return shapes.JobWithLog(**view(job).model_dump(), log=last_lines(log_of(service.place, job.id)))
+        return shapes.JobWithLog(**view(job).model_dump(), log=last_lines(log_of(service.place, job)))
 
     @app.get("/jobs/{number}/events", response_class=EventSourceResponse, responses=FAULTS_OF_STREAM)
     async def watch_job(

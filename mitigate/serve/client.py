@@ -11,10 +11,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -50,11 +52,16 @@ class Client:
         return self._ask(f"/jobs/{number}")
 
     def watch(self, number: int) -> Iterator[dict[str, Any]]:
-        """The job each time that it changes, until it has ended."""
+        """The job each time that it changes, until it has ended. Raises UnreachableError if the stream ends before."""
+        state = None
         with self._open(f"/jobs/{number}/events") as lines:
             for line in lines:
-                if line.startswith(b"data:"):
-                    yield json.loads(line[5:])
+                if line.startswith(b"data:") and line.endswith(b"\n"):  # or it was cut
+                    job = json.loads(line[5:])
+                    state = job["state"]
+                    yield job
+        if state not in ENDED:
+            raise UnreachableError(f"the service at {self.address} has ended before job {number}; watch it again")
 
     def wait(self, number: int, every: float = 2.0) -> dict[str, Any]:
         """The job once it has ended, however that was; a service that is started anew meanwhile is waited for."""
@@ -90,23 +97,28 @@ class Client:
         """The model of a run as a zip file at `path`."""
         with self._open(f"/runs/{quote(name, safe='')}/model.zip") as content, replacing(Path(path)) as file:
             shutil.copyfileobj(content, file)
+            if content.length:  # bytes that did not come, which reading in pieces does not tell
+                raise IncompleteRead(b"", content.length)
         return Path(path)
 
     def _ask(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Any:
         with self._open(path, body, method) as answer:
             return json.load(answer)
 
-    def _open(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Any:
+    @contextmanager
+    def _open(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Iterator[Any]:
+        """The answer, to be read."""
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
             headers["content-type"] = "application/json"
         try:
             request = Request(self.address.rstrip("/") + path, content, headers, method=method)
-            return urlopen(request, timeout=self.patience)
+            with urlopen(request, timeout=self.patience) as answer:
+                yield answer
         except HTTPError as error:
             raise MitigateError(_said(error)) from error
-        except (URLError, OSError) as error:
+        except (HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
             raise UnreachableError(
                 f"no service answers at {self.address} ({reason}); start one by recipe=serve"
@@ -120,5 +132,5 @@ class UnreachableError(MitigateError):
 def _said(error: HTTPError) -> str:
     try:
         return "; ".join(json.load(error)["faults"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, HTTPException, OSError):
         return f"the service answered {error.code} {error.reason}"

@@ -76,6 +76,11 @@ class Job:
     folder: str | None
     handle: str | None
 
+    @property
+    def name(self) -> str:
+        """Its own, unlike its number, which a new queue in the place of a damaged one gives again."""
+        return f"{self.id}-{round(self.submitted * 1000)}"
+
 
 ADDED = {"handle": "TEXT"}
 """Columns that the table did not have at first."""

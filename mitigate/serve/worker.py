@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Literal
 
 from mitigate.serve import queue
-from mitigate.serve.queue import Renewed
+from mitigate.serve.queue import Job, Renewed
 from mitigate.texts import escaped
 
 BEAT = 1.0  # seconds between two heartbeats
@@ -45,9 +45,9 @@ class LostError(Exception):
     """The job belongs to another worker now."""
 
 
-def log_of(place: Path, job: int) -> Path:
+def log_of(place: Path, job: Job) -> Path:
     """The output of a job. place: the queue's folder."""
-    return place / "jobs" / f"{job}.log"
+    return place / "jobs" / f"{job.name}.log"
 
 
 def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
@@ -84,17 +84,20 @@ def sentence(log: Path, status: int) -> str:
 
 def work(path: Path, number: int, worker: str) -> None:
     """Work on a job that this worker has claimed, until it has ended or belongs to another."""
-    with queue.opened(path) as connection, _lock_file(path.parent, number) as lock, suppress(LostError):
-        Worker(connection, path.parent, number, worker, lock).work()
+    with queue.opened(path) as connection:
+        job = queue.read(connection, number)
+        assert job is not None
+        with _lock_file(path.parent, job) as lock, suppress(LostError):
+            Worker(connection, path.parent, job, worker, lock).work()
 
 
 class Worker:
     """A job in hand."""
 
-    def __init__(self, connection: sqlite3.Connection, place: Path, number: int, name: str, lock: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, place: Path, job: Job, name: str, lock: int) -> None:
         self.connection = connection
-        self.log = log_of(place, number)
-        self.number = number
+        self.log = log_of(place, job)
+        self.number = job.id
         self.name = name
         self.lock = lock
         self.beaten = 0.0
@@ -220,8 +223,8 @@ def _signal(group: int, sent: signal.Signals) -> None:
 
 
 @contextmanager
-def _lock_file(place: Path, job: int) -> Iterator[int]:
-    path = place / "jobs" / f"{job}.lock"
+def _lock_file(place: Path, job: Job) -> Iterator[int]:
+    path = place / "jobs" / f"{job.name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

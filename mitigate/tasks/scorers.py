@@ -69,7 +69,7 @@ def check_name(name: str) -> None:
 
 def identified(scorer: Any, name: str, arguments: Mapping[str, Any]) -> Scorer:
     """The object, now called `name`. One without a fingerprint gets that of its code and of the arguments it was made
-    with; of one that names a file, what the file holds."""
+    with; of one that names a file or a folder, what is in it."""
     _set(scorer, "name", name)
     if not hasattr(scorer, "fingerprint"):
         _set(scorer, "fingerprint", fingerprint(scorer, {key: _content(value) for key, value in arguments.items()}))
@@ -126,7 +126,14 @@ def _set(scorer: Any, attribute: str, value: str) -> None:
 
 
 def _content(value: Any) -> Any:
-    """An argument; of one that names a file, what the file holds."""
-    if isinstance(value, str | Path) and Path(value).is_file():
-        return {"file": digest_of(Path(value).read_bytes())}
+    """An argument; of one that names a file or a folder, what the file holds, or the folder's files."""
+    if not isinstance(value, str | Path) or not str(value):
+        return value
+    path = Path(value)
+    if path.is_file():
+        return {"file": digest_of(path.read_bytes())}
+    if path.is_dir():
+        from mitigate.score.weights import digest_of_folder  # loads PyTorch, which other scorers do without
+
+        return {"folder": digest_of_folder(path)}
     return value

@@ -43,11 +43,6 @@ class Start:
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
         return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
 
-    @property
-    def identity(self) -> str:
-        """The fingerprint, for the stages that are still listed by hand."""
-        return self.fingerprint
-
     def load(self) -> Any:
         """The model. Raises MitigateError where its files cannot be used."""
         try:

@@ -1,5 +1,5 @@
-"""The one place that trains: Lightning's trainer with its precision, checkpoints, progress and logged numbers, and
-without its own output. What is trained, and on what, is a TrainingModule."""
+"""What trains all networks (but the crowd classifier: crowd.py): Lightning's trainer with its precision, checkpoints,
+progress and logged numbers, and without its own output. What is trained, and on what, is a TrainingModule."""
 
 import logging
 import math

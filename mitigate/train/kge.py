@@ -18,6 +18,8 @@ from models.kge.ranking import filtered_ranks
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
 
+COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, checkpoints alone know them
+
 
 class Fitted(NamedTuple):
     """What came of it. The weights of the best evaluation are in the network that was given."""
@@ -69,10 +71,11 @@ class StopAtBest(lightning.Callback):
         trainer.should_stop = self.stale >= self.module.settings.patience
 
     def state_dict(self) -> dict[str, Any]:
-        return {"found": self.found, "epoch": self.epoch, "stale": self.stale}
+        return {name: getattr(self, name) for name in COUNTS}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.found, self.epoch, self.stale = (state_dict[name] for name in ("found", "epoch", "stale"))
+        for name in COUNTS:
+            setattr(self, name, state_dict[name])
 
 
 def fit(

@@ -39,7 +39,8 @@ def fit(
         return training.fit(model, examples, settings, folder, log=log, **more | {"strategy": "auto"})
     # Damaged checkpoints are set aside here, once, so that all processes go on from the same one.
     Checkpoints(folder, more["fingerprint"]).newest()
-    with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mitigate-", dir=folder) as place:  # the folder that a full disk is told of
         start, trained = Path(place, "start.pt"), Path(place, "trained.pt")
         torch.save(model, start)
         where = {

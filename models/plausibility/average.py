@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from models.plausibility.bilinear import CONFIG, Bilinear
 from models.plausibility.phrases import MeanOfWords
+from models.stored import read
 
 MEMBERS = ("minilm", "words")
 COMPACT = "compact.safetensors"
+PARTS = ("words", "scales", "bias", "matrices")  # of it
 LEVELS = 127  # of an 8-bit number, to either side
 
 
@@ -78,7 +80,7 @@ def save_compact(network: Bilinear, folder: Path) -> None:
 def load_compact(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Bilinear:
     """The network of such a folder: the layer that is left passes on the first `width` numbers of a word's vector."""
     network = Bilinear.described(folder, encoder_folder)
-    kept: dict[str, Tensor] = {name: value.float() for name, value in load_file(folder / COMPACT).items()}
+    kept: dict[str, Tensor] = {name: value.float() for name, value in read(folder / COMPACT, PARTS).items()}
     phrases = network.phrases
     with torch.no_grad():
         width = len(kept["bias"])

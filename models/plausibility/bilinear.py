@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
+from models.stored import load_trained
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}
@@ -94,8 +95,8 @@ class Bilinear(nn.Module):
     def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
         """The network of a folder.
 
-        Raises ValueError when the folder was trained on another encoder."""
+        Raises ValueError when the folder was trained on another encoder, and when its weights are damaged."""
         network = cls.described(folder, encoder_folder)
-        network.load_state_dict(load_file(folder / WEIGHTS), strict=False)
+        load_trained(network, folder / WEIGHTS)
         network.phrases.to(dtype)
         return network.eval()

@@ -20,6 +20,7 @@ from models.bert import Bert
 from models.digests import sha256_of
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
+from models.stored import load_trained
 
 LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -132,17 +133,15 @@ class MiniLMClassifier(nn.Module):
     def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "MiniLMClassifier":
         """The classifier of a folder, its change merged into the encoder, ready to label.
 
-        Raises ValueError when the folder was trained on another encoder or for other labels."""
+        Raises ValueError when the folder was trained on another encoder or for other labels, and when its weights are
+        damaged."""
         facts = json.loads((folder / CONFIG).read_text())
         layers = facts.get("layers")  # all, before layers could be left out
         classifier = cls(encoder_folder, facts["rank"], layers, Bert.load)
         for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
             if facts[fact] != here:
                 raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
-        stored = load_file(folder / WEIGHTS)
-        if set(stored) != set(classifier.trained()):
-            raise ValueError(f"{folder / WEIGHTS} does not hold the tensors of a classifier of rank {facts['rank']}")
-        classifier.load_state_dict(stored, strict=False)
+        load_trained(classifier, folder / WEIGHTS)
         for layer in list(classifier.encoder.modules()):
             if parametrize.is_parametrized(layer):
                 parametrize.remove_parametrizations(layer, "weight")

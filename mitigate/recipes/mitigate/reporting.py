@@ -56,6 +56,7 @@ def report(
 ) -> Result:
     """Write everything, and record it."""
     config = plan.config
+    baseline = find_baseline(Path(config.paths.outputs), plain(config), metrics.facts())
     result = job.stage(
         "report",
         write_report,
@@ -74,18 +75,19 @@ def report(
         model=_trained_model(plan) if config.train else None,
         prompt=_prompt(plan),
         also=[*_limits(plan), *plan.notices],
+        baseline=baseline,
+        links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
         after=[training],
         using=lambda work: {
             "folder": work.folder,
             "command": command(config),
             "stages": stages(job),
             "facts": _facts(job, plan, training),
-            "baseline": find_baseline(Path(config.paths.outputs), plain(config), metrics.facts()),
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
-        figures, baseline = metrics.facts(), find_baseline(Path(config.paths.outputs), plain(config), metrics.facts())
+        figures = metrics.facts()
         _record(job, plan, figures, baseline, statements.table())  # also what is cached, if W&B hands out the job
         _say(job, plan, figures, baseline, result.facts()["notices"])
     return result
@@ -126,15 +128,17 @@ def write_report(
     model: Mapping[str, Any] | None,
     prompt: str,
     also: Sequence[str],
+    baseline: FinishedRun | None,
+    links: Mapping[str, str],
     folder: Path,
     command: str,
     stages: Sequence[page.Stage],
     facts: Mapping[str, Any],
-    baseline: FinishedRun | None,
 ) -> dict[str, Any]:
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
     besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
-    what the card asks the model with, as an example. Returns all notices."""
+    what the card asks the model with, as an example. links: pages beside it, by what they are called. Returns all
+    notices."""
     rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
     about = page.Report(
@@ -149,7 +153,7 @@ def write_report(
         shown=shown,
         scorers=scorers,
         baseline=baseline.metrics if baseline else None,
-        links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
+        links=links,
         stages=stages,
         facts=facts,
         notices=[

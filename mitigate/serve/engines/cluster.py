@@ -61,7 +61,7 @@ class Remote:
     def _has_ended(self, table: Connection, number: int, worker: str, is_to_stop: bool) -> bool:
         job = queue.read(table, number)
         assert job is not None
-        log = log_of(self.path.parent, number)
+        log = log_of(self.path.parent, job)
         if job.handle is None:
             if is_to_stop:
                 return queue.finish(table, number, worker, "cancelled")
@@ -90,4 +90,4 @@ class Remote:
 
 def name_of(job: Job) -> str:
     """What a job is called in the engine: the same until it was started, another one afterwards."""
-    return f"mitigate-{job.id}-{round(job.submitted * 1000)}-{job.starts}"
+    return f"mitigate-{job.name}-{job.starts}"

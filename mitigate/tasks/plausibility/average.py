@@ -1,13 +1,12 @@
 """The mean of the two plausibility classifiers, as a classifier of its own."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from mitigate.files import writing
+from mitigate.files import replacing_folder
 from mitigate.tasks.plausibility.threshold import set_threshold
 from models.minilm import locate
 from models.plausibility.average import MEMBERS, Average
@@ -23,11 +22,8 @@ def average_networks(
     trained: what train_plausibility returned for each."""
     network = Average([Bilinear.load(folder / name, locate()) for name in MEMBERS])
     set_threshold(network, triples)
-    whole, part = folder / "average", folder / ".average.part"
-    with writing(whole):
-        shutil.rmtree(part, ignore_errors=True)
+    whole = folder / "average"
+    with replacing_folder(whole) as part:
         network.save(part, made_of=folder)
-        shutil.rmtree(whole, ignore_errors=True)
-        part.rename(whole)
     size = sum(file.stat().st_size for file in whole.rglob("*") if file.is_file())
     return {"seconds": sum(facts["seconds"] for facts in trained.values()), "bytes": size}

@@ -1,0 +1,48 @@
+"""Tensors of a folder, read so that a file that is absent, cut short or of another network is told by its name."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+ANEW = "copy its folder again, or train the model again"
+
+
+class Trained(Protocol):
+    """A network of which only what was trained is stored."""
+
+    def trained(self) -> dict[str, Tensor]: ...
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any: ...
+
+
+def read(path: Path, needed: Iterable[str] = ()) -> dict[str, Tensor]:
+    """All tensors of a safetensors file. Raises ValueError for a file that is absent, damaged or incomplete."""
+    try:
+        stored = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"the weights {path} are absent or damaged ({error}); {ANEW}") from error
+    check(path, stored, needed)
+    return stored
+
+
+def check(path: Path, stored: Mapping[str, Tensor], needed: Iterable[str]) -> None:
+    """Raises ValueError where what a file stores lacks a needed tensor."""
+    if absent := [name for name in needed if name not in stored]:
+        raise ValueError(f"the weights {path} lack {', '.join(absent)[:200]}; {ANEW}")
+
+
+def load_trained(network: Trained, path: Path) -> None:
+    """Loads the trained tensors of a file. Raises ValueError where it holds others, or of other shapes."""
+    stored, wanted = read(path), network.trained()
+    shapes, expected = ({name: tensor.shape for name, tensor in each.items()} for each in (stored, wanted))
+    if shapes != expected:
+        wrong = sorted(name for name in {*shapes, *expected} if shapes.get(name) != expected.get(name))
+        raise ValueError(
+            f"the weights {path} are of another network: {len(wrong):,} tensors are absent, too many or of another "
+            f"shape, such as {wrong[0]}; {ANEW}"
+        )
+    network.load_state_dict(stored, strict=False)
