@@ -42,7 +42,7 @@ def measure_run(
     empty_targets: EmptyTargets = "exclude",
     intervals: Bootstrap = BOOTSTRAP,
     target_list: TargetList = PAPER,
-    accuracies: Accuracies = NOTHING,
+    accuracies: Accuracies | None = None,
 ) -> dict[str, Any]:
     """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
     variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
