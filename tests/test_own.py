@@ -78,7 +78,12 @@ def test_figures_carry_the_scorers_name_wherever_they_are_shown(finished: Path) 
     assert {path.stem for path in (finished / "tables").glob("targets_*.csv")} == {
         f"targets_{scorer}{wording}" for scorer in ("sentiment", "rude") for wording in ("", "_neutral")
     }
-    assert list(json.loads((finished / "manifest.json").read_text())["scorers"]) == ["sentiment", "rude", "keyword"]
+    assert list(json.loads((finished / "manifest.json").read_text())["scorers"]) == [
+        "sentiment",
+        "rude",
+        "keyword",
+        "plausibility",
+    ]
 
 
 def test_the_command_of_the_page_can_be_pasted(

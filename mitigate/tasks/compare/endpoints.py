@@ -1,4 +1,4 @@
-"""The two figures that a claim may rest on, one of harm and one of quality, named before the runs are compared. They
+"""The two figures that a claim may rest on, one of harm and one of quality, chosen by settings. They
 are corrected between themselves; all other figures are exploratory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
