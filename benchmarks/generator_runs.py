@@ -7,7 +7,6 @@
 Reads finished runs of the main job; a label with several run folders gets means. --write replaces the section of
 RESULTS.md."""
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -20,8 +19,7 @@ from safetensors import safe_open
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import processor, write_section
-from benchmarks.stage_seconds import group, seconds_of
+from benchmarks.stage_seconds import present, seconds_of
 from mitigate.metrics import harm_key
 
 FIGURES = {  # heading -> key of metrics.json, digits
@@ -36,16 +34,8 @@ FIGURES = {  # heading -> key of metrics.json, digits
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("groups", nargs="+", metavar="LABEL=FOLDERS", type=group)
-    parser.add_argument("--note", default="", help="what is to be known of these runs")
-    parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    about = "By `python benchmarks/generator_runs.py`, from finished runs. " + given.note
-    section = f"## Generators of other architectures on train100k\n\n{about.strip()}\n\n{table(given.groups)}"
-    print(section)
-    if given.write:
-        write_section("generator runs", section, processor())
+    by = "By `python benchmarks/generator_runs.py`, from finished runs."
+    present(__doc__, "generator runs", "Generators of other architectures on train100k", by, table)
 
 
 def table(groups: Sequence[tuple[str, Sequence[Path]]]) -> str:

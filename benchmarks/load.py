@@ -11,10 +11,9 @@ up, each as large as one of the paper's grid, 111,860 statements. --write replac
 import argparse
 import os
 import random
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -23,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from compared_runs import make_run
 
 from benchmarks.results import machine, processor, write_section
-from benchmarks.scale import ROOT, Measured, vocabulary, watched
+from benchmarks.scale import Measured, launch, vocabulary, watched
 from mitigate.targets import targets
 
 POLICIES = ("none", "sentiment", "regard", "both")
@@ -66,7 +65,7 @@ def probe(place: Path, given: argparse.Namespace) -> tuple[Measured, str]:
     names.write_text("target,category\n" + "".join(f"{name},profession\n" for name in people(given.targets)))
     asked = ["policy=none", "train=false", "model=comet", f"model.base={given.model.absolute()}"]
     relations = f"probe.relations=[{','.join(given.relations)}]"
-    taken = watched(start(place, [*asked, f"probe.targets={names}", relations, "measure.resamples=1000"]))
+    taken = watched(launch(place, [*asked, f"probe.targets={names}", relations, "measure.resamples=1000"]))
     count = 10 * given.targets * len(given.relations)
     return taken, f"{given.targets:,} targets x {len(given.relations)} relations x 10 tails, {count:,} statements"
 
@@ -77,7 +76,7 @@ def report(place: Path, given: argparse.Namespace) -> tuple[Measured, str]:
     path = place / "statements.tsv"
     with path.open("w") as file:
         file.writelines(statements(rows))
-    taken = watched(start(place, ["recipe=audit", "data=statements", f"data.path={path}"]))
+    taken = watched(launch(place, ["recipe=audit", "data=statements", f"data.path={path}"]))
     return taken, f"{rows:,} statements, {path.stat().st_size / 2**20:.0f} MiB"
 
 
@@ -88,7 +87,7 @@ def compare(place: Path, given: argparse.Namespace) -> tuple[Measured, str]:
         for number in range(given.runs)
     ]
     named = ",".join(map(str, folders))
-    taken = watched(start(place, ["recipe=compare", f"compare.runs=[{named}]"]))
+    taken = watched(launch(place, ["recipe=compare", f"compare.runs=[{named}]"]))
     return taken, f"{given.runs} runs of {len(POLICIES)} policies, {329 * GRID:,} statements each"
 
 
@@ -109,14 +108,6 @@ def statements(rows: int) -> Iterator[str]:
             target = chance.choice(known)
             line = f"{target}\tthe {target} is {' '.join(chance.choices(words, cum_weights=weights, k=3))}\n"
         yield line
-
-
-def start(place: Path, arguments: Sequence[str]) -> subprocess.Popen:
-    """The command under way, with an empty cache."""
-    line = [sys.executable, "-m", "mitigate", *arguments, "tracking=none"]
-    line += [f"paths.outputs={place}/outputs", f"paths.cache={place}/cache"]
-    with (place / "said.txt").open("w") as said:
-        return subprocess.Popen(line, cwd=ROOT, stdout=said, stderr=subprocess.STDOUT)
 
 
 def described(taken: Measured, said: str, given: argparse.Namespace) -> str:

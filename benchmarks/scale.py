@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import accumulate
@@ -207,10 +207,15 @@ def audit(path: Path, folder: Path, texts: str) -> Measured:
 
 
 def start(path: Path, folder: Path, texts: str) -> subprocess.Popen:
-    """An audit under way; what it says goes to folder/said.txt."""
+    """An audit under way."""
+    asked = ["recipe=audit", "data=conceptnet", f"data.path={path.absolute()}"]
+    return launch(folder, [*asked, f"measure.texts={texts}", "score.regard=null"])
+
+
+def launch(folder: Path, arguments: Sequence[str]) -> subprocess.Popen:
+    """The command under way, with outputs and cache in the folder; what it says goes to folder/said.txt."""
     folder.mkdir(parents=True, exist_ok=True)
-    line = [sys.executable, "-m", "mitigate", "recipe=audit", "data=conceptnet", f"data.path={path.absolute()}"]
-    line += [f"measure.texts={texts}", "score.regard=null", "tracking=none"]
+    line = [sys.executable, "-m", "mitigate", *arguments, "tracking=none"]
     line += [f"paths.outputs={folder.absolute()}/outputs", f"paths.cache={folder.absolute()}/cache"]
     with (folder / "said.txt").open("w") as said:
         return subprocess.Popen(line, cwd=ROOT, stdout=said, stderr=subprocess.STDOUT)
@@ -232,7 +237,7 @@ def watched(process: subprocess.Popen, enough: Callable[[], bool] = lambda: Fals
     taken.others = machine_seconds() - all_before - taken.processor
     taken.status = process.returncode
     if taken.status not in (0, -signal.SIGKILL):
-        raise SystemExit(f"the audit ended with status {process.returncode}; see said.txt")
+        raise SystemExit(f"the command ended with status {process.returncode}; see said.txt")
     return taken
 
 

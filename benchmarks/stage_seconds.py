@@ -8,7 +8,7 @@ with the sum of all jobs. --write replaces the section of RESULTS.md."""
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -20,17 +20,30 @@ FEW = 5.0  # seconds: stages that take less in all rows are summed up as others
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    by = "By `python benchmarks/stage_seconds.py`, from the manifests of finished runs."
+    title = "The whole job on train100k: seconds of its stages"
+    present(__doc__, "stage seconds", title, by, lambda groups: table(seconds_of_groups(groups)))
+
+
+def present(
+    about: str | None, name: str, title: str, by: str, tabulate: Callable[[Sequence[tuple[str, list[Path]]]], str]
+) -> None:
+    """Reads a script's arguments, labels with run folders, and prints the section of their table; writes it where that
+    is asked for."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", nargs="+", metavar="LABEL=FOLDERS", type=group)
     parser.add_argument("--note", default="", help="what is to be known of these runs")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    found = {label: [seconds_of(folder) for folder in folders] for label, folders in given.groups}
-    about = "By `python benchmarks/stage_seconds.py`, from the manifests of finished runs. " + given.note
-    section = f"## The whole job on train100k: seconds of its stages\n\n{about.strip()}\n\n{table(found)}"
+    section = f"## {title}\n\n{f'{by} {given.note}'.strip()}\n\n{tabulate(given.groups)}"
     print(section)
     if given.write:
-        write_section("stage seconds", section, processor())
+        write_section(name, section, processor())
+
+
+def seconds_of_groups(groups: Sequence[tuple[str, list[Path]]]) -> dict[str, list[dict[str, float]]]:
+    """Label -> the seconds of each run."""
+    return {label: [seconds_of(folder) for folder in folders] for label, folders in groups}
 
 
 def group(text: str) -> tuple[str, list[Path]]:

@@ -77,7 +77,7 @@ def hunt(name: str, arguments: Sequence[str]) -> None:
         found = readers.fault(readers.READERS[name], content, place)
         if found is None:
             return
-        kind = f"{found.splitlines()[-1].partition(':')[0]}, {readers.where(found)}"
+        kind = readers.kind_of(found)
         if kind not in kinds:
             print(f"{FAULT} {name}: {kind}\n{content[:300]!r}\n{found}", flush=True)
         kinds.add(kind)

@@ -150,8 +150,12 @@ def fault(reader: Reader, content: bytes, folder: Path) -> str | None:
     return None
 
 
-def where(found: str) -> str:
-    """The last place of a traceback."""
+def kind_of(found: str) -> str:
+    """The error of a traceback and its last place."""
+    return f"{found.splitlines()[-1].partition(':')[0]}, {_where(found)}"
+
+
+def _where(found: str) -> str:
     return [line.strip() for line in found.splitlines() if line.startswith("  File ")][-1].rpartition("/")[2]
 
 
@@ -161,7 +165,7 @@ def attempt(name: str, draw: random.Random, folder: Path) -> Found | None:
     found = fault(READERS[name], content, folder)
     if found is None:
         return None
-    return Found(f"{found.splitlines()[-1].partition(':')[0]}, {where(found)}", f"{content[:300]!r}\n{found}")
+    return Found(kind_of(found), f"{content[:300]!r}\n{found}")
 
 
 if __name__ == "__main__":

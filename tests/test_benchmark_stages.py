@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.stage_seconds import group, seconds_of, table
+from benchmarks.stage_seconds import group, seconds_of_groups, table
 
 
 def test_medians_sums_and_others(tmp_path: Path) -> None:
@@ -16,8 +16,7 @@ def test_medians_sums_and_others(tmp_path: Path) -> None:
         rows = [{"stage": stage, "seconds": seconds} for stage, seconds in stages.items()]
         (tmp_path / name / "manifest.json").write_text(json.dumps({"stages": rows}))
     asked = [group(f"before={tmp_path}/one"), group(f"sweep={tmp_path}/two,{tmp_path}/three")]
-    found = {label: [seconds_of(folder) for folder in folders] for label, folders in asked}
-    assert table(found).splitlines() == [
+    assert table(seconds_of_groups(asked)).splitlines() == [
         "| | jobs | score | train | others | a job, min | all jobs, min |",
         "|---|---|---|---|---|---|---|",
         "| before | 1 | 60 | 600 | 1 | 11.0 | 11.0 |",

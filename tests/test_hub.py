@@ -62,9 +62,7 @@ def with_own_code(folder: Path, touched: Path) -> Path:
 
 CLASSES = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForSequenceClassification")
 TEXTS = ["the lawyer is kind", "the nurse is a person"]
-
-
-@pytest.mark.parametrize(
+of_each_kind = pytest.mark.parametrize(
     ("save", "load"),
     [
         (lambda folder: save_llama(folder, TEXTS), LanguageModel.load),
@@ -73,6 +71,9 @@ TEXTS = ["the lawyer is kind", "the nurse is a person"]
     ],
     ids=["language model", "seq2seq", "classifier"],
 )
+
+
+@of_each_kind
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [(pickled, "pickle"), (with_own_code, "comes with code of its own .* which is not run")],
@@ -96,15 +97,7 @@ def test_weights_that_were_cut_short_are_told(tmp_path: Path) -> None:
         LanguageModel.load(folder)
 
 
-@pytest.mark.parametrize(
-    ("save", "load"),
-    [
-        (lambda folder: save_llama(folder, TEXTS), LanguageModel.load),
-        (lambda folder: save_bart(folder, TEXTS), Seq2Seq.load),
-        (lambda folder: save_classifier(folder, ["neg", "neu"]), lambda folder: SequenceClassifier.load(str(folder))),
-    ],
-    ids=["language model", "seq2seq", "classifier"],
-)
+@of_each_kind
 def test_weights_that_are_not_there_are_not_drawn(save: Callable, load: Callable, tmp_path: Path) -> None:
     weights = save(tmp_path) / "model.safetensors"
     tensors = load_file(weights)

@@ -17,8 +17,8 @@ def find_root(given: str | None) -> Path | None:
 
 
 def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
-    """The folder that holds these files and folders. source: where they come from. Raises
-    MitigateError where no folder is named, and for the first of them that is not there."""
+    """The folder that holds these files and folders. source: where they come from. Raises MitigateError where no
+    folder is named, and for the first of them that is not there."""
     root = find_root(given)
     holding = f"the folder that holds {', '.join(needed)}, from {source}"
     if root is None:

@@ -1,5 +1,5 @@
-"""The two figures that a claim may rest on, one of harm and one of quality, chosen by settings. They
-are corrected between themselves; all other figures are exploratory."""
+"""The two figures that a claim may rest on, one of harm and one of quality, chosen by settings. They are
+corrected between themselves; all other figures are exploratory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

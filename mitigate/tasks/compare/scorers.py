@@ -55,7 +55,11 @@ def notices(runs: Sequence[FinishedRun], columns: Sequence[Sequence[str]]) -> It
         yield f"Not all runs were labelled by {' and '.join(some)}: these labels are not compared."
     if others := [name for name in further if name not in some and not is_shared(runs, name)]:
         yield f"Not all runs have the same settings of {' and '.join(others)}: these labels are not compared."
-    classifier = [PLAUSIBILITY] if len({_settings_of(score_of(run).get(PLAUSIBILITY)) for run in runs}) == 1 else []
+    classifier = (
+        [PLAUSIBILITY]
+        if len({json.dumps(score_of(run).get(PLAUSIBILITY), sort_keys=True) for run in runs}) == 1
+        else []
+    )
     yield from _other_code(runs, [*(name for name in every if is_shared(runs, name)), *classifier])
 
 
@@ -93,7 +97,3 @@ def _node(run: FinishedRun, configured: str) -> Any:
     known = score_of(run).get("scorers")
     node = known.get(configured) if isinstance(known, Mapping) else None
     return {k: v for k, v in node.items() if k not in ("measures", "missing")} if isinstance(node, Mapping) else node
-
-
-def _settings_of(node: Any) -> str:
-    return json.dumps(node, sort_keys=True, default=str)
