@@ -30,7 +30,8 @@ types: install
 test: install
 	$(BIN)/python -m pytest -m "not thorough" -n auto --dist worksteal --durations 40
 
-# Classifiers trained as a whole, shipped figures measured anew, a rehearsal of the paper's experiment.
+# Classifiers trained as a whole, shipped figures measured anew, a rehearsal of the paper's experiment, notebooks, two
+# processes.
 thorough: install
 	$(BIN)/python -m pytest -m thorough -n auto --durations 10
 

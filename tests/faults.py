@@ -152,10 +152,15 @@ def damaged(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[At
         with a_copy(run, *parts) as here:
             what = damage(here / path, draw)
             yield Attempt(run.name, "damaged", f"{path}, {what}", *again(run, here, [here / path]))
-    for _ in range(attempts // 2):
+    left = attempts // 2
+    while left:
         with a_copy(run, "compared") as here:
             kill(run, here, draw)
-            path = draw.choice(stored(here, parts))
+            there = stored(here, parts)
+            if not there:  # killed before it had stored anything
+                continue
+            left -= 1
+            path = draw.choice(there)
             what = damage(here / path, draw)
             outcome = again(run, here, [here / path])
             yield Attempt(run.name, "damaged", f"{path} of a killed run, {what}", *outcome)

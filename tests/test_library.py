@@ -111,6 +111,7 @@ def test_a_script_filters_by_a_scorer_of_ones_own(folder: Path) -> None:
     assert "words -1" in found
 
 
+@pytest.mark.thorough
 def test_a_script_trains_and_probes_a_generator(folder: Path) -> None:
     found = python(folder, "own_generator.py")
     assert "3 steps, loss " in found

@@ -42,6 +42,7 @@ def row(text: str, begins: str) -> list[float]:
     return numbers(next(line for line in text.splitlines() if line.startswith(begins))[len(begins) :])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(path.name for path in NOTEBOOKS.glob("*.ipynb")))
 def test_a_notebook_shows_what_is_stored_in_it(name: str) -> None:
     stored, found = nbformat.read(NOTEBOOKS / name, as_version=4), executed(name)

@@ -116,6 +116,7 @@ def many() -> dict[str, object]:
     return {"targets": targets, "relations": RELATIONS * 8, "beams": 2, "top": 2, "max_length": 2}
 
 
+@pytest.mark.thorough
 def test_two_processes_answer_as_one(comet: Comet, many: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what two leave undone, one completes."""
     monkeypatch.undo()

@@ -123,6 +123,7 @@ def train_until_killed(module: str, folder: Path) -> None:
     assert torch.load(folder / "last.ckpt", weights_only=True)["global_step"] == 4
 
 
+@pytest.mark.thorough
 def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     """Killed in the last epoch but one, whose end it tells at step 5; the checkpoint is of step 4."""
     train_until_killed("test_train_language_model", tmp_path / "killed")
@@ -134,6 +135,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     assert fitted.dev_perplexity == uninterrupted.dev_perplexity
 
 
+@pytest.mark.thorough
 def test_two_processes_train_as_one(tmp_path: Path) -> None:
     """A Llama has no dropout; only the order of additions differs."""
     one, expected = train(tmp_path / "one")
