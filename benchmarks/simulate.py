@@ -36,7 +36,7 @@ SHAPES = {  # chance of a polarised statement about a word; statements about eac
 }
 TARGETS = (10, 12, 40, 329)
 SEEDS = (3, 5, 8)
-POLICY, LUCK, INTERACTION = 0.3, 0.15, 0.1  # standard deviations of the logarithms of the three factors
+POLICY, TRAINING, INTERACTION = 0.3, 0.15, 0.1  # standard deviations of the logarithms of the three factors
 QUICK = Bootstrap(resamples=200)
 ENOUGH = 2000  # words, or seeds, that truth is computed from
 
@@ -59,8 +59,8 @@ class World:
     def models(self, random: np.random.Generator, words: np.ndarray) -> np.ndarray:
         """The percentages neutral that models of each policy have, (2, words, seeds)."""
         shape = (2, words.shape[1], self.num_seeds)
-        luck = random.normal(0, LUCK, (2, 1, self.num_seeds)) + random.normal(0, INTERACTION, shape)
-        polarised = np.clip(words[:, :, None] * np.exp(luck), 0, 1)
+        training = random.normal(0, TRAINING, (2, 1, self.num_seeds)) + random.normal(0, INTERACTION, shape)
+        polarised = np.clip(words[:, :, None] * np.exp(training), 0, 1)
         statements = SHAPES[self.shape][1]
         return 100 - 100 * random.binomial(statements, polarised) / statements
 
@@ -156,9 +156,9 @@ def two_models(repetitions: int) -> Iterator[str]:
         rows.append([shape, *cells])
     yield "### One seed each: differences found between two models of one policy"
     yield (
-        "The luck of training is part of what sets two models apart, so more than 5 % may differ; as findings about "
-        "policies all of these would be false. There is no p-value any more, and no finding about policies. Under 20 "
-        "words a comparison of single runs has no interval either; it is given here all the same."
+        "The variation between trainings is part of what sets two models apart, so more than 5 % may differ; as "
+        "findings about policies all of these would be false. There is no p-value any more, and no finding about "
+        "policies. Under 20 words a comparison of single runs has no interval either; it is given here all the same."
     )
     yield table(["", *(f"{n} targets, {figure}" for n in TARGETS for figure in ("mean", "variance"))], rows)
 

@@ -11,7 +11,7 @@ from mitigate.measure.change import Change
 
 def test_the_truth_of_all_words_is_what_the_formulas_say() -> None:
     """5 % polarised on average, times what policy, seed and both together do: exp of half their variances."""
-    polarised = 5 * math.exp((simulate.POLICY**2 + simulate.LUCK**2 + simulate.INTERACTION**2) / 2)
+    polarised = 5 * math.exp((simulate.POLICY**2 + simulate.TRAINING**2 + simulate.INTERACTION**2) / 2)
     truth = simulate.of_all_words("skewed", 0.5)
     assert truth.difference == pytest.approx(polarised / 2, rel=0.05)
     assert truth.ratio == pytest.approx(0.25, rel=0.15)

@@ -39,7 +39,7 @@ from benchmarks.experiment_row import (
 from mitigate.measure.correction import Accuracy
 from mitigate.tasks.crowd.known import known_accuracy
 
-LUCK = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
+OF_SEEDS = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
 CROWD = known_accuracy("COMeT", template="neutral")[""]
 GAIN = CROWD.sensitivity + CROWD.specificity - 1
 
@@ -57,9 +57,9 @@ def row(arm: str, seed: int, polarised: float, lift: float) -> dict[str, Any]:
 def rows(**shown: tuple[float, float]) -> pl.DataFrame:
     """Five seeds of each arm with these means."""
     found = [
-        row(arm, seed, polarised + luck, lift + luck)
+        row(arm, seed, polarised + off, lift + off)
         for arm, (polarised, lift) in shown.items()
-        for seed, luck in enumerate(LUCK, start=1)
+        for seed, off in enumerate(OF_SEEDS, start=1)
     ]
     return pl.DataFrame(found, schema=schema())
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import experiment_stories as stories
 from benchmarks.experiment_row import pack
 
-LUCK = (-1, 0, 1)  # of three seeds
+OF_SEEDS = (-1, 0, 1)  # of three seeds
 
 
 def rows(**polarised: int) -> pl.DataFrame:
@@ -21,10 +21,10 @@ def rows(**polarised: int) -> pl.DataFrame:
         {
             **{"arm": arm, "seed": seed, "hours": 0.1, "commit": "abc", "folder": "run", "clusters": "4-a"},
             **dict.fromkeys(stories.FIGURES, 50.0),
-            **{"statements": pack([100] * 4), "polarised": pack([share + luck] * 4)},
+            **{"statements": pack([100] * 4), "polarised": pack([share + off] * 4)},
         }
         for arm, share in polarised.items()
-        for seed, luck in enumerate(LUCK, start=1)
+        for seed, off in enumerate(OF_SEEDS, start=1)
     ]
     return pl.DataFrame(found, stories.SCHEMA)
 

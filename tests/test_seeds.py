@@ -14,20 +14,20 @@ def tables(values: np.ndarray) -> list[pl.DataFrame]:
     return [pl.DataFrame({"target": names, "category": "gender", "neutral": column}) for column in values.T]
 
 
-def trained(generator, base: np.ndarray, num_seeds: int, luck: float) -> np.ndarray:
-    """Percentages of models whose seed moves all targets together by `luck` and each by 3 points."""
-    shared = generator.normal(0, luck, size=(1, num_seeds))
+def trained(generator, base: np.ndarray, num_seeds: int, between: float) -> np.ndarray:
+    """Percentages of models whose seed moves all targets together by `between` and each by 3 points."""
+    shared = generator.normal(0, between, size=(1, num_seeds))
     return base + shared + generator.normal(0, 3, size=(len(base), num_seeds))
 
 
 @pytest.mark.parametrize(("num_seeds", "repetitions"), [(2, 400), (4, 150)])
-def test_the_luck_of_training_is_seldom_called_an_effect_of_policy(num_seeds, repetitions):
-    """None against none, each seed some 4 points luckier or unluckier than another."""
+def test_the_variation_between_trainings_is_seldom_called_an_effect_of_policy(num_seeds, repetitions):
+    """None against none, seeds some 4 points apart."""
     generator = np.random.default_rng(num_seeds)
     base = 60 + 6 * generator.normal(size=(60, 1))
     claims, corrected = np.zeros(2), np.zeros(2)
     for _ in range(repetitions):
-        first, second = (tables(trained(generator, base, num_seeds, luck=4)) for _ in range(2))
+        first, second = (tables(trained(generator, base, num_seeds, between=4)) for _ in range(2))
         rows = between_policies(first, second, "sentiment", {})
         claims += rows["p"].to_numpy()[:2] < 0.05
         corrected += rows["p"].to_numpy()[:2] < 0.05 / 24  # where a claim begins, of 24 figures together
@@ -35,10 +35,10 @@ def test_the_luck_of_training_is_seldom_called_an_effect_of_policy(num_seeds, re
     assert (corrected / repetitions <= 0.005).all()
 
 
-def test_an_effect_beyond_luck_is_found():
+def test_an_effect_beyond_that_variation_is_found():
     generator = np.random.default_rng(1)
     base = 60 + 6 * generator.normal(size=(60, 1))
-    first, second = trained(generator, base, 3, luck=0.5), trained(generator, base + 6, 3, luck=0.5)
+    first, second = trained(generator, base, 3, between=0.5), trained(generator, base + 6, 3, between=0.5)
     rows = between_policies(tables(first), tables(second), "regard", {})
     assert rows.schema == COMPARED
     row = rows.row(0, named=True)
@@ -64,7 +64,7 @@ def test_with_targets_fixed_only_training_is_left_to_chance():
     generator = np.random.default_rng(2)
     base = 60 + generator.normal(size=(60, 1))
     shift = np.where(np.arange(60)[:, None] < 40, 5, -5)
-    first, second = (trained(generator, arm, 3, luck=0.1) for arm in (base, base + shift))
+    first, second = (trained(generator, arm, 3, between=0.1) for arm in (base, base + shift))
     row = between_policies(tables(first), tables(second), "regard", {}).row(0, named=True)
     assert row["drawn"] == "seeds and targets"
     assert row["low"] < row["fixed_low"] < row["change"] < row["fixed_high"] < row["high"]
@@ -73,7 +73,7 @@ def test_with_targets_fixed_only_training_is_left_to_chance():
 
 def test_a_category_of_few_words_is_compared_with_its_words_fixed():
     generator = np.random.default_rng(3)
-    first, second = (trained(generator, 60 + generator.normal(size=(19, 1)), 5, luck=1) for _ in range(2))
+    first, second = (trained(generator, 60 + generator.normal(size=(19, 1)), 5, between=1) for _ in range(2))
     row = between_policies(tables(first), tables(second), "regard", {}).row(0, named=True)
     assert row["drawn"] == "seeds"
     assert (row["low"], row["high"], row["p"]) == (row["fixed_low"], row["fixed_high"], row["fixed_p"])

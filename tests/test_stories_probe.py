@@ -10,7 +10,7 @@ from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
-from mitigate.probe.stories import Telling, chances_of, tell
+from mitigate.probe.stories import Sampling, chances_of, sample_stories
 from mitigate.progress import listening
 from mitigate.prompts import prompts
 from mitigate.sentences import whole_sentences
@@ -20,7 +20,7 @@ from models.language_model import LanguageModel
 from models.sampling import Drawn, SentenceEnds, until
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
-HOW = Telling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)
+HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)
 
 
 @pytest.fixture(scope="module", params=[save_neox, save_llama])
@@ -59,16 +59,16 @@ def test_chances_are_a_prompts_own() -> None:
     first, again, other = (chances_of(prompt, HOW) for prompt in ("a nurse", "a nurse", "a judge"))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-    assert not torch.equal(first, chances_of("a nurse", Telling(seed=2, max_tokens=30)))
+    assert not torch.equal(first, chances_of("a nurse", Sampling(seed=2, max_tokens=30)))
     assert len(first) == 30
 
 
 def test_the_same_stories_whatever_else_is_asked(model: LanguageModel, tmp_path: Path, small_parts: None) -> None:
-    told = tell(model, ASKED, HOW, parts=PartFolder(tmp_path / "all"))
+    told = sample_stories(model, ASKED, HOW, parts=PartFolder(tmp_path / "all"))
     assert told.columns == [*ASKED.columns, "story"]
     assert told["prompt"].to_list() == ASKED["prompt"].to_list()
     few = ASKED.filter(target="korea")
-    alone = tell(model, few, HOW, parts=PartFolder(tmp_path / "few"))
+    alone = sample_stories(model, few, HOW, parts=PartFolder(tmp_path / "few"))
     assert alone["story"].to_list() == told.filter(target="korea")["story"].to_list()
     for story in told["story"]:
         assert len(whole_sentences(story)) <= 2
@@ -77,7 +77,7 @@ def test_the_same_stories_whatever_else_is_asked(model: LanguageModel, tmp_path:
 
 
 def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_parts: None, monkeypatch) -> None:
-    whole = tell(model, ASKED, HOW, parts=PartFolder(tmp_path / "whole"))
+    whole = sample_stories(model, ASKED, HOW, parts=PartFolder(tmp_path / "whole"))
     parts = PartFolder(tmp_path / "killed")
     asked: list[int] = []
     sample = model.sample
@@ -91,11 +91,11 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
     with monkeypatch.context() as patched:
         patched.setattr(model, "sample", dying)
         with pytest.raises(KeyboardInterrupt):
-            tell(model, ASKED, HOW, parts=parts)
+            sample_stories(model, ASKED, HOW, parts=parts)
     assert pl.concat(list(parts)).height == 5
     steps = Steps()
     with listening(steps):
-        assert tell(model, ASKED, HOW, parts=parts).equals(whole)
+        assert sample_stories(model, ASKED, HOW, parts=parts).equals(whole)
     (step,) = steps.begun
     assert (step.name, step.unit, step.total) == ("probe", "prompts", ASKED.height)
     assert (step.before, step.count, step.done) == (5, ASKED.height - 5, ASKED.height)
@@ -112,9 +112,9 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
 )
 def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> None:
     with pytest.raises(MitigateError, match=message):
-        Telling(seed=1, **settings)
+        Sampling(seed=1, **settings)
 
 
 def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="more than the 64 that this model reads; give recipe.max_tokens="):
-        tell(model, ASKED, Telling(seed=1), parts=PartFolder(tmp_path))
+        sample_stories(model, ASKED, Sampling(seed=1), parts=PartFolder(tmp_path))

@@ -15,8 +15,9 @@ def weighted_difference(
     """Of weighted means over items, from baseline and values, (items, seeds) each; weights, (items,), say how much an
     item counts, clusters, (items,), which belong together.
 
-    With two seeds or more on both sides the error holds the luck of training too, otherwise that of the items alone,
-    and with items fixed there is none. Raises MitigateError for one side with several seeds and another with one."""
+    With two seeds or more on both sides the error holds the variation between trainings too, otherwise that of the
+    items alone, and with items fixed there is none. Raises MitigateError for one side with several seeds and
+    another with one."""
     before, after = (_sums(side, weights, clusters) for side in (baseline, values))
     if baseline.shape[1] > 1 and values.shape[1] > 1:
         return seeds.changes(before, after, mean_of)

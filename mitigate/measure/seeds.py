@@ -1,8 +1,8 @@
 """Whether two policies differ: several models of each, trained with different seeds, about the same targets.
 
-Two analyses. With targets drawn, the interval holds the luck of training and the choice of words: what other words, and
-other seeds, would give. With targets fixed it holds the luck of training alone: what other seeds would give for these
-very words. A category of few words says little about others, and gets the second one only.
+Two analyses. With targets drawn, the interval holds the variation between trainings and the choice of words: what other
+words, and other seeds, would give. With targets fixed it holds the variation between trainings alone: what other seeds
+would give for these very words. A category of few words says little about others, and gets the second one only.
 
 Seeds and words are crossed: all models are asked about the same words. Each is left out in turn (jackknife.py), and
 the two errors are squared and added, as in the cluster-robust variance of two ways of clustering (Cameron, Gelbach and
@@ -74,14 +74,14 @@ def changes(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "d
     each. Of a ratio both errors are those of the logarithm of the ratio of means over seeds."""
     of_first, of_second = (figure(side.sum(axis=1)) for side in (before, after))
     first, second = float(of_first.mean()), float(of_second.mean())
-    luck = of_training(of_first, of_second, how)
-    fixed = Change(first, second, how, *luck)
+    training = of_training(of_first, of_second, how)
+    fixed = Change(first, second, how, *training)
     if before.shape[1] < 2:
         return Changes(Change(first, second, how), fixed)
     without = [_scaled(without_each(side, figure).mean(axis=1), how) for side in (before, after)]
     with np.errstate(invalid="ignore"):  # both may be without variance
         words = jackknife((without[1] - without[0])[:, None])
-    parts = [luck, (words.size.item(), words.degrees.item())]
+    parts = [training, (words.size.item(), words.degrees.item())]
     return Changes(Change(first, second, how, *together(parts)), fixed)
 
 

@@ -56,7 +56,7 @@ class TextGenerator(Protocol):
 
 
 @dataclass(frozen=True)
-class Telling:
+class Sampling:
     """How stories are sampled. Temperature and top_k are those published with CSG."""
 
     seed: int
@@ -81,8 +81,8 @@ class Telling:
 
 
 @torch.inference_mode()
-def tell(
-    generator: TextGenerator, prompts: pl.DataFrame, how: Telling, *, parts: Parts, device: str = "cpu"
+def sample_stories(
+    generator: TextGenerator, prompts: pl.DataFrame, how: Sampling, *, parts: Parts, device: str = "cpu"
 ) -> pl.DataFrame:
     """The prompts (row, prompt, and whatever else) with `story`: its whole sentences, at most how.most; "" where there
     is none. Raises MitigateError for prompts too long for the model."""
@@ -111,7 +111,7 @@ def tell(
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
 
 
-def chances_of(prompt: str, how: Telling) -> Tensor:
+def chances_of(prompt: str, how: Sampling) -> Tensor:
     """A prompt's own numbers in [0, 1), (max_tokens,), the same on every machine."""
     seed = int.from_bytes(hashlib.sha256(f"{how.seed}\t{prompt}".encode()).digest()[:8])
     return torch.from_numpy(np.random.default_rng(seed).random(how.max_tokens))

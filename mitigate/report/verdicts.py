@@ -6,8 +6,8 @@ from typing import Any
 
 ALPHA = 0.05
 FEWEST_SEEDS = 5
-"""Of each side, for a claim about a policy. The interval of three seeds holds the luck of training by an error that is
-itself known from four degrees of freedom."""
+"""Of each side, for a claim about a policy. The interval of three seeds holds the variation between trainings by an
+error that is itself known from four degrees of freedom."""
 SAME, UNKNOWN = "the same numbers", "cannot be told"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 EXPLORED_BETTER, EXPLORED_WORSE = "better, exploratory", "worse, exploratory"

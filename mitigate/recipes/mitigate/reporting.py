@@ -170,26 +170,32 @@ def write_report(
     found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:
-        written = card.Card(
-            name=folder.name,
-            license=data["licence"],
-            base_model=model["base"],
-            base_license=model["licence"],
-            data=data["source"],
-            prompt=prompt,
-            policy=metrics["policy"],
-            command=portable(command),
-            demonstration=data["demonstration"],
-            metrics=metrics,
-            ledger=rows,
-            targets=targets["target"].to_list(),
-            notices=about.notices,
-            scorers=list(scorers),
-            seq2seq=model["seq2seq"],
-            adapter=model["adapter"],
-        )
-        card.write(folder / "model", written)
+        card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt))
     return {"notices": list(about.notices)}
+
+
+def _card_of(
+    about: page.Report, data: Mapping[str, Any], model: Mapping[str, Any], targets: Sequence[str], prompt: str
+) -> card.Card:
+    """What the card of a trained model says, most of it as the page does."""
+    return card.Card(
+        name=about.name,
+        license=data["licence"],
+        base_model=model["base"],
+        base_license=model["licence"],
+        data=data["source"],
+        prompt=prompt,
+        policy=str(about.metrics["policy"]),
+        command=portable(about.command),
+        demonstration=about.demonstration,
+        metrics=about.metrics,
+        ledger=about.ledger,
+        targets=targets,
+        notices=about.notices,
+        scorers=list(about.scorers),
+        seq2seq=model["seq2seq"],
+        adapter=model["adapter"],
+    )
 
 
 def intervals(config: DictConfig) -> Bootstrap:

@@ -30,7 +30,7 @@ from mitigate.target_list import PAPER, TargetList, list_of
 from mitigate.targets import LISTED, choose_targets
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.start import Start
-from mitigate.tasks.stories.generate import Telling
+from mitigate.tasks.stories.generate import Sampling
 from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
@@ -56,7 +56,7 @@ class Plan:
     asked: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
     targets: pl.DataFrame  # (target, category)
     target_list: TargetList  # the paper's, and those of these that are the run's own
-    how: Telling
+    how: Sampling
     scorers: list[Scorer]
     labellings: list[Labelling]  # a sentence has no relation, and so one template only
     cache: LabelCache
@@ -84,7 +84,7 @@ class Plan:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    how = Telling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
+    how = Sampling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
     if is_file(config):
         loaded: LoadedStories = build(config.data.load, _partial_=True)(target_list=_own(config))
         chosen = targets_of_statements(plain(config.probe.targets), loaded.stories)
@@ -113,7 +113,7 @@ def to_download(config: DictConfig) -> list[str]:
     return missing_scorers(config.score, config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
 
 
-def _with_training(config: DictConfig, how: Telling) -> Plan:
+def _with_training(config: DictConfig, how: Sampling) -> Plan:
     """A generator that is trained on a resource first."""
     if config.data.name == "stories":
         raise MitigateError(
@@ -154,7 +154,9 @@ def _with(config: DictConfig, changes: dict[str, Any]) -> DictConfig:
     return cast(DictConfig, OmegaConf.merge(config, changes))
 
 
-def _plan(config: DictConfig, asked: pl.DataFrame, chosen: pl.DataFrame, how: Telling, known: str, **more: Any) -> Plan:
+def _plan(
+    config: DictConfig, asked: pl.DataFrame, chosen: pl.DataFrame, how: Sampling, known: str, **more: Any
+) -> Plan:
     scorers = build_scorers(config.score)
     targets, target_list = _words(chosen), list_of(chosen)
     return Plan(
