@@ -35,7 +35,7 @@ test: install
 thorough: install
 	$(BIN)/python -m pytest -m thorough -n auto --durations 10
 
-# Kills, damaged files, full disks and denied folders, for every recipe; hours. As root, to mount small disks.
+# Kills, two jobs at once, damaged files, full disks and denied folders, for every recipe; hours. As root, to mount small disks.
 faults: install
 	$(BIN)/python tests/faults.py --write
 

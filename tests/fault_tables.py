@@ -51,7 +51,9 @@ def write_tables() -> None:
         "the run that nothing happened to. 'Told': it ended with a sentence that names the file or folder. 'Lost': "
         "anything else. Every attempt is in `benchmarks/faults.csv`."
     )
-    write_section("faults", f"## Kills, damaged files, full disks and denied folders\n\n{about}\n\n{tables(found)}")
+    write_section(
+        "faults", f"## Kills, jobs at once, damaged files, full disks and denied folders\n\n{about}\n\n{tables(found)}"
+    )
 
 
 def tables(attempts: Sequence[Attempt]) -> str:

@@ -1,9 +1,10 @@
 """Faults of all kinds, done to every recipe; afterwards the same command has to come to the figures of the undisturbed
 run, or say in a sentence which file is at fault.
 
-    python tests/faults.py [NAME ...] [--kinds killed damaged full denied] [--attempts 12] [--seed 1] [--write]
+    python tests/faults.py [NAME ...] [--kinds killed together damaged full denied] [--attempts 12] [--seed 1] [--write]
 
 killed    SIGKILL at a random moment, half of the time once more while the same command goes on.
+together  Two jobs at once on one cache, as in a sweep; half of the time one of them is killed at a random moment.
 damaged   Each stored file (results, checkpoints, models, label cache, compared runs; those of a finished run and those
           of a killed one) is truncated, changed in one bit, emptied or deleted.
 full      The disk that holds outputs and cache fills up at a random size; then there is space again.
@@ -27,13 +28,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pytest
-from fault_tables import LOST, SAME, TOLD, Attempt, add, tables, write_tables
+from fault_tables import LOST, OUTCOMES, SAME, TOLD, Attempt, add, tables, write_tables
 from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, share_imports
 from recipe_commands import COMMANDS, arguments_of, make_compared
@@ -52,10 +54,10 @@ class Undisturbed:
     files: Sequence[str]
     seconds: float  # with an empty cache
 
-    def line(self, here: Path) -> list[str]:
-        """The command with the outputs and the cache of a copy, and the compared runs that lie there."""
+    def line(self, here: Path, cache: Path | None = None) -> list[str]:
+        """The command with the outputs of a copy, the compared runs that lie there, and its cache or another."""
         own = [part.replace(f"{self.place}/compared", f"{here}/compared") for part in self.arguments]
-        return [*own, f"paths.outputs={here / 'out'}", f"paths.cache={here / 'cache'}"]
+        return [*own, f"paths.outputs={here / 'out'}", f"paths.cache={cache or here / 'cache'}"]
 
 
 def undisturbed(name: str, place: Path) -> Undisturbed:
@@ -80,10 +82,10 @@ def left_in(outputs: Path) -> list[str]:
     return sorted(str(path.relative_to(outputs)) for path in files)
 
 
-def again(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
+def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path | None = None) -> tuple[str, str]:
     """The outcome of the same command after a fault, and what it said. Told is only what names one of the files, or
     the folder that one is in."""
-    status = forked(lambda: call(run.line(here)), here / "said")
+    status = forked(lambda: call(run.line(here, cache)), here / "said")
     said = (here / "said").read_text(errors="replace")
     if status == 0 and figures(here / "out") == run.figures:
         there = left_in(here / "out")
@@ -138,6 +140,23 @@ def killed(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Att
             if stage is not None:
                 attempts -= 1
                 yield Attempt(run.name, "killed", stage, *again(run, here))
+
+
+def together(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
+    """Two jobs at once on one cache, which is empty at first."""
+    for _ in range(attempts):
+        with a_copy(run, "compared") as first, a_copy(run, "compared") as second:
+            cache, places = first / "cache", (first, second)
+            jobs = [started(partial(call, run.line(here, cache)), here / "said") for here in places]
+            if draw.random() < 0.5:
+                time.sleep(draw.uniform(0, run.seconds))
+                os.killpg(jobs[0], signal.SIGKILL)
+            ended = [os.waitstatus_to_exitcode(os.waitpid(job, 0)[1]) for job in jobs]
+            where = "one killed" if ended[0] == -signal.SIGKILL else "both ended"
+            failed = [here for here, status in zip(places, ended, strict=True) if status not in (0, -signal.SIGKILL)]
+            told = "".join((here / "said").read_text(errors="replace")[-600:] for here in failed)
+            found = [(LOST, told)] if failed else [again(run, here, cache=cache) for here in places]
+            yield Attempt(run.name, "together", where, *max(found, key=lambda outcome: OUTCOMES.index(outcome[0])))
 
 
 def damaged(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
@@ -263,6 +282,7 @@ def a_copy(run: Undisturbed, *parts: str) -> Iterator[Path]:
 
 KINDS: dict[str, Callable[[Undisturbed, random.Random, int], Iterator[Attempt]]] = {
     "killed": killed,
+    "together": together,
     "damaged": damaged,
     "full": full,
     "denied": denied,

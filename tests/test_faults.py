@@ -17,7 +17,9 @@ ATTEMPTS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["killed", "denied", pytest.param("damaged", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "kind", ["killed", "denied", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("together", "damaged"))]
+)
 def test_a_fault_loses_nothing(kind: str) -> None:
     """In a process of its own, as it forks: threads of this one would be missing in its children."""
     if kind == "denied" and os.geteuid():
