@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from models.seq2seq import Seq2Seq
 ROWS = pl.DataFrame(
     {"head": EXAMPLES.heads, "relation": "CapableOf", "tail": EXAMPLES.tails, "split": "train", "weight": 1.0}
 )
+WITH_DEV = pl.concat([ROWS, ROWS.with_columns(split=pl.lit("dev"))])
 LORA = {"rank": 4, "alpha": 8, "dropout": 0.1, "targets": None, "save": "merged", "base": None}
 
 
@@ -36,7 +38,7 @@ def start(folder: Path, kind: Any = LanguageModel, save: Callable = save_llama, 
 
 
 def trained(begun: Start, model: Path, settings: Settings = QUICK, **more: Any) -> Path:
-    train_generator(ROWS, begun, settings, model=model, **more)
+    train_generator(WITH_DEV if settings.keep == "best" else ROWS, begun, settings, model=model, **more)
     return model
 
 
@@ -102,6 +104,54 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
         trained(begun, tmp_path / "model", often, log=stop, **how)
     resumed = LanguageModel.load(trained(begun, tmp_path / "model", often, **how))
     assert same(resumed, LanguageModel.load(trained(begun, tmp_path / "whole", often)))
+
+
+def stopped(begun: Start, checkpoints: Path, settings: Settings = QUICK) -> dict[str, Any]:
+    """The last checkpoint of a training that was stopped at the end of its first epoch; it has one of every step."""
+
+    def stop(values: dict[str, float], step: int) -> None:
+        raise StoppedError
+
+    settings = replace(settings, checkpoint_every=1e-9)
+    with pytest.raises(StoppedError):
+        trained(begun, checkpoints / "none", settings, log=stop, checkpoints=checkpoints, fingerprint="one")
+    return torch.load(checkpoints / "last.ckpt", weights_only=True)
+
+
+@pytest.mark.parametrize(("kind", "save"), [(LanguageModel, save_llama), (Seq2Seq, save_bart)])
+def test_checkpoints_hold_what_is_trained(kind: Any, save: Callable, tmp_path: Path) -> None:
+    """Frozen weights have two names in a BART, whose words are also its head; its final_logits_bias is a buffer."""
+    begun, best = start(tmp_path / "base", kind, save, lora=LORA), replace(QUICK, keep="best")
+    written = stopped(begun, tmp_path / "checkpoints", best)
+    names = [name for name in written["state_dict"] if not name.endswith("final_logits_bias")]
+    assert all(".lora_" in name for name in names)
+    assert len(names) == len(written["optimizer_states"][0]["state"]) > 0
+    how = {"settings": best, "checkpoints": tmp_path / "checkpoints", "fingerprint": "one"}
+    resumed = kind.load(trained(begun, tmp_path / "model", **how))
+    assert set(torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)) == {
+        *written["state_dict"],
+        "fingerprint",
+    }
+    assert same(resumed, kind.load(trained(begun, tmp_path / "whole", best)))
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
+    """Also where the fingerprint that it is given says nothing of the model."""
+    begun, how = start(tmp_path / "base", lora=LORA), {"checkpoints": tmp_path / "here", "fingerprint": "one"}
+    stopped(begun, tmp_path / "here")
+    shape = r"lora_A.default.weight has the shape \(4, 32\) and here \(2, 32\); .*; and 25 more\). Start from the model"
+    with pytest.raises(MitigateError, match=rf"last.ckpt does not fit this model \(.*{shape}"):
+        trained(start(begun.folder, lora=LORA | {"rank": 2}), tmp_path / "model", **how)
+    with pytest.raises(MitigateError, match=r"q_proj.lora_A.default.weight is not trained here; "):
+        trained(start(begun.folder, lora=LORA | {"targets": ["v_proj"]}), tmp_path / "model", **how)
+    stopped(start(begun.folder, lora=LORA | {"targets": ["q_proj"]}), tmp_path / "few")
+    with pytest.raises(MitigateError, match=r"v_proj.lora_A.default.weight is missing; .* delete the folder .*few to"):
+        trained(begun, tmp_path / "model", checkpoints=tmp_path / "few", fingerprint="one")
+    model = AutoModelForCausalLM.from_pretrained(begun.folder)
+    model.model.norm.weight.data[5] += 1
+    model.save_pretrained(begun.folder)
+    with pytest.raises(MitigateError, match="the weights that are not trained are others than when it was written"):
+        trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
 
 
 def test_checkpointing_changes_memory_and_not_the_weights(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which number format the networks among the scorers compute in."""
+"""Which number format networks compute in."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ import torch
 from mitigate.errors import MitigateError
 from mitigate.score.crowd import Crowd
 from mitigate.score.weights import CHOSEN_BY, native_dtype
+from mitigate.train.harness import native_precision
 
 
 def test_the_format_can_be_the_same_on_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +26,14 @@ def test_another_format_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOSEN_BY, "fp16")
     with pytest.raises(MitigateError, match="MITIGATE_PRECISION is 'fp16'; it must be one of auto, fp32, bf16"):
         native_dtype()
+
+
+@pytest.mark.parametrize(
+    ("computes", "dtype", "precision"), [(True, torch.bfloat16, "bf16-mixed"), (False, torch.float32, "32-true")]
+)
+def test_scorers_and_training_go_by_the_same_processor(
+    computes: bool, dtype: torch.dtype, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(CHOSEN_BY, raising=False)
+    monkeypatch.setattr("models.bf16.in_processor", lambda: computes)
+    assert (native_dtype(), native_precision("cpu")) == (dtype, precision)

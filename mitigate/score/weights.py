@@ -7,6 +7,7 @@ import torch
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
+from models import bf16
 
 CHOSEN_BY = "MITIGATE_PRECISION"
 """The variable of the environment by which scorers compute alike on all processors: auto, fp32 or bf16."""
@@ -21,8 +22,7 @@ def native_dtype() -> torch.dtype:
         raise MitigateError(f"the variable {CHOSEN_BY} is {chosen!r}; it must be one of {', '.join(CHOICES)}")
     if (dtype := CHOICES[chosen]) is not None:
         return dtype
-    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if native else torch.float32
+    return torch.bfloat16 if bf16.in_processor() else torch.float32
 
 
 def digest_of_folder(folder: Path) -> str:

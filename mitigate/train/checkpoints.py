@@ -85,11 +85,12 @@ class Checkpoints(CheckpointIO):
         return found
 
     def best_weights(self) -> dict[str, Any]:
-        """What best.ckpt holds. Raises MitigateError when it is missing or damaged."""
+        """The weights that best.ckpt holds. Raises MitigateError when it is missing or damaged."""
         try:
             if not self.best.is_file():
                 raise DamagedError(f"the checkpoint {self.best} is missing")
-            return self.load_checkpoint(self.best)
+            found = self.load_checkpoint(self.best)
+            return {name: weights for name, weights in found.items() if name != "fingerprint"}
         except DamagedError as error:
             raise MitigateError(
                 f"{error}, and with it the weights of the best epoch are lost. Delete the folder {self.folder} and run "

@@ -18,6 +18,7 @@ from mitigate.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
+from mitigate.train.frozen import with_frozen, without_frozen
 from mitigate.train.harness import PRECISIONS, Log
 from mitigate.train.learner import Learner
 from mitigate.train.module import TrainingModule, adamw, held, linear
@@ -206,7 +207,7 @@ class DevPerplexity(lightning.Callback):
             self.found = found
             weights = trainer.strategy.lightning_module_state_dict()  # gathered from all processes
             if trainer.is_global_zero:
-                trainer.strategy.checkpoint_io.save_checkpoint(weights, self.best)
+                trainer.strategy.checkpoint_io.save_checkpoint(without_frozen(weights, self.module), self.best)
             trainer.strategy.barrier()  # all will read it
 
     def state_dict(self) -> dict[str, Any]:
@@ -287,10 +288,9 @@ def fit_module(
         **trainer,
     )
     if keep_best:
-        state = checkpoints.best_weights()
+        weights = with_frozen(checkpoints.best_weights(), module, checkpoints.best)
         sharded = isinstance(trainer.get("strategy"), FullySharded)  # what is a share takes no whole weights
-        weights = {name: state[f"model.{name}"] for name in module.model.state_dict()}
-        module.model.load_state_dict(weights, assign=sharded)
+        module.load_state_dict(weights, assign=sharded)
     return Fitted(
         steps=module.steps,
         seconds=counts.seconds,

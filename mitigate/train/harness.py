@@ -20,6 +20,7 @@ from mitigate.progress import progress
 from mitigate.train.checkpoints import Checkpoints, SaveRegularly
 from mitigate.train.memory import keep_freed_memory
 from mitigate.train.module import TrainingModule
+from models import bf16
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
@@ -138,11 +139,11 @@ def seed(number: int) -> None:
 
 
 def native_precision(accelerator: str = "auto") -> str:
-    """bf16-mixed where the hardware computes in bf16 itself; elsewhere bf16 is slower than float32."""
+    """bf16-mixed where the hardware computes in bf16 itself (see models/bf16.py), 32-true elsewhere."""
     if accelerator != "cpu" and torch.cuda.is_available():
         native = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        native = bf16.in_processor()
     return "bf16-mixed" if native else "32-true"
 
 

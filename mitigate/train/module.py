@@ -2,11 +2,15 @@
 follows a line, AdamW, and clipping. A subclass adds the loss of a batch."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pytorch_lightning as lightning
 import torch
+
+from mitigate.train.frozen import checksum, frozen, misfit, with_frozen, without_frozen
 
 
 class Source(Protocol):
@@ -48,6 +52,24 @@ class TrainingModule(lightning.LightningModule):
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning itself refuses to clip for a fused optimizer.
         torch.nn.utils.clip_grad_norm_(self.parameters(), self.clip)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        if self._frozen_checksum:
+            checkpoint["state_dict"] = without_frozen(checkpoint["state_dict"], self)
+            checkpoint["frozen"] = self._frozen_checksum
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Raises MitigateError for weights of another model, and where those that are not trained have changed."""
+        if self._frozen_checksum:
+            path = Path(str(self.trainer.ckpt_path))
+            checkpoint["state_dict"] = with_frozen(checkpoint["state_dict"], self, path)
+            if checkpoint.get("frozen") != self._frozen_checksum:
+                raise misfit(path, "the weights that are not trained are others than when it was written")
+
+    @cached_property
+    def _frozen_checksum(self) -> str | None:  # found once, as it takes seconds of a large model
+        left_out = frozen(self)
+        return checksum(left_out) if left_out else None
 
 
 class Steps:
