@@ -174,6 +174,11 @@ class CometModule(TailModule):
         if on_gpu or compiled:
             self.nll = PaddedNll(self.model, compiled, self.candidates)
 
+    def on_fit_end(self) -> None:
+        """Not on_train_end, which Lightning leaves out where a checkpoint of the last step is gone on from."""
+        if isinstance(self.trainer.strategy, FullySharded):
+            self.trainer.strategy.gather()
+
 
 def numbered(prompts: Sequence[Sequence[int]]) -> np.ndarray:
     """The number (n,) of each prompt; equal ones have the same."""

@@ -51,13 +51,14 @@ class FullySharded(ModelParallelStrategy):
             set_optimizer_state_dict(self._module, optimizer, named, options=options)
         return checkpoint
 
-    def on_train_end(self) -> None:
-        """Gives the first process a whole decoder again; the share of the others is of no more use."""
+    def gather(self) -> None:
+        """Gives the first process a whole decoder again. The others keep one without content: their shares are of no
+        more use."""
         weights = self.lightning_module_state_dict()
+        comet: Any = self._module.model
+        with torch.device("meta"):
+            comet.decoder = Decoder(comet.decoder.config)
         if self.is_global_zero:
-            comet: Any = self._module.model
-            with torch.device("meta"):
-                comet.decoder = Decoder(comet.decoder.config)
             self._module.load_state_dict(weights, assign=True)
 
     @property
