@@ -42,7 +42,7 @@ class Result:
 
     def table(self) -> pl.DataFrame:
         """The stage's table."""
-        return pl.read_parquet(self.path)
+        return pl.read_parquet(self.path, glob=False)
 
     def facts(self) -> dict[str, Any]:
         """The stage's numbers."""
@@ -263,7 +263,7 @@ class PartFolder:
         write(self.folder / f"{number:06}-{digest_of(content)[:8]}.parquet", content)
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        return map(pl.read_parquet, self._files())
+        return (pl.read_parquet(path, glob=False) for path in self._files())
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))

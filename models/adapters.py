@@ -77,7 +77,8 @@ def load_merged(folder: Path, kind: Any) -> Any:
     hub.refuse_pickles(folder, WEIGHTS)
     with no_bars(), _without_warnings():
         model = hub.opened(kind, base, dtype=torch.float32)
-        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload()
+        # peft leaves the base's weights frozen, and they may be trained further.
+        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().requires_grad_(True)
 
 
 @contextmanager

@@ -113,6 +113,9 @@ class Comet(nn.Module):
             words = candidates.places[words].clamp_min(0)  # the filling need not be one of them
         return F.cross_entropy(logits.float(), words, reduction="none")[: len(said)]
 
+    def begin_steps(self) -> None:
+        """Makes ready the process that trains: there is nothing to do."""
+
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:

@@ -22,12 +22,16 @@ class Learning:
 
     def begin(self, model: Any) -> Any:
         """The model to train. Raises ValueError as begin_adapters."""
-        if self.checkpointing:
-            if hasattr(model, "activation_checkpointing_enable"):  # the other name is that of earlier versions
-                model.activation_checkpointing_enable({"use_reentrant": False})
-            else:
-                model.gradient_checkpointing_enable({"use_reentrant": False})
         return begin_adapters(model, self.adapters) if self.adapters else model
+
+    def begin_steps(self, model: Any) -> None:
+        """Switches checkpointing on, in the process that trains: the model cannot be sent to another one then."""
+        if not self.checkpointing:
+            return
+        if hasattr(model, "activation_checkpointing_enable"):  # the other name is that of earlier versions
+            model.activation_checkpointing_enable({"use_reentrant": False})
+        else:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
 
     def end(self, model: Any) -> Any:
         """The model to save."""

@@ -79,6 +79,10 @@ class OfTransformers(nn.Module, ABC):
         """Makes ready the weights that are to be trained. Raises ValueError where they cannot be."""
         self.model = self.learning.begin(self.model)
 
+    def begin_steps(self) -> None:
+        """Makes ready the process that trains (see Learning)."""
+        self.learning.begin_steps(self.model)
+
     def end_training(self) -> None:
         """Merges adapters, unless they are to be saved alone."""
         self.model = self.learning.end(self.model)

@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
 from mitigate.tasks.start import Start, find_start
-from mitigate.tasks.train import train_generator
+from mitigate.tasks.train import check_training, train_generator
 from mitigate.train.comet import Settings
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
@@ -152,6 +152,17 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     model.save_pretrained(begun.folder)
     with pytest.raises(MitigateError, match="the weights that are not trained are others than when it was written"):
         trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
+
+
+def test_all_weights_go_on_from_an_adapter_and_adapters_alone_do_not(tmp_path: Path) -> None:
+    """peft opens an adapter on whole weights alone."""
+    alone = trained(start(tmp_path / "base", lora=LORA | {"save": "adapter"}), tmp_path / "alone")
+    before, after = LanguageModel.load(alone), LanguageModel.load(trained(start(alone), tmp_path / "all"))
+    weights = after.state_dict()
+    assert not any(torch.equal(old, weights[name]) for name, old in before.state_dict().items())
+    again = start(alone, lora=LORA | {"save": "adapter"})
+    with pytest.raises(MitigateError, match="alone holds an adapter itself.*; say model.lora.save=merged"):
+        check_training(again, QUICK, compile="auto", strategy="auto")
 
 
 def test_checkpointing_changes_memory_and_not_the_weights(tmp_path: Path) -> None:

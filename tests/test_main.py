@@ -45,6 +45,8 @@ def test_the_configuration_can_be_read(capsys: pytest.CaptureFixture[str], monke
         (["data=cn100k", "data.root=/absent"], "data.root=/absent: there is no such folder"),
         (["polcy=both"], "unknown setting 'polcy'; there are: seed, train, "),
         (["model=hf"], "mitigate: model.base must be given: model.base=...; a comment in the configuration says what"),
+        (["probe.relations=[]"], "probe.relations names no relation; name some, or say null for all"),
+        (["probe.max_length=498"], "probe.max_length=498 must be at most 497: "),
         (["probe.top=20"], "probe.top=20 must be at least 1 and at most probe.beams=10"),
         (["trainer.strategy=dp"], "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
     ],

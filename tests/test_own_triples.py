@@ -178,6 +178,10 @@ def read(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return read
 
 
+def test_a_relation_named_twice_is_asked_about_once(read: Callable[..., Corpus]) -> None:
+    assert [relation.name for relation in read("probe.relations=[IsA,mentors,IsA]").relations] == ["IsA", "mentors"]
+
+
 def test_a_split_column_is_used_by_the_main_job(read: Callable[..., Corpus], tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text(lines(lambda number: ("train", "train", "dev", "test")[number % 4]))

@@ -38,6 +38,16 @@ def test_a_stage_is_computed_once(run: Run) -> None:
     assert second.table().rows() == [(1,)]
 
 
+def test_brackets_in_a_folders_name_stand_for_themselves(tmp_path: Path) -> None:
+    """To polars `run[1]` is a pattern that `run1` matches."""
+    results = []
+    for number, name in enumerate(("run[1]", "run1")):
+        run = Run(tmp_path / name)
+        results.append(run.stage("score", one_row, x=number))
+        run.close()
+    assert [result.table().item() for result in results] == [0, 1]
+
+
 @pytest.mark.parametrize(
     "change", [{"x": 2}, {"value": "given"}, {"value": pl.DataFrame({"b": [1]})}], ids=["setting", "value", "table"]
 )

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,8 @@ def test_a_learning_rate_that_is_held_then_falls_as_a_square_root() -> None:
     assert [rate(6), rate(9)] == pytest.approx([2 * (1 - (1 / 5) ** 0.5), 2 * (1 - (4 / 5) ** 0.5)])
     falling = Settings(lr=2.0, warmup=0.1).learning_rate(10)
     assert [falling(0), falling(1), falling(9)] == pytest.approx([2.0, 2.0, 2 / 9])
+    held_to_the_end = Settings(lr=2.0, warmup=0.1, hold=0.98).learning_rate(10)
+    assert [held_to_the_end(step) for step in range(10)] == [2.0] * 10
     with pytest.raises(MitigateError, match=re.escape("hold=0.05 must be null or a share of the steps, at least warm")):
         Settings(warmup=0.1, hold=0.05)
 
@@ -227,6 +230,25 @@ def test_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:
         train(tmp_path, examples=Examples([], [], []))
     with pytest.raises(MitigateError, match="keep='best' needs dev triples"):
         train(tmp_path, Settings(keep="best"))
+
+
+@pytest.mark.parametrize("weight", [1e6, float("nan")])
+def test_a_training_that_diverges_says_so(tmp_path: Path, weight: float) -> None:
+    """Before a checkpoint, or the lack of one, is blamed."""
+    comet = small_comet()
+    with torch.no_grad():
+        comet.decoder.words.weight *= weight
+    how = {"fingerprint": "one", "accelerator": "cpu"}
+    with pytest.raises(MitigateError, match=r"^training diverged: .* is (inf|nan); lower trainer.lr"):
+        fit(comet, EXAMPLES, replace(QUICK, keep="best"), tmp_path, dev=EXAMPLES, **how)
+
+
+def test_a_loss_that_is_no_number_says_so_without_dev_triples(tmp_path: Path) -> None:
+    comet = small_comet()
+    with torch.no_grad():
+        comet.decoder.words.weight *= float("nan")
+    with pytest.raises(MitigateError, match="training diverged: the mean loss of the last steps is nan"):
+        fit(comet, EXAMPLES, QUICK, tmp_path, fingerprint="one", accelerator="cpu")
 
 
 def test_ctrl_c_reaches_the_caller_as_ctrl_c(tmp_path: Path) -> None:

@@ -102,6 +102,10 @@ def test_devices_that_are_not_there_are_named() -> None:
         ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
         ({"compile": "yes"}, "unknown trainer.compile 'yes'"),
         ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
+        (
+            {"compile": True, "devices": 2},
+            "trainer.compile=true is for one device; with trainer.devices=2 say auto or false",
+        ),
         ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),
     ],
 )

@@ -25,6 +25,7 @@ from mitigate.train import launch
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
 from models.kinds import kind_of
 from models.language_model import LanguageModel
+from models.learning import Learning
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]
 QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")
@@ -144,6 +145,16 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     fitted = launch.fit(two, EXAMPLES, QUICK, tmp_path / "two", **how)
     assert fitted.train_loss == pytest.approx(expected.train_loss, abs=1e-4)
     torch.testing.assert_close(two.state_dict(), one.state_dict(), atol=1e-3, rtol=0)
+
+
+@pytest.mark.thorough
+def test_two_processes_train_with_checkpointing(tmp_path: Path) -> None:
+    one, two = (small_model(tmp_path / name) for name in ("one", "two"))
+    how = {"fingerprint": "one", "accelerator": "cpu", "devices": 2, "strategy": "ddp"}
+    launch.fit(one, EXAMPLES, QUICK, tmp_path / "plain", **how)
+    two.learning = Learning(checkpointing=True)
+    launch.fit(two, EXAMPLES, QUICK, tmp_path / "saving", **how)
+    torch.testing.assert_close(two.state_dict(), one.state_dict())
 
 
 def test_relations_get_tokens_of_their_own(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def _json_lines(path: Path, columns: Columns, block: Block, met: Met) -> pl.Data
 
 def _parquet(path: Path, columns: Columns) -> Table:
     present = _schema(path).names()
-    scan = pl.scan_parquet(path)
+    scan = pl.scan_parquet(path, glob=False)
     height = scan.select(pl.len()).collect().item()
     if absent := [str(given) for given in columns.values() if given not in present]:
         raise MitigateError(f"{path} has no column {', '.join(absent)}, but {', '.join(present)}; see data.columns")
@@ -231,7 +231,7 @@ def _parquet(path: Path, columns: Columns) -> Table:
 
 def _schema(path: Path) -> pl.Schema:
     try:
-        return pl.scan_parquet(path).collect_schema()
+        return pl.scan_parquet(path, glob=False).collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
         damaged = MitigateError(f"{path} is no Parquet file that can be read: {error}")
         raise not_opened(path, error) or damaged from error

@@ -44,7 +44,7 @@ def load(path: str, column: str | None = None) -> LoadedStatements:
 def _rows(path: str, column: str | None) -> Iterator[Row]:
     ending = Path(path.lower().removesuffix(".gz")).suffix
     if ending == ".parquet":
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
         texts = frame[_column(path, frame.columns, column)].cast(pl.String)
         return ((row, text) for row, text in enumerate(texts, start=1))
     content = _decoded(path)

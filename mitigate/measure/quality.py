@@ -12,12 +12,14 @@ from mitigate.metrics import NEW_DISTINCT_TAILS, NEW_TAILS, NEW_TRIPLES, NOVELTY
 
 Words = Sequence[str]
 SMOOTHING = 0.1
+LARGEST = 700.0  # whose exp a float holds
 
 
 def perplexity(scored: pl.DataFrame) -> float | None:
-    """exp of the mean nll per token, the end token counted; None for no triples, and where the generator gives no
-    probabilities (nll NaN). 1 is certainty."""
-    return math.exp(float(scored["nll"].sum()) / int(scored["tokens"].sum())) if is_scored(scored) else None
+    """exp of the mean nll per token, the end token counted; None for no triples, where the generator gives no
+    probabilities (nll NaN), and where it is more than a float holds. 1 is certainty."""
+    mean = float(scored["nll"].sum()) / int(scored["tokens"].sum()) if is_scored(scored) else math.inf
+    return math.exp(mean) if mean < LARGEST else None
 
 
 def bits_per_char(scored: pl.DataFrame) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.probe.generator import Generator
 from mitigate.triples import PROBED, Parts
 from models.beams import Beam
@@ -64,7 +65,10 @@ def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts,
     for part in share:
         asked = grid.asked(part)
         prompts = generator.prompts(asked["head"].to_list(), asked["phrase"].to_list())
-        found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
+        try:
+            found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
+        except ValueError as error:
+            raise MitigateError(f"probe.max_length={grid.max_length}: {error}") from error
         parts.save(part, _rows(generator, asked, [result[: grid.top] for result in found]))
         yield part
 

@@ -277,7 +277,8 @@ def plain(node: Any) -> Any:
 
 def _say_stage(result: Result) -> None:
     took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
-    rows = pl.scan_parquet(result.path).select(pl.len()).collect().item() if result.path.suffix == ".parquet" else None
+    is_table = result.path.suffix == ".parquet"
+    rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item() if is_table else None
     say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
 
 

@@ -105,7 +105,7 @@ def record_plots(job: Job) -> None:
     folder = job.folder / "plots"
     if not (folder / "captions.csv").is_file():
         return
-    listed = pl.read_csv(folder / "captions.csv", infer_schema=False)
+    listed = pl.read_csv(folder / "captions.csv", infer_schema=False, glob=False)
     shown = listed if with_texts(job.config) else listed.filter(~pl.col("group").is_in(SHOW_TEXTS))
     rows = shown.sort("picture").select("picture", "caption").iter_rows()
     job.tracking.pictures((name, caption, folder / f"{name}.png") for name, caption in rows)

@@ -65,6 +65,9 @@ def corpus_of(
     if wanted is None:
         comets = [relation.name for relation in comet_relations()]
         wanted = [name for name in known if name in in_training] if only_in_data else comets
+    wanted = list(dict.fromkeys(wanted))
+    if not wanted:
+        raise MitigateError("probe.relations names no relation; name some, or say null for all")
     relations = named(wanted, known)
     return Corpus(
         triples=triples,

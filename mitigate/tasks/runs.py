@@ -97,7 +97,7 @@ class FinishedRun:
                 raise MitigateError(f"{fault}.")
             try:
                 read = pl.read_csv if name.endswith(".csv") else pl.read_parquet
-                self._tables[name] = read(self.folder / name)
+                self._tables[name] = read(self.folder / name, glob=False)
             except (OSError, pl.exceptions.PolarsError) as error:
                 raise MitigateError(f"{self.folder / name} is no table that can be read; {ANEW}.") from error
         if lacking := [column for column in columns if column not in self._tables[name].columns]:

@@ -13,9 +13,10 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.relations import Relation, asked_with
 from mitigate.tasks.tails import check_relations
 from models.adapters import base_of, is_adapter
-from models.comet import RELATION_TOKENS, Layout, Regimen, regimen
+from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER
+from models.layouts import CONFIG
 
 MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
 
@@ -100,6 +101,22 @@ def _check_words(folder: Path, wanted: Sequence[str]) -> None:
         raise MitigateError(
             f"the model in {folder} has no word for the relations {', '.join(unknown)}: it was trained without them, "
             "with model.relation=token. Train one with them (train=true), or leave them out"
+        )
+
+
+def check_length(start: Start, longest: int) -> None:
+    """Raises MitigateError where a COMeT has fewer positions than its prompts and tails of the longest may need. Of
+    other models only the search knows how long prompts are, and says the same."""
+    if getattr(start.code, "__self__", None) is not Comet:
+        return
+    config = json.loads((start.folder / CONFIG).read_text(encoding="utf-8"))
+    positions = config.get("n_positions", config.get("max_position_embeddings"))
+    needed = 1 + HEAD_TOKENS + RELATION_TOKENS + longest - 1  # that of the last token of a tail is never read
+    if positions is not None and needed > positions:
+        raise MitigateError(
+            f"probe.max_length={longest} must be at most {longest - needed + positions}: with heads and relations of "
+            f"up to {HEAD_TOKENS + RELATION_TOKENS} tokens texts have {needed}, and the model in {start.folder} has "
+            f"{positions} positions"
         )
 
 

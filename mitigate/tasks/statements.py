@@ -9,7 +9,8 @@ MOST = 200_000  # that examples, word clouds, the export and the record in W&B a
 
 def about_targets(folder: Path) -> pl.LazyFrame:
     """The statements about a target in a folder of parts, to be worked through without holding them."""
-    return pl.scan_parquet(folder / "*.parquet").filter(pl.col("target").is_not_null())
+    parts = sorted(folder.glob("*.parquet"))  # by their names: a folder's own may have brackets
+    return pl.scan_parquet(parts, glob=False).filter(pl.col("target").is_not_null())
 
 
 def choice(folder: Path, seed: int) -> tuple[pl.DataFrame, int]:

@@ -133,7 +133,7 @@ def load_experts(folder: Path, checkpoint: Path, strength: float, candidates: in
 
 def load_erased(folder: Path, checkpoint: Path) -> Erased:
     """A COMeT of a folder, and its eraser of a file."""
-    table = pl.read_parquet(checkpoint)
+    table = pl.read_parquet(checkpoint, glob=False)
     parts = (table.select(pl.col(names)).to_torch().float() for names in ("^mean$", "^left_.*$", "^right_.*$"))
     mean, left, right = parts
     return Erased(Comet.load(folder), Eraser(mean[:, 0], left, right.T)).eval()

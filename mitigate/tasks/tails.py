@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -76,12 +77,13 @@ def _read(path: Path) -> pl.DataFrame:
         raise MitigateError(f"model.path={path}: there is no such file; give one with columns head, relation, tail")
     try:
         if ending == ".parquet":
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         if ending in JSON_LINES:
-            return _one_a_row(pl.read_ndjson(path, infer_schema_length=None))
+            return _one_a_row(pl.read_ndjson(path.read_bytes(), infer_schema_length=None))
         if ending in SEPARATORS:
             quote = '"' if ending == ".csv" else None
-            return pl.read_csv(path, separator=SEPARATORS[ending], quote_char=quote, infer_schema=False)
+            how: dict[str, Any] = {"separator": SEPARATORS[ending], "quote_char": quote, "infer_schema": False}
+            return pl.read_csv(path, **how, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise MitigateError(f"{path} is no table that can be read: {str(error).splitlines()[0]}") from error
     raise one_of("ending of model.path", ending, [*SEPARATORS, *JSON_LINES, ".parquet"])

@@ -16,7 +16,7 @@ from mitigate.tasks.start import Start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
-from models.adapters import NEEDED
+from models.adapters import NEEDED, is_adapter
 from models.comet import Comet
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
@@ -104,9 +104,14 @@ def check_training(start: Start, settings: TrainingSettings, *, compile: Any, st
     if code_after(start) == Comet.load:
         return
     check_settings(settings, compile=compile, strategy=strategy)
-    if start.options.get("lora"):
+    if lora := start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NEEDED)
+        if lora.get("save") == "adapter" and is_adapter(start.folder):
+            raise MitigateError(
+                f"model.lora.save=adapter: {start.folder} holds an adapter itself, and an adapter is opened on whole "
+                "weights alone; say model.lora.save=merged"
+            )
         if start.regimen.relation == "token":
             raise MitigateError(
                 "model.relation=token adds words to the vocabulary, which adapters do not train; say "

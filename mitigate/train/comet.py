@@ -28,6 +28,7 @@ from models.comet import Candidates, Comet
 from models.compiled import PaddedNll, send
 
 Compile = Literal["auto"] | bool
+LARGEST = 700.0  # whose exp a float holds
 
 
 class Examples(NamedTuple):
@@ -133,6 +134,9 @@ class TailModule(TrainingModule):
         weights = np.ones(len(tails)) if examples.weights is None else examples.weights
         self.weights = weights / weights.mean()  # over all examples, so that equal weights change nothing
 
+    def on_fit_start(self) -> None:
+        self.model.begin_steps()
+
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The weighted mean over the batch of each example's mean over the tokens of its tail.
 
@@ -204,6 +208,8 @@ class DevPerplexity(lightning.Callback):
             return
         # All go by the first process's figure: theirs could differ by a last digit, and where one saves, all gather.
         found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
+        if not math.isfinite(found):
+            raise diverged(f"the dev perplexity after {step:,} steps is {found}")
         if self.write_log and trainer.is_global_zero:
             self.write_log({"dev_perplexity": found}, step)
         if self.best is None:
@@ -292,6 +298,8 @@ def fit_module(
         log=log,
         **trainer,
     )
+    if not math.isfinite(counts.loss):
+        raise diverged(f"the mean loss of the last steps is {counts.loss}")
     if keep_best:
         weights = with_frozen(checkpoints.best_weights(), module, checkpoints.best)
         sharded = isinstance(trainer.get("strategy"), FullySharded)  # what is a share takes no whole weights
@@ -307,7 +315,8 @@ def fit_module(
 
 @torch.no_grad()  # not inference_mode: sharded weights gathered here are those of the next step too
 def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> float:
-    """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens counted."""
+    """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens counted; inf where
+    that is more than a float holds."""
     was_training = model.training
     model.eval()
     prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
@@ -317,4 +326,10 @@ def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> flo
         batch = order[start : start + batch_size]
         total += model.nll([prompts[i] for i in batch], [tails[i] for i in batch]).double().sum().item()
     model.train(was_training)
-    return math.exp(total / sum(map(len, tails)))
+    mean = total / sum(map(len, tails))
+    return math.exp(mean) if mean < LARGEST else math.inf
+
+
+def diverged(sign: str) -> MitigateError:
+    """The error of a training whose weights are of no use."""
+    return MitigateError(f"training diverged: {sign}; lower trainer.lr, or raise trainer.warmup")

@@ -63,9 +63,10 @@ def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, 
         raise one_of("trainer.strategy", strategy, STRATEGIES)
     if compile not in ("auto", True, False):
         raise one_of("trainer.compile", compile, ("auto", "true", "false"))
-    if compile is True and strategy == "fsdp":
-        raise MitigateError("trainer.compile=true is for one device; with trainer.strategy=fsdp say auto or false")
     count = count_devices(accelerator, devices)
+    if compile is True and (strategy == "fsdp" or count > 1):
+        given = "with trainer.strategy=fsdp" if strategy == "fsdp" else f"with trainer.devices={devices}"
+        raise MitigateError(f"trainer.compile=true is for one device; {given} say auto or false")
     if count > settings.batch_size:
         raise MitigateError(
             f"trainer.batch_size={settings.batch_size} is too small to be shared out to {count} devices; give each at "

@@ -23,6 +23,10 @@ class Learner(Protocol):
         """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
         ...
 
+    def begin_steps(self) -> None:
+        """Makes ready what cannot be sent to another process, in the one that trains."""
+        ...
+
     def train(self, mode: bool = True) -> Self:
         """Itself, from now on with dropout, or without."""
         ...

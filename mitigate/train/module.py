@@ -96,7 +96,7 @@ def linear(peak: float, warmup: float, steps: int) -> Callable[[int], float]:
 def held(peak: float, warmup: float, hold: float, steps: int) -> Callable[[int], float]:
     """A learning rate that rises to the peak during the warmup, stays until a share `hold` of the steps, then falls to
     0 as 1 minus a square root (Hägele et al. 2024)."""
-    warm, last = max(1, round(warmup * steps)), round(hold * steps)
+    warm, last = max(1, round(warmup * steps)), min(round(hold * steps), steps - 1)
 
     def learning_rate(step: int) -> float:
         return peak * min((step + 1) / warm, 1 - (max(0.0, step - last) / (steps - last)) ** 0.5)

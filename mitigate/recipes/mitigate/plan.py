@@ -34,7 +34,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
-from mitigate.tasks.start import Start, check_told_apart
+from mitigate.tasks.start import Start, check_length, check_told_apart
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
@@ -137,6 +137,7 @@ def make_plan(config: DictConfig) -> Plan:
     start = find_start(config, policy, corpus.further, comet=corpus.comet)
     if config.train:
         check_training(start, settings, **where)
+    check_length(start, config.probe.max_length)
     check_told_apart(start)
     check_steered(policy, start, bool(config.train), config.probe.beams)
     scorers, extras = build_role_scorers(config.score), build_extras(config.score)

@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
+from mitigate.filter.policy import AT_DECODING
 from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
 from mitigate.load.triples_file import Loaded
@@ -93,7 +94,9 @@ def make_plan(config: DictConfig) -> Plan:
     find_devices(config.probe.device, 1)
     if config.recipe.post_train:
         return _with_training(config, how)
-    start = find_start(_with(config, {"train": False}), build_policy(config))
+    policy = build_policy(config)
+    check_policy(policy)
+    start = find_start(_with(config, {"train": False}), policy)
     check_tells(start)
     chosen = choose_targets(plain(config.probe.targets))
     return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, start=start)
@@ -122,6 +125,7 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
         )
     origin(config)  # of data and model, for the card
     policy = build_policy(config)
+    check_policy(policy)
     settings, where = training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
@@ -137,6 +141,15 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
     known = start.weights + digest_of(as_parquet(corpus.triples) + as_parquet(_words(chosen)))
     more: dict[str, Any] = {"start": start, "resource": resource, "notices": corpus.notices}
     return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, known, **more)
+
+
+def check_policy(policy: Policy) -> None:
+    """Raises MitigateError for one that acts on how a COMeT finds tails, which no story is written with."""
+    if policy.action in AT_DECODING:
+        raise MitigateError(
+            f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
+            "called the policy's. Say policy=none, or one that filters"
+        )
 
 
 def _own(config: DictConfig) -> TargetList:

@@ -54,7 +54,7 @@ class ComparedAudit:
     def statements(self) -> pl.LazyFrame:
         """Its statements about targets, labelled, to be worked through without holding them."""
         parts = [self.run.folder / name for name in self.run.below("statements") if name.endswith(".parquet")]
-        return pl.scan_parquet(parts).filter(pl.col("target").is_not_null())
+        return pl.scan_parquet(parts, glob=False).filter(pl.col("target").is_not_null())
 
     @cached_property
     def columns(self) -> dict[Wording, str]:

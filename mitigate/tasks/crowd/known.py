@@ -33,7 +33,7 @@ def known_accuracy(source: str, folder: Path | None = None, template: str = TEMP
     path = (folder or SHIPPED) / FILE
     if not path.is_file():
         return {}
-    table = pl.read_csv(path)
+    table = pl.read_csv(path, glob=False)
     if "template" not in table.columns:
         table = table.with_columns(template=pl.lit(TEMPLATES[0]))
     rows = table.filter(

@@ -24,7 +24,7 @@ def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: Labe
     """Rated statements (target, cluster, masked, masked_neutral) with labels and strengths of `crowd` under both
     templates, each by the classifier that left out the fold of its target. folder: None for the shipped classifier,
     whose folds stand in its folder: the list of clusters may have changed since it was trained."""
-    known = dict(pl.read_csv((folder or SHIPPED) / FOLDS_FILE).iter_rows())
+    known = dict(pl.read_csv((folder or SHIPPED) / FOLDS_FILE, glob=False).iter_rows())
     folds = [
         known[target] if target else fold_of(cluster)
         for target, cluster in rated.select("target", "cluster").iter_rows()

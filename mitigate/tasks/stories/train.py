@@ -63,6 +63,11 @@ def check_tells(start: Start) -> None:
             "stories go on with the words of a prompt, which a sequence-to-sequence model does not: it answers one "
             "text by another. Give a causal language model: model=hf model.base=NAME"
         )
+    if start.folder.is_file():
+        raise MitigateError(
+            f"model.path={start.folder} holds tails, which go on with no text. Give a causal language model: "
+            "model=hf model.base=NAME"
+        )
 
 
 def as_language_model(loaded: Any) -> LanguageModel:
