@@ -27,6 +27,10 @@ class Reader(nn.Module):
         texts = self.model.tokenizer(list(tails), add_special_tokens=False)["input_ids"] if tails else []
         return [[*text[:most], self.model.end] for text in texts]
 
+    def begin_steps(self) -> None:
+        """Makes ready the process that trains."""
+        self.model.begin_steps()
+
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the texts, in order."""
         return self.model.nll(prompts, tails)

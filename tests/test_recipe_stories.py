@@ -192,7 +192,6 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
         (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),
         (["policy=experts"], "policy=experts acts on the search for tails, and stories are sampled"),
         (["train=false", "recipe.post_train=false", "policy=erase"], "policy=erase acts on the search for tails"),
-        (["model=tails", "policy=none", f"model.path={__file__}"], "holds tails, which go on with no text"),
         (["model=hf", "policy=none", "model.base=/no/such"], "there is no folder /no/such"),
     ],
 )
