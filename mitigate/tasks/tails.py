@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -82,8 +81,8 @@ def _read(path: Path) -> pl.DataFrame:
             return _one_a_row(pl.read_ndjson(path.read_bytes(), infer_schema_length=None))
         if ending in SEPARATORS:
             quote = '"' if ending == ".csv" else None
-            how: dict[str, Any] = {"separator": SEPARATORS[ending], "quote_char": quote, "infer_schema": False}
-            return pl.read_csv(path, **how, glob=False)
+            separator = SEPARATORS[ending]
+            return pl.read_csv(path, separator=separator, quote_char=quote, infer_schema=False, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise MitigateError(f"{path} is no table that can be read: {str(error).splitlines()[0]}") from error
     raise one_of("ending of model.path", ending, [*SEPARATORS, *JSON_LINES, ".parquet"])
