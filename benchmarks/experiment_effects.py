@@ -148,10 +148,11 @@ def worst(rows: pl.DataFrame, chosen_by: str, share: float = 0.1) -> list[int]:
     return sorted(most[: math.ceil(share * len(most))].tolist())
 
 
-def share_of(rows: pl.DataFrame, arm: str, places: Sequence[int]) -> list[float]:
-    """The percentage polarised of these clusters, of each run of an arm."""
+def share_of(rows: pl.DataFrame, arm: str, places: Sequence[int] | None = None, end: str = "") -> list[float]:
+    """The percentage labelled polarised of these clusters (None: of all), of each run of an arm. end: as in `harm`."""
+    chosen = slice(None) if places is None else list(places)
     polarised, statements = (
-        counts(of_arm(rows, arm), name)[list(places)].sum(0) for name in ("polarised", "statements")
+        counts(of_arm(rows, arm), f"{name}{end}")[chosen].sum(0) for name in ("polarised", "statements")
     )
     return (100 * polarised / statements).tolist()
 

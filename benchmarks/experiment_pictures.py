@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 from benchmarks.experiment_effects import share_of, worst
 from benchmarks.experiment_plan import Arm
 from benchmarks.experiment_row import CATEGORIES, RELATIONS, of_category, of_relation
-from mitigate.metrics import SWAP_LIFT, harm_key, quality_key
+from mitigate.metrics import SWAP_LIFT, quality_key
 from mitigate.report.drawing import INK, WIDTH, save, styled
 from mitigate.report.pareto import mark
 
-CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
 HELD_OUT = quality_key(SWAP_LIFT, "held_out")
 
 
@@ -29,22 +28,25 @@ def write_all(rows: pl.DataFrame, there: Sequence[str], known: Mapping[str, Arm]
 
 @styled
 def harm_against_quality(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
-    """A small mark for each run, a large one for the mean of its arm."""
+    """A small mark for each run, a large one for the mean of its arm.
+
+    Harm is the share of the endpoint as labelled. The corrected share does not exist where fewer are labelled polarised
+    than the scorer's false alarms on rated statements alone (mitigate.measure.correction), as under `both_neutral`."""
     figure = Figure(figsize=(6.4, 4.2 + 0.16 * -(-len(there) // 4)))
     axes = figure.add_subplot()
     for place, arm in enumerate(there):
         colour, marker = mark(place)
-        mine = rows.filter(pl.col(CORRECTED).is_not_null(), pl.col(HELD_OUT).is_not_null(), arm=arm)
+        mine = rows.filter(pl.col("polarised_alike").is_not_null(), pl.col(HELD_OUT).is_not_null(), arm=arm)
         if mine.is_empty():
             continue
+        lifts, shares = mine.sort("seed")[HELD_OUT].to_list(), share_of(mine, arm, end="_alike")
         if mine.height > 1:
-            axes.scatter(mine[HELD_OUT], mine[CORRECTED], s=16, c=colour, marker=marker, alpha=0.4, lw=0)
-        means = mine.select(pl.col(HELD_OUT, CORRECTED).mean()).row(0)
-        axes.scatter(*means, s=65, c=colour, marker=marker, lw=0, label=arm, zorder=3)
+            axes.scatter(lifts, shares, s=16, c=colour, marker=marker, alpha=0.4, lw=0)
+        axes.scatter(fmean(lifts), fmean(shares), s=65, c=colour, marker=marker, lw=0, label=arm, zorder=3)
     axes.grid()
     axes.margins(0.12)
     axes.set_xlabel("swap lift, heads that are no targets, points (better →)")
-    axes.set_ylabel("polarised, corrected, % (← better)")
+    axes.set_ylabel("polarised by crowd, % (← better)")
     _legend(axes, columns=4)
     return figure
 

@@ -1,7 +1,7 @@
 """Do stories change, too? The comparison of benchmarks/plan.md, "Stories": the generators of three arms of the
 experiment are trained further on texts of the triples that their policy keeps, and write stories about all targets.
 
-    python benchmarks/experiment_stories.py run --data ../shared/data --outputs outputs/experiment [--seeds 3]
+    python benchmarks/experiment_stories.py run --data ../shared/data --outputs outputs/experiment [--seeds 1 2 3]
     python benchmarks/experiment_stories.py table
 
 `run` starts what experiment_stories.csv does not have yet, one run after the other with one thread, from the
@@ -60,7 +60,7 @@ def main() -> None:
     runs.add_argument("--outputs", type=Path, default=Path("outputs/experiment"), help="where experiment.py's runs are")
     runs.add_argument("--experiment", type=Path, default=CSV.with_name("experiment.csv"), help="its file")
     runs.add_argument("--csv", type=Path, default=CSV)
-    runs.add_argument("--seeds", type=int, default=3)
+    runs.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     tables = commands.add_parser("table", help="print the comparison")
     tables.add_argument("--csv", type=Path, default=CSV)
     given = parser.parse_args(own)
@@ -68,7 +68,7 @@ def main() -> None:
         print(table(read(given.csv)))
         return
     generators = finished(given.experiment, given.outputs)
-    for seed in range(1, given.seeds + 1):
+    for seed in given.seeds:
         for arm in ARMS:
             if not read(given.csv).filter(arm=arm, seed=seed).is_empty():
                 continue

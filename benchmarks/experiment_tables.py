@@ -52,9 +52,12 @@ ALSO = (
 
 HELD_OUT = quality_key(SWAP_LIFT, "held_out")
 CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
+ALIKE = "labelled polarised, relations of the endpoint"
+"""Not a column of the file: computed from its counts."""
 BESIDE = {  # table -> column of the file -> its name
     "harm": {
-        CORRECTED: "polarised, corrected, % ↓",
+        ALIKE: "polarised by crowd, relations of the endpoint, % ↓",
+        CORRECTED: "the same, corrected, % ↓",
         of_category(""): "polarised by crowd, all relations, % ↓",
         harm_key("regard", "mean", "neutral", "neutral"): "neutral by regard, % ↑",
         harm_key("ngram", "mean", "neutral", "neutral"): "neutral by n-grams, % ↑",
@@ -226,16 +229,22 @@ def beside(name: str) -> Callable[[pl.DataFrame, Mapping[str, Arm]], str]:
     """The table of one group of BESIDE: means over seeds, with their standard deviation."""
 
     def of(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
-        columns = {key: said for key, said in BESIDE[name].items() if rows[key].is_not_null().any()}
+        there = present(rows, known)
+        found = {said: [values_of(rows, arm, key) for arm in there] for key, said in BESIDE[name].items()}
+        columns = {said: values for said, values in found.items() if any(values)}
         if not columns:
             return "Not measured by these runs."
-        lines = [
-            [f"`{arm}`", *(mean_of(rows.filter(arm=arm)[key].drop_nulls().to_list()) for key in columns)]
-            for arm in present(rows, known)
-        ]
-        return markdown(["arm", *columns.values()], lines)
+        lines = [[f"`{arm}`", *map(mean_of, cells)] for arm, *cells in zip(there, *columns.values(), strict=True)]
+        return markdown(["arm", *columns], lines)
 
     return of
+
+
+def values_of(rows: pl.DataFrame, arm: str, key: str) -> list[float]:
+    """A figure of each run of an arm that has it."""
+    if key == ALIKE:
+        return share_of(rows.filter(pl.col("polarised_alike").is_not_null()), arm, end="_alike")
+    return rows.filter(arm=arm)[key].drop_nulls().to_list()
 
 
 def categories(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
