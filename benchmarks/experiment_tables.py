@@ -186,7 +186,7 @@ def power_line(one: Tested) -> str:
         f"Power of `{one.policy}`: {HOPED:g} points less harm would be shown in "
         f"{percent(one.harm.power(HOPED, 0.0, one.level))} of experiments, "
         f"{one.harm.detectable(level=one.level):.1f} points in 80 %. No loss of quality at all would be shown to be "
-        f"within {MARGIN:g} points beside {of_quality}."
+        f"within {MARGIN:g} percentage points: against {of_quality}."
     )
 
 
