@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.beams import Beam, Beams
 from models.decoder import Decoder
-from models.products import lay_out
+from models.products import filled, lay_out
 from models.top_tokens import TopTokens
 from models.tree import SharedPrefixes, TreeAttention
 
@@ -80,12 +80,11 @@ class _Search:
         self.unseen, self.slots = unseen, slots
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
-        self.attention = TreeAttention(decoder.config, slots, nodes, like=weight)
+        self.attention = TreeAttention(decoder.config, slots, like=weight)
         self.top_tokens = head(decoder, slots * beams)
         self.beams = Beams(slots, beams, max_length, end, device)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
         self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
-        self.nodes = torch.zeros(slots, dtype=torch.long, device=device)  # used in the attention's slot
         self.seen = torch.zeros(slots, beams, nodes, dtype=torch.bool, device=device)  # a beam's nodes
 
     def busy(self) -> bool:
@@ -106,7 +105,6 @@ class _Search:
         tokens, positions = torch.tensor([self.prompts[p][-1] for p in prompts], device=device).T
         self.prompt[where.cpu()] = torch.tensor(prompts)
         self.position[where] = positions
-        self.nodes[where] = prefix
         self.beams.begin(where)
         self.beams.token[where, 0] = tokens
         self.seen[where] = torch.arange(self.seen.shape[2], device=device) < prefix[:, None, None]
@@ -115,15 +113,20 @@ class _Search:
         """Each prompt's beams one token further."""
         live, steps = self.beams.live, self.beams.steps
         slot, beam = live.nonzero(as_tuple=True)
-        node = (self.nodes[:, None] + live.cumsum(1) - 1)[slot, beam]
-        self.nodes += live.sum(1)
+        node = self._unused()[slot, (live.cumsum(1) - 1)[slot, beam]]
         token = self.beams.token[slot, beam]
         self.seen[slot, beam, node] = (token != self.unseen) | (steps[slot] > 0)  # a tail's are all looked at
         self.attention.place(slot, node, self.seen[slot, beam])
-        hidden = self.decoder(token, self.position[slot], self.attention)
+        hidden = self.decoder(filled(token), filled(self.position[slot]), self.attention)[: len(token)]
         parent = self.beams.advance(*self.top_tokens(hidden, live.shape[1]))
         self.seen = self.seen[torch.arange(self.slots, device=parent.device)[:, None], parent]
         self.position += 1
+
+    def _unused(self) -> Tensor:
+        """Of each slot the first nodes (slots, beams) that no live beam sees. Those of branches that have died are used
+        again, so that trees stay small."""
+        used = (self.seen & self.beams.live[..., None]).any(1)  # (slots, nodes)
+        return used.byte().sort(dim=1, stable=True).indices[:, : self.seen.shape[1]]
 
     def finished(self) -> list[tuple[int, list[Beam]]]:
         """The prompts that are done, with their beams; their slots become free."""

@@ -1,8 +1,8 @@
 """Attention over trees of tokens, one for each prompt: a token sees its ancestors, and nothing is moved when
 branches die.
 
-Every tree has a slot; a token's key and value are appended to its slot once, as a node, and which nodes a token
-sees is a mask."""
+Every tree has a slot; a token's key and value are written to it once, as a node, and which nodes a token sees is a
+mask. A node of a branch that has died may be given to another token."""
 
 from collections.abc import Sequence
 
@@ -11,46 +11,65 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.decoder import DecoderConfig
+from models.products import ROWS, filled
+
+ROOM = 32
+"""Nodes by which the room of trees grows. Keys of a part of the room would be copied in each layer where they are
+bfloat16, and softmax is twice as slow between multiples of this."""
 
 Placed = Sequence[tuple[int, int]]
 """Tokens, each with its position."""
 
 
 class TreeAttention:
-    """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`)."""
+    """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`).
 
-    def __init__(self, config: DecoderConfig, slots: int, nodes: int, like: Tensor) -> None:
-        shape = config.layers, slots, config.heads, nodes, config.width // config.heads
-        self.keys = torch.zeros(shape, dtype=like.dtype, device=like.device)  # zeros, not empty: a masked NaN is a NaN
-        self.values = torch.zeros_like(self.keys)
+    slots is the number of trees. Their room for nodes grows with what is placed there, in steps of ROOM."""
+
+    def __init__(self, config: DecoderConfig, slots: int, like: Tensor) -> None:
+        self.keys = like.new_zeros(config.layers, slots, config.heads, 0, config.width // config.heads)
+        self.values = self.keys
+
+    def reserve(self, nodes: int) -> None:
+        """Makes room for so many nodes in each tree."""
+        room = self.keys.shape[3]
+        if nodes > room:
+            more = nodes + -nodes % ROOM - room
+            # Zeros, not whatever memory holds: a masked NaN is a NaN.
+            self.keys, self.values = (F.pad(kept, (0, 0, 0, more)) for kept in (self.keys, self.values))
 
     def place(self, slot: Tensor, node: Tensor, seen: Tensor) -> None:
-        """Tells where the rows of the next pass stand: their slots (rows,), ascending; the new node of each
-        (rows,); and the nodes each sees, its own included (rows, nodes) bool."""
-        self.slot, self.node = slot, node
-        self.slots, self.tree, sizes = slot.unique_consecutive(return_inverse=True, return_counts=True)
-        self.column = torch.arange(len(slot), device=slot.device) - (sizes.cumsum(0) - sizes)[self.tree]
-        self.used = int(node.max()) + 1
-        self.mask = torch.full(
-            (len(self.slots), 1, int(sizes.max()), self.used),
-            torch.finfo(self.keys.dtype).min,
-            dtype=self.keys.dtype,
-            device=slot.device,
-        )
-        self.mask[self.tree, 0, self.column] *= ~seen[:, : self.used]
+        """Tells where the rows of the next pass stand: their slots (rows,), ascending; the node of each (rows,), a new
+        one or one that no row sees any more; and the nodes each sees, its own included (rows, nodes) bool. Further rows
+        of the pass are filling (products.py)."""
+        self.reserve(int(node.max()) + 1)
+        _, slots, heads, room, _ = self.keys.shape
+        busy, tree, sizes = slot.unique_consecutive(return_inverse=True, return_counts=True)
+        column = torch.arange(len(slot), device=slot.device) - (sizes.cumsum(0) - sizes)[tree]
+        few = 2 * len(busy) < slots  # so few that to copy theirs in each layer costs less than to multiply all
+        self.busy = busy if few else None
+        tree, trees = (tree, len(busy)) if few else (slot, slots)
+        self.slot, self.node, self.columns = slot, node, int(sizes.max())
+        place = tree * self.columns + column
+        self.source = place.new_zeros(trees * self.columns)  # of each tree and column, the row that stands there
+        self.source[place] = torch.arange(len(slot), device=slot.device)
+        self.place_of = filled(place)
+        unseen = ~F.pad(seen, (0, room - seen.shape[1]))
+        mask = self.keys.new_zeros(trees, self.columns, room)
+        mask[tree, column] = unseen.to(mask) * torch.finfo(mask.dtype).min
+        self.mask = mask.repeat_interleave(heads, 0)  # (trees * heads, columns, room)
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        keys, values = self.keys[layer], self.values[layer]  # (slots, heads, nodes, head_width)
-        keys[self.slot, :, self.node] = key
-        values[self.slot, :, self.node] = value
-        if len(self.slots) < len(keys):
-            keys, values = keys[self.slots, :, : self.used], values[self.slots, :, : self.used]
-        trees, _, columns, used = self.mask.shape
-        queries = query.new_zeros(trees, columns, *query.shape[1:])
-        queries[self.tree, self.column] = query * query.shape[-1] ** -0.5
-        scores = queries.transpose(1, 2) @ keys[:, :, :used].transpose(2, 3)  # (trees, heads, columns, used)
-        mixed = scores.add_(self.mask).softmax(-1) @ values[:, :, :used]  # (trees, heads, columns, head_width)
-        return mixed[self.tree, :, self.column]
+        keys, values = self.keys[layer], self.values[layer]  # (slots, heads, room, head_width)
+        keys[self.slot, :, self.node] = key[: len(self.slot)]
+        values[self.slot, :, self.node] = value[: len(self.slot)]
+        if self.busy is not None:
+            keys, values = keys[self.busy], values[self.busy]
+        heads, width = query.shape[1:]
+        queries = query[self.source].unflatten(0, (-1, self.columns)).transpose(1, 2).flatten(0, 1)
+        scores = torch.baddbmm(self.mask, queries, keys.flatten(0, 1).transpose(1, 2), alpha=width**-0.5)
+        mixed = scores.softmax(-1) @ values.flatten(0, 1)  # (trees * heads, columns, head_width)
+        return mixed.unflatten(0, (-1, heads)).transpose(1, 2).flatten(0, 1)[self.place_of]
 
 
 class SharedPrefixes:
@@ -65,10 +84,12 @@ class SharedPrefixes:
                 row = rows.setdefault(tuple(prefix[: node + 1]), len(rows))
                 places.append((slot, node, row))
         device, longest = trees.keys.device, max(map(len, prefixes))
-        ancestors = [[rows[text[: min(i, len(text))]] for i in range(1, longest + 1)] for text in rows]
+        texts = [*rows, *[next(iter(rows))] * (-len(rows) % ROWS)]  # the last are filling
+        ancestors = [[rows[text[: min(i, len(text))]] for i in range(1, longest + 1)] for text in texts]
+        trees.reserve(longest)
         self.trees = trees
-        self.tokens, self.positions = torch.tensor([text[-1] for text in rows], device=device).T  # (rows,)
-        lengths = torch.tensor([len(text) for text in rows], device=device)
+        self.tokens, self.positions = torch.tensor([text[-1] for text in texts], device=device).T  # (rows,)
+        lengths = torch.tensor([len(text) for text in texts], device=device)
         self.slot, self.node, self.row = torch.tensor(places, device=device).T
         self.ancestors = torch.tensor(ancestors, device=device)  # (rows, longest); after its end, the row itself
         self.seen = torch.arange(longest, device=device) < lengths[:, None]

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM
 from models.beam import beam_search
 from models.beams import Beam
 from models.decoder import Decoder, DecoderConfig
+from models.tree import TreeAttention
 
 END = 0
 SMALL = DecoderConfig("gpt2", vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=64, dropout=0.0)
@@ -220,6 +221,19 @@ def test_bfloat16_comes_close() -> None:
     close = beam_search(decoder.bfloat16(), prompts, end=END, max_length=6)
     same = sum(len({b.tokens for b in a} & {b.tokens for b in c}) for a, c in zip(exact, close, strict=True))
     assert same > 0.8 * sum(map(len, exact))
+
+
+def test_nodes_of_branches_that_have_died_are_used_again(monkeypatch: pytest.MonkeyPatch):
+    largest, place = [], TreeAttention.place
+
+    def placed(trees: TreeAttention, slot: Tensor, node: Tensor, seen: Tensor) -> None:
+        largest.append(int(node.max()))
+        place(trees, slot, node, seen)
+
+    monkeypatch.setattr(TreeAttention, "place", placed)
+    beam_search(random_decoder(0, end_logit=-9.0), [[3, 4, 5]], end=END, beams=10, max_length=15)
+    assert len(largest) == 15
+    assert max(largest) < 100  # of the 2 + 1 + 14 x 10 nodes that prefix and beams have had
 
 
 def test_equals_generate_where_nothing_ends(tmp_path: Path) -> None:

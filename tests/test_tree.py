@@ -1,0 +1,65 @@
+"""Attention over trees whose places are used again, against means that one can work out by hand."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.decoder import DecoderConfig
+from models.tree import ROOM, SharedPrefixes, TreeAttention
+
+ONE = DecoderConfig("gpt2", vocab_size=9, positions=9, width=1, layers=1, heads=1, inner=4)
+
+
+def attended(trees: TreeAttention, slots: list[int], nodes: list[int], seen: list[list[int]], values: list[float]):
+    """What rows get whose queries and keys are zero: the mean of the values that each sees."""
+    seen_nodes = torch.zeros(len(slots), max(map(max, seen)) + 1, dtype=torch.bool)
+    for row, those in enumerate(seen):
+        seen_nodes[row, those] = True
+    trees.place(torch.tensor(slots), torch.tensor(nodes), seen_nodes)
+    value = column(values).to(trees.keys)
+    return trees(0, torch.zeros_like(value), torch.zeros_like(value), value)[: len(slots), 0, 0].tolist()
+
+
+def column(values: list[float]) -> Tensor:
+    """Values (rows, heads, head_width), filled up as passes are."""
+    return torch.tensor(values + [99.0] * (-len(values) % 16))[:, None, None]
+
+
+def test_each_row_sees_its_own_nodes_and_no_filling():
+    trees = TreeAttention(ONE, slots=2, like=torch.empty(0))
+    assert attended(trees, [0, 1], [0, 0], [[0], [0]], [2.0, 8.0]) == [2.0, 8.0]
+    assert attended(trees, [0, 0, 1], [1, 2, 1], [[0, 1], [0, 2], [0, 1]], [4.0, 6.0, 0.0]) == [3.0, 4.0, 4.0]
+
+
+def test_a_node_that_no_row_sees_any_more_is_written_over():
+    trees = TreeAttention(ONE, slots=1, like=torch.empty(0))
+    attended(trees, [0, 0], [0, 1], [[0], [1]], [2.0, 50.0])
+    assert attended(trees, [0], [1], [[0, 1]], [10.0]) == [6.0]
+
+
+def test_trees_without_rows_are_left_out_or_see_nothing_that_counts():
+    trees = TreeAttention(ONE, slots=5, like=torch.empty(0))
+    assert attended(trees, [0, 1, 2, 3, 4], [0] * 5, [[0]] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert attended(trees, [1, 4], [1, 1], [[0, 1], [0, 1]], [4.0, 7.0]) == [3.0, 6.0]  # two of five: taken out
+    assert attended(trees, [0, 2, 3], [1, 1, 1], [[0, 1], [1], [0]], [3.0, 9.0, 0.0]) == [2.0, 9.0, 4.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_room_grows_with_what_is_placed_and_keeps_it(dtype: torch.dtype):
+    trees = TreeAttention(ONE, slots=1, like=torch.empty(0, dtype=dtype))
+    assert trees.keys.shape[3] == 0
+    attended(trees, [0], [0], [[0]], [2.0])
+    assert trees.keys.shape[3] == trees.values.shape[3] == ROOM
+    assert attended(trees, [0], [ROOM], [[0, ROOM]], [4.0]) == [3.0]
+    assert trees.keys.shape[3] == 2 * ROOM
+
+
+def test_shared_prefixes_are_filled_up_and_remembered_in_each_tree():
+    trees = TreeAttention(ONE, slots=2, like=torch.empty(0))
+    shared = SharedPrefixes(trees, [0, 1], [[(5, 0), (6, 1)], [(5, 0), (7, 1), (8, 2)]])
+    assert shared.tokens[:4].tolist() == [5, 6, 7, 8]  # the beginning that both have stands once
+    assert len(shared.tokens) % 16 == 0
+    value = column([2.0, 4.0, 6.0, 7.0])
+    assert shared(0, torch.zeros_like(value), torch.zeros_like(value), value)[:4, 0, 0].tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert trees.values[0, 0, 0, :3, 0].tolist() == [2.0, 4.0, 0.0]
+    assert trees.values[0, 1, 0, :3, 0].tolist() == [2.0, 6.0, 7.0]
