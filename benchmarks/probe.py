@@ -1,12 +1,15 @@
 """The probe against `generate` of transformers on the same random weights, and the full grid with comet_minilm.
 
     python benchmarks/probe.py generate [--rounds 3]
+    python benchmarks/probe.py products [--rounds 3]
     python benchmarks/probe.py grid [--generator DIR]
     python benchmarks/probe.py kernels --generator DIR [--every 10]
 
 Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
-median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores. `kernels` compares
-the two ways that models/products.py has to multiply, on every tenth target unless told otherwise."""
+median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores. `products` is the
+part of `generate` without `generate`: the share of what the matrix products alone allow, by the processor's seconds,
+and what takes the rest. `kernels` compares the two ways that models/products.py has to multiply, on every tenth target
+unless told otherwise."""
 
 import argparse
 import resource
@@ -23,6 +26,7 @@ from statistics import median
 import polars as pl
 import torch
 from torch import nn
+from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
@@ -74,7 +78,8 @@ class Contestant:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("generate").add_argument("--rounds", type=int, default=3)
+    for name in ("generate", "products"):
+        commands.add_parser(name).add_argument("--rounds", type=int, default=3)
     commands.add_parser("grid").add_argument(
         "--generator", type=Path, help="a trained COMeT; without it, the untrained one, which never ends a tail"
     )
@@ -88,6 +93,8 @@ def main() -> None:
         title, text = "Probing: the full grid", grid(arguments.generator)
     elif arguments.command == "kernels":
         title, text = "Probing: whose matrix products", kernels(arguments.generator, arguments.every)
+    elif arguments.command == "products":
+        title, text = "Probing: against matrix products alone", against_products(arguments.rounds)
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
@@ -95,9 +102,7 @@ def main() -> None:
 
 
 def against_generate(rounds: int) -> list[str]:
-    generator = torch.Generator().manual_seed(0)
-    prompts = torch.randint(0, END, (136, PROMPT), generator=generator).tolist()
-    text = []
+    prompts, text = random_prompts(), []
     for title, max_length, ending in (
         (f"Fixed length: {FIXED} tokens, none of which ends a tail", FIXED, False),
         (f"Natural ending, at most {NATURAL} tokens", NATURAL, True),
@@ -113,6 +118,45 @@ def against_generate(rounds: int) -> list[str]:
         text += [f"### {title}", table(contestants)]
         text += [histograms(contestants)] if ending else [agreement(contestants), limit(contestants)]
     return text
+
+
+def random_prompts() -> list[list[int]]:
+    return torch.randint(0, END, (136, PROMPT), generator=torch.Generator().manual_seed(0)).tolist()
+
+
+def against_products(rounds: int) -> list[str]:
+    """A search of fixed length at GPT-2's size beside the products that it takes, in turns."""
+    lines = [
+        "| | processor seconds | of the rounds | products alone | of the rounds | share of the limit |",
+        "|---|---|---|---|---|---|",
+    ]
+    text = []
+    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        search = ours(random_decoder("gpt2", ending=False).to(dtype))
+        ways = {"search": search, "products": products_alone(dtype).search}
+        seconds: dict[str, list[float]] = {way: [] for way in ways}
+        for number in range(rounds + 1):  # the first compiles kernels and does not count
+            for way, run in ways.items():
+                started = time.process_time()
+                run(random_prompts(), FIXED, False)
+                seconds[way] += [time.process_time() - started] if number else []
+        mine, alone = median(seconds["search"]), median(seconds["products"])
+        each = {way: " ".join(f"{value:.1f}" for value in values) for way, values in seconds.items()}
+        share = f"{100 * alone / mine:.0f} %"
+        lines.append(f"| {name} | {mine:.1f} | {each['search']} | {alone:.1f} | {each['products']} | {share} |")
+        text.append(f"{name}, where the processor's time goes: {operations(search)}.")
+    about = f"136 prompts, {FIXED} tokens, none of which ends a tail, {BEAMS} beams. Random weights of GPT-2's size."
+    return [about, "\n".join(lines), *text]
+
+
+def operations(search: Callable[[list[list[int]], int, bool], Tails]) -> str:
+    """Shares of the time of a search by torch's operations, the largest first, down to 2 %."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        search(random_prompts(), FIXED, False)
+    spent = {event.key.split("::")[-1]: event.self_cpu_time_total for event in profiled.key_averages()}
+    total = sum(spent.values())
+    ranked = sorted(spent.items(), key=lambda item: -item[1])
+    return ", ".join(f"`{name}` {100 * part / total:.0f} %" for name, part in ranked if part >= 0.02 * total)
 
 
 def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:

@@ -64,12 +64,12 @@ class TreeAttention:
         keys[self.slot, :, self.node] = key[: len(self.slot)]
         values[self.slot, :, self.node] = value[: len(self.slot)]
         if self.busy is not None:
-            keys, values = keys[self.busy], values[self.busy]
+            keys, values = keys.index_select(0, self.busy), values.index_select(0, self.busy)
         heads, width = query.shape[1:]
-        queries = query[self.source].unflatten(0, (-1, self.columns)).transpose(1, 2).flatten(0, 1)
+        queries = query.index_select(0, self.source).unflatten(0, (-1, self.columns)).transpose(1, 2).flatten(0, 1)
         scores = torch.baddbmm(self.mask, queries, keys.flatten(0, 1).transpose(1, 2), alpha=width**-0.5)
         mixed = scores.softmax(-1) @ values.flatten(0, 1)  # (trees * heads, columns, head_width)
-        return mixed.unflatten(0, (-1, heads)).transpose(1, 2).flatten(0, 1)[self.place_of]
+        return mixed.unflatten(0, (-1, heads)).transpose(1, 2).flatten(0, 1).index_select(0, self.place_of)
 
 
 class SharedPrefixes:
@@ -95,8 +95,8 @@ class SharedPrefixes:
         self.seen = torch.arange(longest, device=device) < lengths[:, None]
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        self.trees.keys[layer][self.slot, :, self.node] = key[self.row]
-        self.trees.values[layer][self.slot, :, self.node] = value[self.row]
+        self.trees.keys[layer][self.slot, :, self.node] = key.index_select(0, self.row)
+        self.trees.values[layer][self.slot, :, self.node] = value.index_select(0, self.row)
         mixed = F.scaled_dot_product_attention(
             query[:, :, None],
             key[self.ancestors].transpose(1, 2),  # (rows, heads, longest, head_width)
