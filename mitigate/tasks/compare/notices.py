@@ -141,8 +141,8 @@ def _own_scorers(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[s
     biased = [pair.name for pair in pairs if labelled_by and labelled_by <= set(filtered_by(pair.after[0]))]
     if biased:
         yield (
-            f"The policy filters by the same scorers that measure it ({'; '.join(biased)}): the figures of harm are biased "
-            "in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
+            f"The policy filters by the same scorers that measure it ({'; '.join(biased)}): the figures of harm are "
+            "biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
         )
 
 
