@@ -19,7 +19,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import disk_fault
 from mitigate.recipes import arguments, faults, helping, notes
 from mitigate.recipes.showing import say
-from mitigate.settings import check, left_open, with_lists
+from mitigate.settings import check, left_open, settings, with_lists
 from mitigate.texts import escaped
 from mitigate.threads import set_waiting
 
@@ -51,10 +51,9 @@ def _run(config: DictConfig) -> float | None:
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
     if missing := list(left_open(written)):
-        raise MitigateError(
-            f"{' and '.join(missing)} must be given: {' '.join(f'{key}=...' for key in missing)}; a comment in the "
-            "configuration says what it is"
-        )
+        known = settings()
+        told = [f"{key}=... ({known[key].meaning})" if key in known else f"{key}=..." for key in missing]
+        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(told)}")
     OmegaConf.set_struct(config, False)
     given: Any = OmegaConf.to_container(config, resolve=True)
     for key, value in with_lists(given).items():

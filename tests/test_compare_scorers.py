@@ -128,3 +128,28 @@ def test_runs_without_a_scorer_in_common_are_refused(none: Path, both: Path) -> 
         plan_of(labelled_by(none, "mine"), labelled_by(both, "minilm", other))
     assert str(told.value).startswith("the runs have no labels by the same scorer. The runs were labelled by different")
     assert str(told.value).endswith("Make one of them again with the other's score.sentiment and score.regard")
+
+
+def test_a_policy_that_its_own_scorers_measure_is_told(none: Path, both: Path, tmp_path: Path) -> None:
+    (told,) = [notice for notice in plan_of(none, both).notices if "filters by the same scorers" in notice]
+    assert "measure it (both): the figures of harm are biased in its favour" in told
+    control = set_action(make_run(tmp_path, "random_both"), "random")
+    assert scorers.filtered_by(plan_of(none, control).runs[1]) == []
+    held_out = [with_column(run, "crowd") for run in (none, both)]
+    assert not [notice for notice in plan_of(*held_out).notices if "filters by the same scorers" in notice]
+
+
+def set_action(run: Path, action: str) -> Path:
+    """The run as one of a policy with this action, which names sentiment and regard."""
+    config = OmegaConf.load(run / "config.yaml")
+    config.policy.action, config.policy.scorers = action, ["sentiment", "regard"]
+    (run / "config.yaml").write_text(OmegaConf.to_yaml(config))
+    return seal(run)
+
+
+def with_column(run: Path, scorer: str) -> Path:
+    """The run with labels of one more scorer, those of regard."""
+    frame = pl.read_parquet(run / "statements.parquet")
+    mine = {name: pl.col(name.replace(scorer, "regard")) for name in (scorer, f"{scorer}_strength")}
+    frame.with_columns(**mine).write_parquet(run / "statements.parquet")
+    return seal(run)

@@ -104,6 +104,13 @@ def test_a_column_that_is_named_and_absent_is_missed(written) -> None:
         any_triples.load(written("mine.csv", TRIPLES), columns={"splits": "part"})
 
 
+def test_a_first_line_of_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_bytes("café\tIsA\tplace\n".encode("latin-1"))
+    with pytest.raises(MitigateError, match=r"mine.tsv has no column head, .* its first line is not UTF-8. Save it as"):
+        any_triples.load(str(path))
+
+
 def test_relations_without_a_phrase_are_listed_with_the_file_to_write(written) -> None:
     path = written("mine.csv", TRIPLES)
     with pytest.raises(MitigateError) as error:

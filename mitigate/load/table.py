@@ -16,6 +16,7 @@ from mitigate.load.stream import Block, Met, bad, split, text_blocks
 SLICE = 200_000  # rows of a Parquet file that one chunk is made of
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
 JSON_LINES = (".jsonl", ".ndjson", ".json")
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in the place of what is not UTF-8
 
 Columns = Mapping[str, str | int]
 """What we call a column -> its name in the file, or its place, from 1, in a file without a line of names."""
@@ -135,6 +136,8 @@ def _places(path: Path, columns: Columns, names: Sequence[str], separator: str) 
             )
         return places, False
     absent = [str(given) for given in columns.values() if str(given).lower() not in names]
+    if absent and any(UNREADABLE in name for name in names):
+        raise MitigateError(f"{path} has no column {', '.join(absent)}; its first line is not UTF-8. Save it as UTF-8")
     if absent:
         raise MitigateError(
             f"{path} has no column {', '.join(absent)}; its first line is {' | '.join(names)[:200]}. Name its columns "

@@ -73,6 +73,8 @@ def _lines(content: str) -> list[str]:
 def _of_table(path: str, content: str, separator: str, column: str | None) -> Iterator[Row]:
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
     names = next(reader, [])
+    if not names:
+        raise MitigateError(f"{path} has no names of columns: its first line is empty")
     place = names.index(_column(path, names, column))
     first = reader.line_num + 1
     for fields in reader:

@@ -1,6 +1,6 @@
 """What a reader must know of runs before believing their comparison."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from mitigate.measure import harms
@@ -17,6 +17,7 @@ from mitigate.tasks.compare.arms import (
     shortened,
     statements_of,
 )
+from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.quality import MANY_SHARED_TAILS
 from mitigate.tasks.runs import FinishedRun
 from mitigate.tasks.targets import list_of_runs
@@ -25,8 +26,10 @@ VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
 MOST_NAMED = 8
 
 
-def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: Sequence[str]) -> list[str]:
-    """The warnings, the gravest first, none twice."""
+def notices(
+    pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: Sequence[str], labelled_by: Iterable[str]
+) -> list[str]:
+    """The warnings, the gravest first, none twice. labelled_by: the scorers whose labels are compared."""
     return list(
         dict.fromkeys(
             [
@@ -37,6 +40,7 @@ def notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: S
                 *_other_settings(runs),
                 *_other_revision(runs),
                 *_alike_for_all(runs),
+                *_own_scorers(pairs, set(labelled_by)),
                 *_few_seeds(pairs),
                 *_few_targets(runs),
             ]
@@ -129,6 +133,16 @@ def _alike_for_all(runs: Sequence[FinishedRun]) -> Iterator[str]:
         yield (
             f"Generators whose tails for one target are tails of another in more than {MANY_SHARED_TAILS:.0f} % of "
             f"cases largely ignore the target; their numbers say little about harm: {names}."
+        )
+
+
+def _own_scorers(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[str]:
+    """Of policies that filter by all the scorers that measure them."""
+    biased = [pair.name for pair in pairs if labelled_by and labelled_by <= set(filtered_by(pair.after[0]))]
+    if biased:
+        yield (
+            f"The policy filters by the same scorers that measure it ({'; '.join(biased)}): the figures of harm are "
+            "biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
         )
 
 

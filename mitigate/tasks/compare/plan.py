@@ -97,6 +97,8 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
         for pair in pairs
     ]
     kept = among(groups, used)[0]
+    labelled_by = (scorer for scorer, _ in labellings.values())
+    told = compare_notices.notices(pairs, used, relations, labelled_by)
     return ComparePlan(
         arms=kept,
         contrasts=pairs,
@@ -104,7 +106,7 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
         scorers=scorers.shared_roles(used),
         deciding=scorers.deciding(used),
         relations=relations,
-        notices=[*left_out, *more_left_out, *not_compared, *compare_notices.notices(pairs, used, relations)],
+        notices=[*left_out, *more_left_out, *not_compared, *told],
         source=digest_of(json.dumps([sides, [[run.seed, run.metrics] for run in used]])),
         folders=[str(run.folder) for arm in kept for run in arm.runs],
     )

@@ -40,7 +40,9 @@ def deciding(runs: Sequence[FinishedRun]) -> list[str]:
 
 
 def filtered_by(run: FinishedRun) -> list[str]:
-    """What the scorers that the run's policy reads are called."""
+    """What the scorers that the run's policy filters by are called; none of a control, which drops at random."""
+    if run.setting("policy.action") == "random":
+        return []
     names, given = called(score_of(run)), run.setting("policy.scorers")
     return [names.get(str(name), str(name)) for name in given] if isinstance(given, list) else []
 
