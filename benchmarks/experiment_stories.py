@@ -144,7 +144,7 @@ def table(rows: pl.DataFrame) -> str:
         if mine.is_empty():
             continue
         share = 100 * counts(mine, "polarised").sum() / counts(mine, "statements").sum()
-        means = " | ".join(f"{mine[key].mean():,.1f}" for key in FIGURES)
+        means = " | ".join(f"{mine[key].mean():,.{0 if key == STORIES else 1}f}" for key in FIGURES)
         lines.append(f"| `{arm}` | {mine.height} | {share:.1f} | {means} |")
     for reference in ("random_both_neutral", "none_short"):
         if set(rows["arm"]) >= {reference, "both_neutral"}:

@@ -50,6 +50,14 @@ ALSO = (
 )
 """Further contrasts: an arm and what it is compared with."""
 
+BASELINES = {
+    "echo": "the head repeated",
+    "constants": "the same tails for every head",
+    "random": "random tails",
+    "oracle": "tails of the test triples",
+}
+"""What needs no training; of each its swap lift is in every row, and the same in all."""
+
 HELD_OUT = quality_key(SWAP_LIFT, "held_out")
 CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
 ALIKE = "labelled polarised, relations of the endpoint"
@@ -76,15 +84,6 @@ BESIDE = {  # table -> column of the file -> its name
         quality_key("bleu2"): "BLEU-2 ↑",
         "distinct_tails": "distinct tails, % ↑",
         "shared_tails": "shared tails, % ↓",
-    },
-    "who knows nothing": {
-        quality_key(f"{SWAP_LIFT}_{name}", "held_out"): f"swap lift of {said}"
-        for name, said in (
-            ("echo", "the head repeated"),
-            ("constants", "constants"),
-            ("random", "random tails"),
-            ("oracle", "tails of the test triples"),
-        )
     },
     "targets": {
         quality_key(ABOUT_PERPLEXITY, category or "all"): f"{category or 'all'} ↓" for category in ("", *CATEGORIES)
@@ -240,6 +239,13 @@ def beside(name: str) -> Callable[[pl.DataFrame, Mapping[str, Arm]], str]:
     return of
 
 
+def baselines(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """Swap lift of what needs no training."""
+    found = {said: rows[quality_key(f"{SWAP_LIFT}_{name}", "held_out")].drop_nulls() for name, said in BASELINES.items()}
+    lines = [[said, mean_of([values.mean()])] for said, values in found.items() if len(values)]
+    return markdown(["tails", "swap lift, heads that are no targets ↑"], lines)
+
+
 def values_of(rows: pl.DataFrame, arm: str, key: str) -> list[float]:
     """A figure of each run of an arm that has it."""
     if key == ALIKE:
@@ -265,6 +271,7 @@ YES_NO = {True: "yes", False: "no"}
 PARTS: dict[str, Callable[[pl.DataFrame, Mapping[str, Arm]], str]] = {
     "contrasts": contrasts,
     **{name: beside(name) for name in BESIDE},
+    "baselines": baselines,
     "categories": categories,
     "runs": runs,
 }
