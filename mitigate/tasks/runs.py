@@ -173,12 +173,13 @@ def recipe_of(folder: str | Path) -> str | None:
 
 def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Metrics by folder, named by their policy; where that is not enough to tell them apart, with seed, then with the
-    folder's hash."""
+    folder's hash, then, as of a run and its copy elsewhere, with the whole folder."""
     names: list[str] = []
     for name_of in (
         lambda folder, metrics: metrics.get("policy", folder),
         lambda folder, metrics: f"{metrics.get('policy', folder)}, seed {metrics.get('seed')}",
         lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder[-8:]}",
+        lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder}",
     ):
         names = [name_of(folder, metrics) for folder, metrics in runs.items()]
         if max(Counter(names).values()) == 1:
