@@ -141,6 +141,7 @@ SHARED = {
     "drop_rules",
     "faults",
     "job",
+    "loading",
     "notes",
     "rated",
     "reporting",

@@ -8,7 +8,8 @@ from omegaconf import DictConfig
 
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.audit.people import rated_statements
-from mitigate.recipes.job import build, plain
+from mitigate.recipes.job import plain
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import wanted
@@ -49,10 +50,9 @@ class Plan:
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
     origin(config, ["data"])  # for the page
+    loaded = load_data(config)
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
-    resource, chosen = resource_of(
-        build(config.data.load), wanted(config), splits=config.filter.splits, options=options
-    )
+    resource, chosen = resource_of(loaded, wanted(config), splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     read.check(config.measure.texts, resource)
     given = config.data.get("label_column")

@@ -12,10 +12,12 @@ from mitigate.filter import Policy, check_relations
 from mitigate.filter.policy import AT_DECODING
 from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
+from mitigate.load.stream import Streamed
 from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import find_devices
 from mitigate.prompts import prompts
 from mitigate.recipes.job import build, plain
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import (
     build_policy,
@@ -29,6 +31,7 @@ from mitigate.relations import with_own
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import PAPER, TargetList, list_of
 from mitigate.targets import LISTED, choose_targets
+from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.start import Start
 from mitigate.tasks.stories.generate import Sampling
@@ -44,7 +47,7 @@ SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 class Resource:
     """What the generator is trained on first."""
 
-    corpus: Loaded
+    corpus: Loaded | Streamed
     policy: Policy
     scorers: list[Scorer]  # that label it
 
@@ -130,7 +133,8 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
     launch.check(settings, **where)
-    corpus: Loaded = build(config.data.load)
+    corpus = triples_of(load_data(config))
+    relations_in_training(corpus.triples)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
