@@ -38,6 +38,7 @@ from mitigate.tasks.stories.generate import Sampling
 from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
+from mitigate.train.stories import check as check_training
 from mitigate.triples import LabelCache, Scorer
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
@@ -132,7 +133,11 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
     settings, where = training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
+    if where["strategy"] == "fsdp" or where["compile"] is True:
+        given = "strategy=fsdp" if where["strategy"] == "fsdp" else "compile=true"
+        raise MitigateError(f"recipe=stories trains on one device as it is; leave trainer.{given} out")
     launch.check(settings, **where)
+    check_training(settings)
     corpus = triples_of(load_data(config))
     relations_in_training(corpus.triples)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
