@@ -51,6 +51,13 @@ def test_what_another_recipe_reads(told, command: tuple[str, ...], fault: str) -
     assert fault in told(*command)
 
 
+def test_labels_of_the_file_are_not_lost_beside_a_scorer_s(told, tmp_path: Path) -> None:
+    labelled = tmp_path / "labelled.tsv"
+    labelled.write_text("target\tstatement\tregard\nnurse\tthe nurse cares\t-1\n")
+    said = told("recipe=labels", "data=statements", f"data.path={labelled}", "data.label_column=Regard")
+    assert "the data has a column regard already" in said
+
+
 @pytest.mark.parametrize("texts", ["[she is kind]", "${oc.env:FILES}/said.tsv"])
 def test_texts_have_no_target_that_is_masked_as_in_the_paper(told, texts: str) -> None:
     assert "texts= names none" in told("recipe=labels", f"texts={texts}", "measure.masking=paper")

@@ -53,6 +53,11 @@ def run(config: DictConfig) -> None:
     for notice in [*loaded.notices, *notices]:
         say(f"  note: {notice}")
     table = loaded.triples if statements is None else statements
+    if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
+        raise MitigateError(
+            f"the data has a column {taken[0]} already, which would be lost beside the labels of the scorer of that "
+            "name: leave data.label_column out"
+        )
     own = list(loaded.own_relations) if statements is None else []
     name = (
         f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
