@@ -5,7 +5,7 @@ generated. Knows nothing of what the fields mean."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from models import minilm
 from models.decoder import Decoder
+from models.dropout import Dropout
 from models.encoding import Encoding
 from models.form_rows import LaidOut, Rows
 from models.packing import PackedTrees
@@ -189,9 +190,17 @@ class Form(nn.Module):
         return cls(minilm.causal(folder, dropout), Encoding.of_encoder(folder), fields, **facts)  # type: ignore[arg-type]
 
     @classmethod
-    def from_language_model(cls, folder: Path, fields: Sequence[Field], **facts: object) -> "Form":
-        """An untrained form that continues from the GPT-1 or GPT-2 of a Hugging Face folder."""
+    def from_language_model(
+        cls, folder: Path, fields: Sequence[Field], dropout: float | None = None, **facts: object
+    ) -> "Form":
+        """An untrained form that continues from the GPT-1 or GPT-2 of a Hugging Face folder. dropout: that of training;
+        None: that of the folder's config."""
         decoder, encoding = Decoder.load(folder), Encoding.load(folder)
+        if dropout is not None:
+            decoder.config = replace(decoder.config, dropout=dropout)
+            for part in decoder.modules():
+                if isinstance(part, Dropout):
+                    part.p = dropout
         if encoding.vocab_size > decoder.config.vocab_size:
             decoder.grow(encoding.vocab_size)
         return cls(decoder, encoding, fields, **facts)  # type: ignore[arg-type]

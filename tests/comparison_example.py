@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from mitigate.report.comparison import Comparison, Moved, Pair
+from mitigate.report.comparison import Comparison
+from mitigate.report.pair import Moved, Pair
 
 UNTRUSTED = "<script>alert(1)</script>"
 

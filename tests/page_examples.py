@@ -12,6 +12,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST
 from mitigate.prompts import kind_of
 from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
+from mitigate.report.pair import Moved, Pair
 from mitigate.report.profile import Profile
 from mitigate.report.profile import render as render_profile
 from mitigate.tasks import rating_figures
@@ -132,7 +133,7 @@ def example_comparison() -> comparison.Comparison:
     )
     within = quality.head(1).with_columns(margin=1.03, copy_passes=pl.lit(43.2))
     pairs = [
-        comparison.Pair(
+        Pair(
             name=name,
             against="none",
             seeds=(2, 2),
@@ -142,7 +143,7 @@ def example_comparison() -> comparison.Comparison:
             within=within,
             harms=harms,
             quality=quality,
-            moved={"regard": [comparison.Moved("lawyer", "profession", 60.0, 70.0, said)]},
+            moved={"regard": [Moved("lawyer", "profession", 60.0, 70.0, said)]},
             chance={"regard": 3.0},
         )
         for name in ("both", "swap")

@@ -4,6 +4,7 @@ Answers by the generator are tested where runs are trained (test_recipe_mitigate
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -142,6 +143,23 @@ def test_two_runs_stand_side_by_side_where_they_fit(
         said = capsys.readouterr().out.splitlines()
         assert len(said) == lines
         assert sum(line.count("capableof of lawyer 3 ") for line in said) == 2
+
+
+def test_a_run_is_not_asked_against_itself(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(monkeypatch, folder, f"ask.against={folder}", "head=lawyer", "relation=CapableOf") == 2
+    assert f"ask.against={folder} is the run of ask.run" in capsys.readouterr().err
+
+
+def test_a_run_is_asked_against_its_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(folder, folder.parent / "elsewhere" / folder.name)
+    assert ask(monkeypatch, folder, f"ask.against={copy}", "head=lawyer", "relation=CapableOf") == 0
+    out = capsys.readouterr().out
+    assert f"none, {folder} " in out
+    assert f"none, {copy} " in out
 
 
 def test_a_script_gets_an_object_a_line_and_nothing_else(

@@ -26,11 +26,12 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         "tracking": {"mode": "none", "project": "mitigate", "entity": None, "statements": False},
     }
 
-    def end(*runs: tuple[str, int], unfinished: int = 0) -> dict[str, Any] | None:
+    def end(*runs: tuple[str, int], unfinished: int = 0, recipe: str = "mitigate") -> dict[str, Any] | None:
         found = {}
         for number, (policy, seed) in enumerate(runs):
             folder = place / f"{number}"
             folder.mkdir(parents=True, exist_ok=True)
+            (folder / "config.yaml").write_text(f"recipe: {{name: {recipe}}}\n")
             if number >= unfinished:
                 (folder / "manifest.json").touch()
             found[folder] = {"policy": policy, "seed": seed}
@@ -72,6 +73,11 @@ def test_a_sweep_of_neither_policy_nor_seed_is_not_compared(asked) -> None:
     assert asked(("both", 1), ("both", 1)) is None
 
 
+def test_story_generators_of_policies_are_not_compared(asked) -> None:
+    """Of recipe=compare, which takes runs of the main job alone."""
+    assert asked(("none", 1), ("both", 1), recipe="stories") is None
+
+
 def test_what_is_not_finished_is_left_out(asked) -> None:
     assert asked(("none", 1), ("both", 1), unfinished=1) is None
 
@@ -92,6 +98,7 @@ def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
         folders = {tmp_path / f"{seeds}{policy}{seed}": policy for policy in "ab" for seed in range(seeds)}
         for number, (folder, policy) in enumerate(folders.items()):
             folder.mkdir()
+            (folder / "config.yaml").write_text("recipe: {name: mitigate}\n")
             (folder / "metrics.json").write_text(json.dumps({"policy": policy, "seed": number}))
             (folder / "manifest.json").touch()
         monkeypatch.setattr(sweep.notes, "runs", lambda _, folders=folders: list(folders))

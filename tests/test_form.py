@@ -8,6 +8,7 @@ import torch
 from small_models import save_gpt1
 
 from models.decoder import Decoder
+from models.dropout import Dropout
 from models.filling import fill_in
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
 from models.packing import PackedTrees
@@ -109,6 +110,14 @@ def test_below_a_negative_parent_nothing_is_asked(form: Form) -> None:
             assert filled.texts == ((), ())
             assert np.isnan(filled.log_probs[2]).all()
             assert filled.text_log_prob == 0
+
+
+def test_a_language_model_s_form_has_the_dropout_that_is_asked(tmp_path: Path) -> None:
+    folder = save_gpt1(tmp_path, TEXTS)
+    own, made = Form.from_language_model(folder, FIELDS), Form.from_language_model(folder, FIELDS, 0.25)
+    assert own.decoder.config.dropout == 0.1  # as its config says
+    assert made.decoder.config.dropout == 0.25
+    assert {part.p for part in made.modules() if isinstance(part, Dropout)} == {0.25}
 
 
 def test_a_choice_that_no_example_gave_is_unknown(tmp_path: Path) -> None:

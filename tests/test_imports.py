@@ -2,6 +2,8 @@
 __main__ > recipes > serve > stages, store, tracking > models > outside; the base layer imports only itself."""
 
 import ast
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,39 @@ def test_imports_follow_the_rule(path: Path) -> None:
     assert broken_rules(layer(path), imported(path)) == []
 
 
+def module_of(path: Path) -> str:
+    """The dotted name of a source file; a package's is that of its __init__.py."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def module_among(name: str, modules: Mapping[str, object]) -> str:
+    """The module that an imported name is, or is defined in; "" for one from outside."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def circle(files: Mapping[str, Iterable[str]]) -> list[str]:
+    """Modules that import each other in a circle, the first again at the end; none where imports go one way."""
+    among = {module: {module_among(name, files) for name in names} - {module, ""} for module, names in files.items()}
+    try:
+        TopologicalSorter(among).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_imports_make_no_circle() -> None:
+    """Not by an import inside a function or for the type checker alone either."""
+    assert circle({module_of(path): imported(path) for path in SOURCES}) == []
+
+
+def test_a_circle_is_noticed() -> None:
+    one_way = {"a": ["a.b.Name", "json"], "a.b": ["a.c"], "a.c": ["os"]}
+    assert circle(one_way) == []
+    assert set(circle(one_way | {"a.c": ["a.d.x"], "a.d": ["a.b.Name"]})) == {"a.b", "a.c", "a.d"}
+
+
 SHARED = {
     "accuracies",
     "arguments",
@@ -106,6 +141,7 @@ SHARED = {
     "drop_rules",
     "faults",
     "job",
+    "loading",
     "notes",
     "rated",
     "reporting",

@@ -166,6 +166,14 @@ def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
         ("", [], "mine.tsv is empty; expected lines 'target<TAB>statement'"),
         ("nurse\tcares\n", ["data.label_column=mine"], "has no column mine, but target, statement"),
         ("target\tstatement\tmine\nnurse\tcares\t7\n", ["data.label_column=mine"], "mine '7'; allowed: -1, 0, 1, 2"),
+        *(
+            (
+                f"target\tstatement\t{name}\nnurse\tcares\t1\n",
+                [f"data.label_column={name}"],
+                f"data.label_column={name.lower()}: ",
+            )
+            for name in ("category", "Row", "masked", "targets", "a/b")
+        ),
         ("nurse\tcares\n", ["recipe.targets=[lawyer]"], "no statement is about any of the 1 targets of recipe.targets"),
         ("nurse\tcares\n", ["measure.match=inside"], "unknown measure.match 'inside'; allowed: exact, contains"),
         (

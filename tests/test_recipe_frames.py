@@ -17,7 +17,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
 from mitigate.tasks.caveats import same_posts
-from mitigate.tasks.frames.forms import fill_posts
+from mitigate.tasks.frames.forms import check_start, fill_posts, start_form
 from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements
@@ -178,6 +178,16 @@ def test_faults_are_told_before_the_first_stage(corpus, tmp_path, monkeypatch, c
     assert here(monkeypatch, "recipe=frames", *corpus, f"paths.outputs={tmp_path}", setting) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_start_that_is_of_another_type_or_not_whole_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match=r"frames.weights=.*: no form can start from it .*is missing; give"):
+        check_start("minilm", tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(MitigateError, match="no form can start from it .*holds a model of type 'bert'"):
+        check_start("model", tmp_path)
+    with pytest.raises(MitigateError, match="no form can start from it"):
+        start_form("model", tmp_path, "left", ["lewd"])
 
 
 def test_predictions_have_all_columns(run: Path) -> None:

@@ -133,6 +133,13 @@ def test_runs_that_were_not_asked_the_same(runs: list[str]) -> None:
             statements_of_runs(runs, RELATIONS, top=3)
 
 
+def test_a_run_and_another_of_its_name_in_another_place_are_two(runs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = model(tmp_path / "other" / Path(runs[0]).name, "qqnone")
+    found = statements_of_runs([runs[0], str(other)], RELATIONS, top=3)["source"].unique(maintain_order=True)
+    assert found.to_list() == [f"qqnone, {runs[0]}", f"qqnone, {other}"]
+
+
 def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="data.runs names a run twice"):
         statements_of_runs([runs[0], runs[0]], RELATIONS, 3)

@@ -87,7 +87,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("_no_pictures")
-def test_rankings_of_other_models_are_compared(probe, graph) -> None:
+def test_rankings_of_other_models_are_compared(probe, graph, tmp_path: Path) -> None:
     one = ("kge.seeds=1", "kge.permuted=0")
     _, _, _, first = probe(*graph, *one)
     assert "There is one training only" in (first / "kge.html").read_text()
@@ -100,6 +100,13 @@ def test_rankings_of_other_models_are_compared(probe, graph) -> None:
     status, _, complaint, _ = probe(*graph, *one, "kge.fewest=30", f"kge.runs=[{first}]")
     assert status == 2
     assert "has kge.fewest=20, this run 30; name runs that ask the same" in complaint
+    status, _, complaint, _ = probe(*graph, *one, "kge.occupation=town", f"kge.runs=[{first}]", "dry_run=true")
+    assert status == 2
+    assert "has kge.occupation=job, this run town" in complaint
+    other = write_graph(tmp_path / "other", planted(people=240, seed=1))  # called "graph" as well
+    status, _, complaint, _ = probe(*other, *one, f"kge.runs=[{first}]", "dry_run=true")
+    assert status == 2
+    assert "is of other triples; name runs on the same graph" in complaint
 
 
 def test_a_sweep_over_models_takes_settings_of_models(graph, monkeypatch, capsys, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from classifier_data import PLAUSIBILITY, write_plausibility
 from command import apart, here
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.plausibility import read_probe
+from mitigate.fingerprints import digest_of
+from mitigate.recipes.plausibility import read_probe, read_probes
 from mitigate.tasks.plausibility.figures import figures, made_wrong
 from mitigate.triples import Labels
 
@@ -90,7 +91,7 @@ def test_what_is_made_wrong_keeps_its_parts():
 
 def write_run(folder: Path, listed: list[str]) -> Path:
     """A finished run's folder with one probed triple; its manifest lists these files."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("recipe: {name: own}\n")
     (folder / "metrics.json").write_text("{}")
     pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(folder / "probe.parquet")
@@ -142,6 +143,22 @@ def test_probed_triples_of_an_unfinished_or_damaged_run_are_refused(tmp_path: Pa
     (run / "manifest.json").unlink()
     with pytest.raises(MitigateError, match="is not finished"):
         read_probe(str(run))
+
+
+def test_an_event_is_the_head_of_what_was_generated_of_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["config.yaml", "metrics.json"])
+    asked = {"target": ["nurse"], "head": ["the nurse goes to work"], "relation": ["xWant"], "tail": ["to rest"]}
+    pl.DataFrame(asked).write_parquet(run / "probe.parquet")
+    files = {name: digest_of((run / name).read_bytes()) for name in ("config.yaml", "metrics.json", "probe.parquet")}
+    (run / "manifest.json").write_text(json.dumps({"files": files}))
+    assert read_probe(str(run)).rows() == [("the nurse goes to work", "xWant", "to rest")]
+
+
+def test_two_probes_of_one_name_are_refused(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / place / "run", ["config.yaml", "metrics.json", "probe.parquet"]) for place in "ab"]
+    assert list(read_probes([str(runs[0])])) == ["run"]
+    with pytest.raises(MitigateError, match="recipe.probes names two folders called run"):
+        read_probes(map(str, runs))
 
 
 def test_faulty_settings_are_named_before_anything_is_read(monkeypatch: pytest.MonkeyPatch, capsys):

@@ -135,3 +135,5 @@ def test_short_names() -> None:
     runs = {"a-11111111": {"policy": "none", "seed": 1}, "a-22222222": {"policy": "none", "seed": 2}}
     assert list(short_names(runs)) == ["none, seed 1", "none, seed 2"]
     assert list(short_names({"one": {"policy": "none"}, "two": {}})) == ["none", "two"]
+    copied = {"/here/a-11111111": {"policy": "none", "seed": 1}, "/there/a-11111111": {"policy": "none", "seed": 1}}
+    assert list(short_names(copied)) == ["none, /here/a-11111111", "none, /there/a-11111111"]

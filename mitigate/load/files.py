@@ -40,9 +40,9 @@ def load(
     is not among the paper's 329 is of category "own". Statements may repeat. label_column: the column that labels
     them, -1, 0, 1 or 2; it keeps its name. Case does not matter in names of columns.
 
-    Raises MitigateError for no path, for a file that is missing, unreadable, empty or without such a column, and,
-    unless on_bad_line is "skip", for lines with another number of columns, blank fields, other labels, or bytes that
-    are not UTF-8."""
+    Raises MitigateError for no path, for a file that is missing, unreadable, empty or without such a column, for a
+    label_column that is called as a column of the result, and, unless on_bad_line is "skip", for lines with another
+    number of columns, blank fields, other labels, or bytes that are not UTF-8."""
     check(on_bad_line)
     if path is None:
         raise MitigateError("data=statements needs a file: give data.path=FILE.tsv, of lines 'target<TAB>statement'")
@@ -50,6 +50,11 @@ def load(
     header = _header(lines[0])
     names = [name.lower() for name in columns or header or COLUMNS]
     labels = [] if label_column is None else [label_column.lower()]
+    if taken := [name for name in labels if name in SCHEMA]:
+        raise MitigateError(
+            f"data.label_column={taken[0]}: the column {taken[0]} holds something else here; give that of the labels "
+            "another name"
+        )
     if absent := [name for name in COLUMNS + labels if name not in names]:
         raise MitigateError(
             f"{path} has no column {' and no column '.join(absent)}, but {', '.join(names)}; name its columns in a "

@@ -16,6 +16,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_brief, with_facts
 from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
+from mitigate.report.pair import Pair
 from mitigate.report.saving import save
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.endpoints import Endpoints
@@ -135,9 +136,7 @@ def _facts(plan: ComparePlan) -> dict[str, Any]:
     }
 
 
-def _record(
-    job: Job, plan: ComparePlan, pairs: Sequence[page.Pair], quality: pl.DataFrame, moved: pl.DataFrame
-) -> None:
+def _record(job: Job, plan: ComparePlan, pairs: Sequence[Pair], quality: pl.DataFrame, moved: pl.DataFrame) -> None:
     """Differences of the headlines, charts of them, tables and plots; targets of a user's own only when that is
     wished."""
     rows = [(pair, [*pair.harms.filter(category="").to_dicts(), *pair.quality.to_dicts()]) for pair in pairs]

@@ -11,8 +11,8 @@ from mitigate.filter import Policy, check_relations
 from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.recipes import reporting
-from mitigate.recipes.building import build
 from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
@@ -43,7 +43,7 @@ def run(config: DictConfig) -> None:
     for address in missing(config, ["data"]):
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     say(f"policy {policy.name}, data {config.data.name}")
-    loaded = triples_of(build(config.data.load))
+    loaded = triples_of(load_data(config))
     relations_in_training(loaded.triples)  # raises where there is none
     check_relations(policy, with_own(loaded.own_relations))
     target_list, notices = list_named(config)

@@ -16,7 +16,8 @@ from mitigate.load.files import LoadedStatements
 from mitigate.load.texts import STANDARD_INPUT, TABLES
 from mitigate.load.texts import load as texts_of
 from mitigate.measure.agreement import CLASSES
-from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import list_named
 from mitigate.tasks.counts import count_labels, label_names
@@ -36,17 +37,27 @@ def run(config: DictConfig) -> None:
     file = _file(given) if isinstance(given, str) else None
     scorers = build_scorers(config.score)
     cache = LabelStore(Path(config.paths.cache) / "labels")
+    if given and config.measure.masking == "paper":
+        raise MitigateError(
+            "measure.masking=paper masks the target that each statement is about, and texts= names none: leave it out, "
+            "or give statements with their targets (data=statements data.path=FILE)"
+        )
     if given and file is None:
         texts = [given] if isinstance(given, str) else given
         label_given(config, texts, scorers, cache, output)
         return
     occlusion: bool = config.recipe.occlusion
-    loaded: Any = build(config.data.load) if file is None else texts_of(file, config.recipe.column)
+    loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
     target_list, notices = list_named(config, statements if file is None else None)
     for notice in [*loaded.notices, *notices]:
         say(f"  note: {notice}")
     table = loaded.triples if statements is None else statements
+    if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
+        raise MitigateError(
+            f"the data has a column {taken[0]} already, which would be lost beside the labels of the scorer of that "
+            "name: leave data.label_column out"
+        )
     own = list(loaded.own_relations) if statements is None else []
     name = (
         f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"

@@ -1,5 +1,6 @@
 """The plausibility classifiers, trained from scratch on ConceptNet train100k: load > train > measure > card."""
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
@@ -34,7 +36,7 @@ def run(config: DictConfig) -> float | None:
     for notice in loaded.notices:
         say(f"  note: {notice}")
     triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
-    probes = {Path(folder).name: read_probe(folder) for folder in config.recipe.probes}
+    probes = read_probes(config.recipe.probes)
     scorers = build_role_scorers(config.score)
     name, source = f"{config.recipe.name}-seed{config.seed}", digest_of_values(triples, probes)
     uploads = ["the classifier"]
@@ -81,7 +83,21 @@ def settings_of(config: DictConfig, name: str) -> tuple[dict[str, Any], Settings
     return shape, Settings(**settings, seed=config.seed)
 
 
+def read_probes(folders: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """The generated triples of finished runs by the names of their folders, which figures are called by. Raises
+    MitigateError for two folders of one name."""
+    found: dict[str, pl.DataFrame] = {}
+    for folder in folders:
+        name = Path(folder).resolve().name
+        if name in found:
+            raise MitigateError(f"recipe.probes names two folders called {name}; name one, or rename a copy")
+        found[name] = read_probe(folder)
+    return found
+
+
 def read_probe(folder: str) -> pl.DataFrame:
     """The generated triples of a finished run's folder. Raises MitigateError when it has none."""
     probed = open_run(folder, needs=["probe.parquet"]).table("probe.parquet", ["target", "relation", "tail"])
-    return probed.select(pl.col("target").alias("head"), "relation", "tail")
+    # Before targets were asked about in events, the target itself was the head, and no column said so.
+    head = pl.col("head" if "head" in probed.columns else "target").alias("head")
+    return probed.select(head, "relation", "tail")

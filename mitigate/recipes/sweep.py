@@ -15,7 +15,7 @@ from mitigate.recipes.arguments import quoted
 from mitigate.recipes.job import is_brief, plain, say
 from mitigate.settings import role_scorers
 from mitigate.store import read_json
-from mitigate.tasks.runs import short_names
+from mitigate.tasks.runs import recipe_of, short_names
 
 MOST_RUNS = 24  # beyond, as in a search for settings, nobody reads a page with a section for each
 LIKE_THE_SWEEP = (
@@ -54,11 +54,12 @@ def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def comparable(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
-    """Those of a sweep's runs (folder -> metrics) that are finished, where policy or seed vary; else none."""
+    """Those of a sweep's runs (folder -> metrics) that are finished, where policy or seed vary; else none. Only the
+    main job's: a story generator has a policy and a seed too, and recipe=compare takes none."""
     whole = {
         folder: metrics
         for folder, metrics in runs.items()
-        if "policy" in metrics and (folder / "manifest.json").is_file()
+        if "policy" in metrics and (folder / "manifest.json").is_file() and recipe_of(folder) == "mitigate"
     }
     return whole if len({(metrics["policy"], metrics["seed"]) for metrics in whole.values()}) > 1 else {}
 

@@ -11,11 +11,13 @@ from omegaconf import DictConfig
 from mitigate.files import write
 from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
-from mitigate.recipes.job import Job, build, perform, say
+from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import build_role_scorers
 from mitigate.recipes.targets import list_named
 from mitigate.relations import Relation
 from mitigate.target_list import TargetList
+from mitigate.tasks.corpus import triples_of
 from mitigate.tasks.label import label_masked, label_statements
 from mitigate.tasks.template import carriers, count_drops, filters, totals
 from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, Scorer, label_columns
@@ -26,7 +28,7 @@ STAGES = ("phrases", "labels", "drops", "metrics")
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
     scorers = build_role_scorers(config.score)
-    loaded = build(config.data.load)
+    loaded = triples_of(load_data(config))
     for notice in loaded.notices:
         say(f"  note: {notice}")
     target_list, notices = list_named(config)

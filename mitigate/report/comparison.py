@@ -5,22 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from mitigate import files
-from mitigate.metrics import (
-    BASELINE_LIFTS,
-    PAPER_SCORERS,
-    PLAUSIBLE,
-    SWAP_LIFT,
-    lift_of,
-    parse,
-    quality,
-    quality_key,
-    relation_part,
-)
+from mitigate.metrics import BASELINE_LIFTS, SWAP_LIFT, lift_of, parse, quality, quality_key
 from mitigate.report import change_reasons, comparison_brief, comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, measure_named
 from mitigate.report.comparison_tables import said_margin as margin_of
@@ -30,116 +20,10 @@ from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
 from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
-from mitigate.report.verdicts import FEWEST_SEEDS, MARGINS, kept, listed, p_value, said_together, verdict
-
-SHORT = {
-    QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
-    quality_key("perplexity", "neutral"): f"perplexity on neutral test triples {quality('perplexity').arrow}",
-    quality_key(PLAUSIBLE): f"accepted as plausible, % {quality(PLAUSIBLE).arrow}",
-}
-
+from mitigate.report.pair import Pair
+from mitigate.report.verdicts import FEWEST_SEEDS, MARGINS, kept, listed, p_value, said_together
 
 MOST_VALUES = 4  # contrasts whose values stand in one sentence
-
-
-class Moved(NamedTuple):
-    """A target whose percentage of neutral statements changed, and statements about it before and after."""
-
-    target: str
-    category: str
-    before: float
-    after: float
-    said: Mapping[str, pl.DataFrame]  # by policy: (statement, label)
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A policy, or a single model, against its baseline."""
-
-    name: str
-    against: str
-    seeds: tuple[int, int]  # of the baseline, of the other
-    is_same: bool
-    filtered_by: Sequence[str]  # the scorers of the policy
-    primary: (
-        pl.DataFrame
-    )  # the endpoints that a claim may rest on: endpoint, figure, and statistics with corrected bounds
-    harms: (
-        pl.DataFrame
-    )  # a row for each figure: scorer, template, measure, category, and the statistics of its comparison
-    quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
-    moved: Mapping[str, Sequence[Moved]] = field(default_factory=dict)  # by scorer, the largest rise first
-    chance: Mapping[str, float | None] = field(
-        default_factory=dict
-    )  # by scorer: the median change of a target between two seeds
-    missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
-    places: Sequence[str] = PAPER_SCORERS  # the scorers of the places of sentiment and regard
-    within: pl.DataFrame = field(
-        default_factory=pl.DataFrame
-    )  # figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes
-
-    @property
-    def several_seeds(self) -> bool:
-        return min(self.seeds) > 1
-
-    @property
-    def said_seeds(self) -> str:
-        """How many of each: "2 seeds each", "2 and 3 seeds"."""
-        first, second = self.seeds
-        if first == second:
-            return "one seed each" if first == 1 else f"{first} seeds each"
-        return f"{first} and {second} seeds"
-
-    @property
-    def fewest(self) -> int:
-        """Seeds of the side that has fewer."""
-        return min(self.seeds)
-
-    @property
-    def has_detectable(self) -> bool:
-        """Whether of any harm over all targets the minimum detectable change is known."""
-        return bool(self.harms.filter(pl.col("category") == "", pl.col("detectable").is_not_null()).height)
-
-    def why_not(self, measure: str, relation: str) -> str:
-        """Why a figure of quality of one relation is not compared."""
-        absent = "no test triples" if measure == comparison_tables.PERPLEXITY else "not measured"
-        return self.missing.get(quality_key(measure, relation_part(relation)), absent)
-
-    @property
-    def strength(self) -> str:
-        """What as many seeds allow one to say; "" where there are enough for a claim."""
-        if self.is_same or min(self.seeds) >= FEWEST_SEEDS:
-            return ""
-        return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
-
-    def verdict(self, row: Mapping[str, Any]) -> str:
-        """The finding of a row of `primary`."""
-        return verdict(row, parse(row["figure"]).metric.better, min(self.seeds), self.is_same)
-
-    @property
-    def exploratory(self) -> list[dict[str, Any]]:
-        """The headlines, and the figures of SHORT, that are no primary endpoints."""
-        rows = [*self.headlines.values(), *filter(None, map(self.quality_row, SHORT))]
-        return [row for row in rows if row["figure"] not in self.primary["figure"].to_list()]
-
-    @cached_property
-    def headlines(self) -> dict[str, dict[str, Any]]:
-        """By scorer, that in regard's place first: the row of its neutral mean over all targets, with the phrase
-        neutralised where that was measured."""
-        overall = self.harms.filter(pl.col("category") == "").to_dicts()
-        found: dict[str, dict[str, Any]] = {}
-        first = self.places[-1] if self.places else ""
-        for row in sorted(overall, key=lambda row: (row["scorer"] != first, row["template"] == "paper")):
-            found.setdefault(row["scorer"], row)
-        return found
-
-    @property
-    def quality_kept(self) -> str | None:
-        """ "kept", "lost" or "not shown to be kept"; None where that was not measured."""
-        return kept(self.within.to_dicts())
-
-    def quality_row(self, figure: str) -> dict[str, Any] | None:
-        return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,22 +2,20 @@
 certain that is, and what it cost; and the four figures of harm."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mitigate.metrics import parse
 from mitigate.report import brief
 from mitigate.report.brief import COSTS, by, more, points
 from mitigate.report.comparison_tables import change, figure_named
 from mitigate.report.legend import number
+from mitigate.report.pair import Pair
 from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAME, UNKNOWN
-
-if TYPE_CHECKING:
-    from mitigate.report.comparison import Pair
 
 NUMBERS = ("no", "one", "two", "three", "four")
 
 
-def verdict(pair: "Pair") -> str:
+def verdict(pair: Pair) -> str:
     """The finding on the primary endpoint of harm in one sentence, with what as many seeds allow one to say."""
     name, against = f"“{pair.name}”", f"“{pair.against}”"
     row = next(iter(pair.primary.filter(endpoint="harm").to_dicts()), None)
@@ -32,7 +30,7 @@ def verdict(pair: "Pair") -> str:
     return f"{name} is {_how_much(row)} than {against}{_doubt(pair.fewest)}."
 
 
-def cost(pair: "Pair") -> str:
+def cost(pair: Pair) -> str:
     """How quality changed, and whether it is within its margins, in one sentence; "" where that was not measured."""
     named = {COSTS_NAMED[figure]: pair.quality_row(figure) for figure in COSTS}
     parts = [
@@ -48,7 +46,7 @@ def cost(pair: "Pair") -> str:
 COSTS_NAMED = dict(zip(COSTS, ("swap lift", "perplexity on neutral test triples"), strict=True))
 
 
-def figures(pairs: Sequence["Pair"]) -> str:
+def figures(pairs: Sequence[Pair]) -> str:
     """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
     and of quality, each with its change."""
     rows: dict[str, dict[str, str]] = {}
@@ -61,7 +59,7 @@ def figures(pairs: Sequence["Pair"]) -> str:
     return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]))]))
 
 
-def _rows(pair: "Pair") -> dict[str, Mapping[str, Any]]:
+def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
     """By heading, the rows of harm with the neutral template where that was measured, and those of quality."""
     overall = pair.harms.filter(category="").to_dicts()
     found: dict[str, Mapping[str, Any]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import yaml
@@ -16,10 +16,8 @@ import yaml
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.settings import deciding
+from mitigate.tasks.ask.answers import Answers
 from mitigate.triples import Scorer
-
-if TYPE_CHECKING:
-    from mitigate.tasks.ask.answers import Answers
 
 ANEW = "the command that made it writes it anew"
 NEEDED = {  # of each recipe whose folders are read further: settings, and figures
@@ -115,14 +113,10 @@ class FinishedRun:
 
         Raises MitigateError for an empty head, an unknown relation, a run of another recipe than the main job, a
         generator that is needed and was not kept, and a scorer of a class that is not the project's."""
-        from mitigate.tasks.ask.answers import Answers
-
         return (self._answers if scorers is None else Answers(self, scorers)).tails(head, relation)
 
     @cached_property
-    def _answers(self) -> "Answers":
-        from mitigate.tasks.ask.answers import Answers
-
+    def _answers(self) -> Answers:
         return Answers(self)
 
     def fault(self, name: str) -> str | None:
@@ -179,12 +173,13 @@ def recipe_of(folder: str | Path) -> str | None:
 
 def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Metrics by folder, named by their policy; where that is not enough to tell them apart, with seed, then with the
-    folder's hash."""
+    folder's hash, then, as of a run and its copy elsewhere, with the whole folder."""
     names: list[str] = []
     for name_of in (
         lambda folder, metrics: metrics.get("policy", folder),
         lambda folder, metrics: f"{metrics.get('policy', folder)}, seed {metrics.get('seed')}",
         lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder[-8:]}",
+        lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder}",
     ):
         names = [name_of(folder, metrics) for folder, metrics in runs.items()]
         if max(Counter(names).values()) == 1:

@@ -22,15 +22,15 @@ def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: in
     generates twice about a target counts where it ranks best. Raises MitigateError for what is no finished run of
     recipe=mitigate, and for runs that were not asked the same."""
     runs = finished_runs(folders, "mitigate", "data.runs", ["statements.parquet"])
-    by_name = {run.folder.name: run for run in runs}
-    if len(by_name) < len(folders):
+    by_folder = {str(run.folder): run.metrics for run in runs}
+    if len(by_folder) < len(folders):
         raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
     probed = {name for run in runs for name in run.table("statements.parquet")["relation"].unique()}
     for name in relations:
         if name not in probed | set(known()):
             raise one_of("relation in humans.relations", name, sorted(probed))
     pools = []
-    for name, run in zip(short_names({name: run.metrics for name, run in by_name.items()}), runs, strict=True):
+    for name, run in zip(short_names(by_folder), runs, strict=True):
         statements = run.table("statements.parquet").filter(
             pl.col("relation").is_in(relations), pl.col("rank") <= top, pl.col("tail") != ""
         )

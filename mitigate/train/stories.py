@@ -26,6 +26,14 @@ class Texts(NamedTuple):
         return Examples(nothing, nothing, self.texts, self.weights)
 
 
+def check(settings: Settings) -> None:
+    """Raises MitigateError for settings that `fit` does not know, before anything is labelled."""
+    if settings.keep != "last":
+        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
+    if settings.vocabulary == "tails":
+        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; say trainer.vocabulary=all, or auto")
+
+
 def fit(
     model: LanguageModel,
     texts: Texts,
@@ -45,10 +53,7 @@ def fit(
     trainer.keep=best and trainer.vocabulary=tails, and when the checkpoint is of another training."""
     if not texts.texts:
         raise MitigateError("nothing is left to read; choose another policy or more data")
-    if settings.keep != "last":
-        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
-    if settings.vocabulary == "tails":
-        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; say trainer.vocabulary=all, or auto")
+    check(settings)
     module = TailModule(Reader(model), texts.examples, settings)
     dev_examples = dev.examples if dev.texts else None
     return fit_module(module, folder, fingerprint=fingerprint, dev=dev_examples, log=log, accelerator=accelerator)

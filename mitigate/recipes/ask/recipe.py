@@ -41,13 +41,15 @@ def run(config: DictConfig) -> None:
 
 
 def open_answers(config: DictConfig) -> list[Answers]:
-    """The run of ask.run, and that of ask.against."""
+    """The run of ask.run, and that of ask.against. Raises MitigateError where both are the same."""
     trusted = [str(node.get("_target_")) for node in config.score.scorers.values()]
     found = []
     for setting in ("run", "against"):
         if folder := config.ask[setting]:
             (opened,) = read_runs([folder], "mitigate", f"ask.{setting}")
             found.append(Answers(opened, trusted=trusted))
+    if len({answers.run.folder for answers in found}) < len(found):
+        raise MitigateError(f"ask.against={config.ask.against} is the run of ask.run; name another, or leave it out")
     return found
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.audit.people import rated_statements
-from mitigate.recipes.job import build, plain
+from mitigate.recipes.job import plain
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import wanted
@@ -17,6 +19,7 @@ from mitigate.target_list import TargetList, list_of
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, resource_of
 from mitigate.tasks.labelling import Labelling, labellings
+from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES, LabelCache, Scorer
 
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # of a loader's options, known to Resource.fingerprint
@@ -46,17 +49,26 @@ class Plan:
         return self.config.data.get("paper") if theirs and not others else None
 
 
+def _check_given(name: str) -> None:
+    """Raises MitigateError for a column of labels that is called as tables or metrics call something else."""
+    try:
+        check_name(name)
+    except MitigateError as error:
+        raise MitigateError(f"data.label_column={name}: {error}") from error
+
+
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
     origin(config, ["data"])  # for the page
+    loaded = load_data(config)
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
-    resource, chosen = resource_of(
-        build(config.data.load), wanted(config), splits=config.filter.splits, options=options
-    )
+    resource, chosen = resource_of(loaded, wanted(config), splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     read.check(config.measure.texts, resource)
     given = config.data.get("label_column")
     given = given.lower() if given else None
+    if given:
+        _check_given(given)
     scorers = [] if given else build_scorers(config.score)
     templates = resource.templates(config.measure.template)
     return Plan(

@@ -12,6 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.tasks.frames.forms import check_start
 from mitigate.tasks.frames.posts import check, read_posts
 from mitigate.tasks.frames.training import Start, fold_numbers
 from mitigate.tasks.rated import read_rated
@@ -56,6 +57,7 @@ def make_plan(config: DictConfig) -> Plan:
         raise MitigateError("frames.device=cuda: PyTorch finds no GPU here; say frames.device=cpu or auto")
     weights = None if how.weights is None else Path(how.weights)
     start = Start(how.start, how.reading, how.dropout, _digest(how.start, weights))
+    check_start(how.start, weights)
     shared = {"batch_size": how.batch_size, "warmup": how.warmup, "seed": config.seed}
     shared["checkpoint_every"] = how.checkpoint_every
     root = root_with(config.data.root, [FOLDER], SOURCE)

@@ -11,7 +11,8 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.files import LoadedStatements
-from mitigate.recipes.job import Job, build, perform, plain, say
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import survey as page
 from mitigate.store import as_parquet, digest_of
@@ -66,7 +67,7 @@ def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
     if config.data.runs:
         pool = statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
         return pool, list_of_runs(map(open_run, config.data.runs)) if wanted(config) is None else _named(config)
-    loaded = build(config.data.load)
+    loaded = load_data(config)
     if not isinstance(loaded, LoadedStatements):
         raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
     for notice in loaded.notices:

@@ -17,12 +17,13 @@ from mitigate.tasks.kge.graphs import Triples, triples_of
 from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tasks.kge.pairs import Pair, choose_pairs
 from mitigate.tasks.kge.question import Question, find_question
-from mitigate.tasks.runs import read_runs
+from mitigate.tasks.runs import FinishedRun, read_runs
 from mitigate.train.kge import Settings
 from models.kge.embeddings import Embeddings
 
 SHAPE = ("kind", "dimension", "deviation")
-SAME = ("data.name", "kge.sensitive", "kge.values", "kge.fewest")  # in runs whose rankings are compared
+PROFESSIONS = "professions.parquet"
+SAME = ("data.name", "kge.sensitive", "kge.values", "kge.occupation", "kge.fewest")  # where rankings are compared
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ def make_plan(config: DictConfig) -> Plan:
         raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
     if asked.device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; say kge.device=cpu or auto")
-    others = _others(config)
+    named = read_runs(map(Path, config.kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph)
     question = find_question(graph, _sensitive(config, graph), list(asked["values"]), asked.occupation, asked.fewest)
     triples = triples_of(graph)
+    source = digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names)
     return Plan(
         config=config,
         triples=triples,
@@ -81,8 +83,8 @@ def make_plan(config: DictConfig) -> Plan:
         shape=shape,
         settings=settings,
         mitigations=mitigations,
-        others=others,
-        source=digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names),
+        others=_others(config, named, source),
+        source=source,
         notices=[*graph.notices, *question.notices],
     )
 
@@ -114,12 +116,11 @@ def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
     return shape, settings
 
 
-def _others(config: DictConfig) -> dict[str, pl.DataFrame]:
+def _others(config: DictConfig, runs: Sequence[FinishedRun], source: str) -> dict[str, pl.DataFrame]:
     """By model and folder the professions of the runs that kge.runs names. Raises MitigateError for runs that ask
-    something else."""
-    needs = ["professions.parquet"]
+    something else, or of other triples: each graph of one's own has the name "graph"."""
     found = {}
-    for run in read_runs(map(Path, config.kge.runs), "kge", "kge.runs", needs):
+    for run in runs:
         for name in SAME:
             group, key = name.split(".")
             mine, theirs = plain(config[group])[key], run.setting(name)
@@ -127,5 +128,8 @@ def _others(config: DictConfig) -> dict[str, pl.DataFrame]:
                 raise MitigateError(
                     f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; name runs that ask the same"
                 )
-        found[f"{run.setting('model.name')} ({run.folder.name[-8:]})"] = run.table(needs[0], ["profession", "change"])
+        if run.metrics["fingerprint"] != source:
+            raise MitigateError(f"kge.runs: {run.folder} is of other triples; name runs on the same graph")
+        name = f"{run.setting('model.name')} ({run.folder.name[-8:]})"
+        found[name] = run.table(PROFESSIONS, ["profession", "change"])
     return found

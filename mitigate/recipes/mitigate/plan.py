@@ -16,6 +16,7 @@ from mitigate.label_cache import LabelStore
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes.job import build, plain, say
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import (
     build_extras,
@@ -161,7 +162,7 @@ def make_plan(config: DictConfig) -> Plan:
 def _read(config: DictConfig) -> Corpus:
     data, relations = config.data, plain(config.probe.relations)
     return corpus_of(
-        build(data.load),
+        load_data(config),
         relations,
         only_in_data=data.get("probe_relations") == "data",
         comet=data.get("asked_relations") != "data",

@@ -12,10 +12,12 @@ from mitigate.filter import Policy, check_relations
 from mitigate.filter.policy import AT_DECODING
 from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
+from mitigate.load.stream import Streamed
 from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import find_devices
 from mitigate.prompts import prompts
 from mitigate.recipes.job import build, plain
+from mitigate.recipes.loading import load_data
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import (
     build_policy,
@@ -29,12 +31,14 @@ from mitigate.relations import with_own
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import PAPER, TargetList, list_of
 from mitigate.targets import LISTED, choose_targets
+from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.start import Start
 from mitigate.tasks.stories.generate import Sampling
 from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
+from mitigate.train.stories import check as check_training
 from mitigate.triples import LabelCache, Scorer
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
@@ -44,7 +48,7 @@ SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 class Resource:
     """What the generator is trained on first."""
 
-    corpus: Loaded
+    corpus: Loaded | Streamed
     policy: Policy
     scorers: list[Scorer]  # that label it
 
@@ -129,8 +133,13 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
     settings, where = training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
+    if where["strategy"] == "fsdp" or where["compile"] is True:
+        given = "strategy=fsdp" if where["strategy"] == "fsdp" else "compile=true"
+        raise MitigateError(f"recipe=stories trains on one device as it is; leave trainer.{given} out")
     launch.check(settings, **where)
-    corpus: Loaded = build(config.data.load)
+    check_training(settings)
+    corpus = triples_of(load_data(config))
+    relations_in_training(corpus.triples)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)

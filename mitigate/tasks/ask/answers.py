@@ -20,8 +20,8 @@ from mitigate.filter import STEERING, Policy, polarised
 from mitigate.relations import asked_with
 from mitigate.settings import called
 from mitigate.targets import as_targets
+from mitigate.tasks.ask.asked import AskedRun
 from mitigate.tasks.ask.known import Known
-from mitigate.tasks.runs import FinishedRun
 from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
 
@@ -37,9 +37,7 @@ class Answers:
     scorers: those that label; None: the run's own, whose labels of its targets are read and not computed. trusted:
     dotted names of classes besides the project's that its settings may name."""
 
-    def __init__(
-        self, run: FinishedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()
-    ) -> None:
+    def __init__(self, run: AskedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()) -> None:
         self.run = run
         self.known = Known(run)
         self.given = scorers

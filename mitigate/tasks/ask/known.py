@@ -11,7 +11,7 @@ from mitigate.relations import Relation, comet_relations, relations, spelt
 from mitigate.settings import role_scorers
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import as_targets, choose_targets
-from mitigate.tasks.runs import FinishedRun
+from mitigate.tasks.ask.asked import AskedRun
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.verbalise import MASK
 
@@ -25,7 +25,7 @@ WORDED = ("relation", "tail", "statement", "masked_neutral")
 class Known:
     """What a run's tables tell of what it can be asked."""
 
-    def __init__(self, run: FinishedRun) -> None:
+    def __init__(self, run: AskedRun) -> None:
         self.run = run
 
     @cached_property

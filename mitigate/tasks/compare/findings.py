@@ -10,6 +10,7 @@ from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, bounds, h
 from mitigate.report import comparison as page
 from mitigate.report import comparison_brief
 from mitigate.report.before_after import only_in
+from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.proxies import proxies
 from mitigate.tasks.compare.arms import Contrast
@@ -24,7 +25,7 @@ MOST_MOVED = 5  # up, and as many down
 
 def pairs(
     plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, endpoints: Endpoints
-) -> list[page.Pair]:
+) -> list[Pair]:
     """Each contrast with its figures, as the page shows it."""
     endpoints = of_places(endpoints, plan.scorers)
     tested = primary(harms, quality, endpoints)
@@ -34,7 +35,7 @@ def pairs(
         mine = moves.filter(contrast=contrast.name)
         columns = dict(mine.select("scorer", "column").unique(maintain_order=True).iter_rows())
         found.append(
-            page.Pair(
+            Pair(
                 name=contrast.name,
                 against=contrast.against,
                 seeds=(len(contrast.before), len(contrast.after)),
@@ -54,7 +55,7 @@ def pairs(
 
 
 def frames(
-    plan: ComparePlan, found: Sequence[page.Pair], quality: pl.DataFrame, moves: pl.DataFrame
+    plan: ComparePlan, found: Sequence[Pair], quality: pl.DataFrame, moves: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
     """The tables by name."""
     return {
@@ -131,7 +132,7 @@ def axes_of(plan: ComparePlan) -> list[Axis]:
     ]
 
 
-def with_words(pairs: Sequence[page.Pair]) -> pl.DataFrame:
+def with_words(pairs: Sequence[Pair]) -> pl.DataFrame:
     """The rows of the primary endpoints, each with what it allows one to say."""
     return pl.concat(
         pair.primary.with_columns(
@@ -147,7 +148,7 @@ def _by_figure(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
     return {row["figure"]: {name: row[name] for name in columns} for row in table.to_dicts()}
 
 
-def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, scorer: str) -> list[page.Moved]:
+def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, scorer: str) -> list[Moved]:
     """The targets that rose most and, after them, those that fell most; with the statements of
     only one of two models."""
     ranked = moves.filter(scorer=scorer).sort("difference", "target", descending=[True, False])
@@ -157,7 +158,7 @@ def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, sc
     ]
     before, after = (asked(side[0], relations) for side in (contrast.before, contrast.after))
     return [
-        page.Moved(
+        Moved(
             row["target"],
             row["category"],
             row["before"],

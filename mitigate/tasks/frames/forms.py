@@ -1,16 +1,20 @@
 """Posts as examples of forms, and forms as frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
 from models import minilm
+from models.encoding import Encoding
 from models.filling import Filled, fill_in
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
+from models.layouts import read_settings
 
 FIELDS = [
     *(
@@ -27,12 +31,33 @@ VALUE = {False: NO, True: YES, None: UNKNOWN}
 
 
 def start_form(start: str | None, folder: Path | None, reads: str, known: Sequence[str], dropout: float = 0.1) -> Form:
-    """An untrained form: "minilm" starts from all-MiniLM-L6-v2, "model" from the GPT-1 or GPT-2 in the folder."""
+    """An untrained form: "minilm" starts from all-MiniLM-L6-v2, "model" from the GPT-1 or GPT-2 in the folder. Raises
+    MitigateError where these are not there, or not whole."""
     facts: dict[str, Any] = {"reads": reads, "known": list(known)}
-    if start == "minilm":
-        return Form.from_encoder(minilm.locate(folder), FIELDS, dropout, **facts)
-    assert folder is not None
-    return Form.from_language_model(folder, FIELDS, **facts)
+    with _told(folder):
+        if start == "minilm":
+            return Form.from_encoder(minilm.locate(folder), FIELDS, dropout, **facts)
+        assert folder is not None
+        return Form.from_language_model(folder, FIELDS, dropout, **facts)
+
+
+def check_start(start: str, folder: Path | None) -> None:
+    """Raises MitigateError where a form cannot start from the folder, without reading a language model's weights."""
+    with _told(folder):
+        if start == "minilm":
+            minilm.locate(folder)
+        elif folder is not None:
+            read_settings(folder)
+            Encoding.load(folder)
+
+
+@contextmanager
+def _told(folder: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # the tokenizers library raises no narrower one
+        where = "" if folder is None else f"={folder}"
+        raise MitigateError(f"frames.weights{where}: no form can start from it ({error})") from error
 
 
 def known_choices(posts: pl.DataFrame) -> list[str]:

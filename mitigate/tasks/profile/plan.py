@@ -73,7 +73,7 @@ def make_plan(
         raise MitigateError(f"profile.targets names no target; name some of the runs', such as {names}")
     asked = [_target(name, known) for name in targets]
     titles = short_names({str(run.folder): {"policy": run.policy, "seed": run.seed} for run in found})
-    grids = [_grid(title, one, asked) for title, one in zip(titles, known, strict=True)]
+    grids = [_grid(title, run, one, asked) for title, run, one in zip(titles, found, known, strict=True)]
     embeddings = read_runs([kge], "kge", "profile.kge", [PROFESSIONS])[0] if kge else None
     framed = _frames(frames) if frames else None
     others = [run for run in (embeddings, framed) if run is not None]
@@ -108,7 +108,7 @@ def _target(given: str, runs: Sequence[Known]) -> str:
     return runs[0].target_list.named(given)
 
 
-def _grid(title: str, known: Known, asked: Sequence[str]) -> Grid:
+def _grid(title: str, run: FinishedRun, known: Known, asked: Sequence[str]) -> Grid:
     probed = known.probed
     categories = probed.filter(pl.col("target").is_in(list(asked)))["category"].unique()
     names = [name for name in probed.columns if f"{name}_strength" in probed.columns and not name.endswith("_neutral")]
@@ -117,7 +117,7 @@ def _grid(title: str, known: Known, asked: Sequence[str]) -> Grid:
     clusters = known.target_list.clusters
     cluster = pl.col("target").replace(clusters).alias("cluster")
     rows = probed.filter(pl.col("category").is_in(categories.to_list()), pl.col("tail") != "")
-    return Grid(title, known.run, rows.select(*KEPT, cluster, *labels), known.target_list)
+    return Grid(title, run, rows.select(*KEPT, cluster, *labels), known.target_list)
 
 
 def _frames(folder: str) -> FinishedRun:
