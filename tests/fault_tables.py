@@ -1,12 +1,15 @@
-"""The attempts of faults.py, kept in benchmarks/faults.csv, and the tables of RESULTS.md that are drawn from them."""
+"""The attempts of faults.py, kept in benchmarks/faults.csv, and the tables of RESULTS.md that are drawn from them.
 
+Nothing here starts a thread, as polars would: faults.py forks afterwards, and a fork with threads missing waits for
+them for ever."""
+
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
-
-import polars as pl
 
 from benchmarks.results import write_section
 from mitigate.files import write
@@ -30,16 +33,17 @@ def read(path: Path = CSV) -> list[Attempt]:
     """The attempts of a file, none where there is no file."""
     if not path.is_file():
         return []
-    table = pl.read_csv(path, infer_schema=False).fill_null("")
-    return [Attempt(*row) for row in table.iter_rows()]
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Attempt(*row) for row in list(csv.reader(file))[1:]]
 
 
 def add(attempts: Sequence[Attempt], path: Path = CSV) -> None:
     """Writes attempts in the place of earlier ones of the same recipes and kinds."""
     new = {(attempt.recipe, attempt.fault) for attempt in attempts}
     kept = [attempt for attempt in read(path) if (attempt.recipe, attempt.fault) not in new]
-    rows = pl.DataFrame([*kept, *attempts], schema=dict.fromkeys(Attempt._fields, pl.String), orient="row")
-    write(path, rows.write_csv())
+    rows = io.StringIO(newline="")
+    csv.writer(rows, lineterminator="\n").writerows([Attempt._fields, *kept, *attempts])
+    write(path, rows.getvalue())
 
 
 def write_tables() -> None:

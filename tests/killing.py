@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ from recipe_commands import COMMANDS, arguments_of, make_compared
 ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
 STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
+LIMIT = 1800  # seconds: a command that takes longer hangs
 FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
 
 
@@ -56,9 +58,10 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def forked(work: Callable[[], int], said: Path) -> int:
-    """The exit status of work done in a process that shares what is imported here."""
+    """The exit status of work done in a process that shares what is imported here; that of a signal after LIMIT."""
     process = os.fork()
     if process == 0:
+        signal.alarm(LIMIT)  # whose action, to end the process, needs nothing of it
         with said.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)

@@ -54,6 +54,18 @@ def test_kinds_of_files(where: str, kind: str) -> None:
     assert kind_of_file(where) == kind
 
 
+def test_keeping_attempts_starts_no_threads(tmp_path: Path) -> None:
+    """Since a process that is forked afterwards, without them, would wait for them for ever."""
+    asked = (
+        "import os, sys, fault_tables as tables; before = len(os.listdir('/proc/self/task'));"
+        f"path = tables.Path({str(tmp_path / 'faults.csv')!r});"
+        "[tables.add([tables.Attempt(name, 'killed', 'train', tables.SAME, '')], path) for name in 'ab'];"
+        "sys.exit(len(tables.read(path)) != 2 or len(os.listdir('/proc/self/task')) - before)"
+    )
+    paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    assert subprocess.run([sys.executable, "-c", asked], env=os.environ | paths).returncode == 0
+
+
 def test_attempts_are_kept_and_give_way_to_new_ones(tmp_path: Path) -> None:
     path = tmp_path / "faults.csv"
     assert read(path) == []
