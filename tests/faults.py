@@ -65,7 +65,8 @@ def undisturbed(name: str, place: Path) -> Undisturbed:
     arguments = arguments_of(name, place)
     cache = f"paths.cache={place / 'first'}"
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
-    (place / "compared").mkdir(exist_ok=True)
+    for part in ("compared", "cache"):  # which not every recipe needs
+        (place / part).mkdir(exist_ok=True)
     found = Undisturbed(name, place, arguments, {}, [], 0.0)
     began = time.monotonic()
     status = forked(lambda: call(found.line(place)), place / "said")
