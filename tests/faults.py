@@ -72,7 +72,7 @@ def undisturbed(name: str, place: Path) -> Undisturbed:
     status = forked(lambda: call(found.line(place)), place / "said")
     seconds = time.monotonic() - began
     assert status == 0, (place / "said").read_text()
-    expected = figures(place / "out")
+    expected = figures(place / "out", place)
     assert expected, f"{name} left no figures"
     return Undisturbed(name, place, arguments, expected, left_in(place / "out"), seconds)
 
@@ -88,7 +88,7 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
     the folder that one is in."""
     status = forked(lambda: call(run.line(here, cache)), here / "said")
     said = (here / "said").read_text(errors="replace")
-    if status == 0 and figures(here / "out") == run.figures:
+    if status == 0 and figures(here / "out", here) == run.figures:
         there = left_in(here / "out")
         if there == list(run.files):
             return SAME, ""

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
 STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
 LIMIT = 1800  # seconds: a command that takes longer hangs
-FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
+FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json", "profile.json")
 
 
 class Operation(NamedTuple):
@@ -109,12 +109,16 @@ def copying(outputs: Path, copies: Path) -> Iterator[None]:
             setattr(os, name, original)
 
 
-def figures(outputs: Path) -> dict[str, Any] | None:
-    """The figures of the only run folder, once it is finished."""
+def figures(outputs: Path, place: Path | None = None) -> dict[str, Any] | None:
+    """The figures of the only run folder, once it is finished.
+
+    place: the folder of all that the command reads and writes; its name is left out of the figures."""
     folders = [path for path in outputs.iterdir() if path.is_dir()] if outputs.is_dir() else []
     if len(folders) != 1 or not (folders[0] / "manifest.json").is_file():
         return None
-    return next(json.loads((folders[0] / name).read_text()) for name in FIGURES if (folders[0] / name).is_file())
+    found = (folders[0] / name for name in FIGURES if (folders[0] / name).is_file())
+    texts = (path.read_text() for path in found)
+    return next((json.loads(text.replace(str(place), "PLACE") if place else text) for text in texts), None)
 
 
 def kills(name: str, place: Path, every: int = 1) -> list[Killed]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fault_tables import LOST, SAME, TOLD, Attempt, add, by_recipe, kind_of_file, outcomes, read
+from killing import figures
 
 ROOT = Path(__file__).parents[1]
 ATTEMPTS = [
@@ -28,6 +29,19 @@ def test_a_fault_loses_nothing(kind: str) -> None:
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"| recipe | {kind} |" in done.stdout
+
+
+def test_figures_are_the_same_wherever_the_runs_lie(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        folder = tmp_path / name / "out" / "compare-1"
+        folder.mkdir(parents=True)
+        (folder / "comparison.json").write_text(f'{{"runs": ["{tmp_path / name}/compared/0"], "NSM": 1.5}}')
+        assert figures(folder.parent) is None  # not finished
+        (folder / "manifest.json").write_text("{}")
+    expected = {"runs": ["PLACE/compared/0"], "NSM": 1.5}
+    places = [tmp_path / "one", tmp_path / "other"]
+    assert [figures(place / "out", place) for place in places] == [expected] * 2
+    assert figures(places[0] / "out") != figures(places[1] / "out")
 
 
 def test_attempts_are_counted_by_recipe_stage_and_file() -> None:
