@@ -10,6 +10,7 @@ which test_readers.py puts to the readers again."""
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -93,7 +94,8 @@ def hunt(name: str, arguments: Sequence[str]) -> None:
             print(f"{FAULT} {name}: {kind}\n{content[:300]!r}\n{found}", flush=True)
         kinds.add(kind)
 
-    atheris.Setup([name, *arguments], attempt)
+    itself = shlex.join([sys.executable, __file__, "--reader", name])  # -merge=1 starts it again
+    atheris.Setup([itself, *arguments], attempt)
     atheris.Fuzz()
 
 
