@@ -37,8 +37,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pytest
 from fault_tables import LOST, OUTCOMES, SAME, TOLD, Attempt, add, tables, write_tables
 from few_terms import use_few_terms
-from killing import ROOT, call, figures, forked, share_imports
-from recipe_commands import COMMANDS, arguments_of, make_compared
+from killing import ROOT, call, figures, forked, prepared, share_imports
+from recipe_commands import COMMANDS, make_compared
 
 NOBODY = 65534
 
@@ -62,7 +62,7 @@ class Undisturbed:
 
 def undisturbed(name: str, place: Path) -> Undisturbed:
     """Runs a recipe's command once."""
-    arguments = arguments_of(name, place)
+    arguments = prepared(name, place)
     cache = f"paths.cache={place / 'first'}"
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
     for part in ("compared", "cache"):  # which not every recipe needs

@@ -78,6 +78,20 @@ def forked(work: Callable[[], int], said: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
+def prepared(name: str, place: Path) -> list[str]:
+    """arguments_of, whose input is written by a process of its own: polars starts threads, and what is forked
+    afterwards, without them, would wait for them for ever."""
+    place.mkdir(parents=True, exist_ok=True)
+    answer = place / "arguments.json"
+
+    def write() -> int:
+        answer.write_text(json.dumps(arguments_of(name, place)))
+        return 0
+
+    assert forked(write, place / "said") == 0, (place / "said").read_text()
+    return json.loads(answer.read_text())
+
+
 @contextmanager
 def copying(outputs: Path, copies: Path) -> Iterator[None]:
     """Inside, each operation on a file below `outputs` first leaves a copy of the whole folder in copies/{number}."""
@@ -124,7 +138,7 @@ def figures(outputs: Path, place: Path | None = None) -> dict[str, Any] | None:
 def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     """The command killed before every operation, or every `every`-th and each that is the first of its kind."""
     cache = f"paths.cache={place / 'cache'}"
-    arguments = [*arguments_of(name, place), cache]
+    arguments = [*prepared(name, place), cache]
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
     outputs, copies = place / "out", place / "copies"
     copies.mkdir()

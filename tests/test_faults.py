@@ -68,10 +68,11 @@ def test_kinds_of_files(where: str, kind: str) -> None:
     assert kind_of_file(where) == kind
 
 
-def test_keeping_attempts_starts_no_threads(tmp_path: Path) -> None:
+def test_keeping_attempts_and_writing_input_starts_no_threads(tmp_path: Path) -> None:
     """Since a process that is forked afterwards, without them, would wait for them for ever."""
     asked = (
-        "import os, sys, fault_tables as tables; before = len(os.listdir('/proc/self/task'));"
+        "import os, sys, fault_tables as tables, killing; before = len(os.listdir('/proc/self/task'));"
+        f"killing.prepared('crowd', tables.Path({str(tmp_path / 'crowd')!r}));"
         f"path = tables.Path({str(tmp_path / 'faults.csv')!r});"
         "[tables.add([tables.Attempt(name, 'killed', 'train', tables.SAME, '')], path) for name in 'ab'];"
         "sys.exit(len(tables.read(path)) != 2 or len(os.listdir('/proc/self/task')) - before)"
