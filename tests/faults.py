@@ -8,19 +8,21 @@ together  Two jobs at once on one cache, as in a sweep; half of the time one of 
 damaged   Each stored file (results, checkpoints, models, label cache, compared runs; those of a finished run and those
           of a killed one) is truncated, changed in one bit, emptied or deleted.
 full      The disk that holds outputs and cache fills up at a random size; then there is space again.
-denied    A folder of the run cannot be written to, by a user who is not root; then it can.
+denied    A folder of the run cannot be written to, by a process without root's rights; then it can.
 
 What a fault is done to, and where a kill meets the run, is drawn by the seed. --write puts the attempts into
 benchmarks/faults.csv, in the place of earlier ones of the same recipe and kind, and the tables that are drawn from all
 of that file into benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
 
 import argparse
+import ctypes
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -40,7 +42,7 @@ from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, prepared, share_imports
 from recipe_commands import COMMANDS, make_compared
 
-NOBODY = 65534
+CAPABILITIES = 0x20080522  # the version of the system's call that sets them
 
 
 @dataclass(frozen=True)
@@ -243,24 +245,21 @@ def denied(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Att
             folders = [path for part in ("out", "cache") for path in [here / part, *(here / part).rglob("*")]]
             folder = draw.choice([path for path in folders if path.is_dir()])
             where = str(folder.relative_to(here))
-            for path in [here, *here.rglob("*")]:
-                os.chown(path, NOBODY, NOBODY)
             folder.chmod(0o555)
-            outcome, told = as_nobody(run, here, [folder / "any", here / "out" / "any"])
+            outcome, told = without_rights(run, here, [folder / "any", here / "out" / "any"])
             if outcome == TOLD:
                 folder.chmod(0o755)
-                outcome, told = as_nobody(run, here)
+                outcome, told = without_rights(run, here)
             yield Attempt(run.name, "denied", where, outcome, told)
 
 
-def as_nobody(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
-    """What `again` returns in a process that is not root's."""
+def without_rights(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
+    """What `again` returns in a process that may write where its user may, as others than root. The user stays the
+    same: another one could not read an interpreter that lies in a folder of root."""
     answer = here / "answer.json"
     process = os.fork()
     if process == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        os.environ["HOME"] = str(here)
+        assert ctypes.CDLL(None).capset(struct.pack("Ii", CAPABILITIES, 0), bytes(24)) == 0
         answer.write_text(json.dumps(again(run, here, files)))
         os._exit(0)
     assert os.waitpid(process, 0)[1] == 0

@@ -24,7 +24,7 @@ ATTEMPTS = [
 def test_a_fault_loses_nothing(kind: str) -> None:
     """In a process of its own, as it forks: threads of this one would be missing in its children."""
     if kind == "denied" and os.geteuid():
-        pytest.skip("only root becomes another user")
+        pytest.skip("only root has rights to lose")
     line = [sys.executable, "tests/faults.py", "labels", "--attempts", "2", "--kinds", kind]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
