@@ -126,13 +126,19 @@ def copying(outputs: Path, copies: Path) -> Iterator[None]:
 def figures(outputs: Path, place: Path | None = None) -> dict[str, Any] | None:
     """The figures of the only run folder, once it is finished.
 
-    place: the folder of all that the command reads and writes; its name is left out of the figures."""
+    place: the folder of all that the command reads and writes; its name is left out of the figures, as are those that
+    say how fast something was."""
     folders = [path for path in outputs.iterdir() if path.is_dir()] if outputs.is_dir() else []
     if len(folders) != 1 or not (folders[0] / "manifest.json").is_file():
         return None
     found = (folders[0] / name for name in FIGURES if (folders[0] / name).is_file())
     texts = (path.read_text() for path in found)
-    return next((json.loads(text.replace(str(place), "PLACE") if place else text) for text in texts), None)
+    placed = (text.replace(str(place), "PLACE") if place else text for text in texts)
+    return next((json.loads(text, object_pairs_hook=_without_times) for text in placed), None)
+
+
+def _without_times(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in pairs if not key.endswith(("seconds", "per_second"))}
 
 
 def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
