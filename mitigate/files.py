@@ -111,8 +111,18 @@ def _runs(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # it is another user's
-        return True
-    return True
+        pass
+    return not _ended(process)
+
+
+def _ended(process: int) -> bool:
+    """Whether the process has ended and only its entry is left, which is so until its parent asks for it; some
+    containers have a first process that never does. Where the system tells nothing of it, it has not."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[:1] in (["Z"], ["X"])  # its name, in brackets, may hold anything
 
 
 @contextmanager

@@ -8,19 +8,21 @@ together  Two jobs at once on one cache, as in a sweep; half of the time one of 
 damaged   Each stored file (results, checkpoints, models, label cache, compared runs; those of a finished run and those
           of a killed one) is truncated, changed in one bit, emptied or deleted.
 full      The disk that holds outputs and cache fills up at a random size; then there is space again.
-denied    A folder of the run cannot be written to, by a user who is not root; then it can.
+denied    A folder of the run cannot be written to, by a process without root's rights; then it can.
 
 What a fault is done to, and where a kill meets the run, is drawn by the seed. --write puts the attempts into
 benchmarks/faults.csv, in the place of earlier ones of the same recipe and kind, and the tables that are drawn from all
 of that file into benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
 
 import argparse
+import ctypes
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -37,10 +39,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pytest
 from fault_tables import LOST, OUTCOMES, SAME, TOLD, Attempt, add, tables, write_tables
 from few_terms import use_few_terms
-from killing import ROOT, call, figures, forked, share_imports
-from recipe_commands import COMMANDS, arguments_of, make_compared
+from killing import ROOT, call, figures, forked, prepared, share_imports
+from recipe_commands import COMMANDS, make_compared
 
-NOBODY = 65534
+CAPABILITIES = 0x20080522  # the version of the system's call that sets them
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,17 @@ class Undisturbed:
 
 def undisturbed(name: str, place: Path) -> Undisturbed:
     """Runs a recipe's command once."""
-    arguments = arguments_of(name, place)
+    arguments = prepared(name, place)
     cache = f"paths.cache={place / 'first'}"
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
-    (place / "compared").mkdir(exist_ok=True)
+    for part in ("compared", "cache"):  # which not every recipe needs
+        (place / part).mkdir(exist_ok=True)
     found = Undisturbed(name, place, arguments, {}, [], 0.0)
     began = time.monotonic()
     status = forked(lambda: call(found.line(place)), place / "said")
     seconds = time.monotonic() - began
     assert status == 0, (place / "said").read_text()
-    expected = figures(place / "out")
+    expected = figures(place / "out", place)
     assert expected, f"{name} left no figures"
     return Undisturbed(name, place, arguments, expected, left_in(place / "out"), seconds)
 
@@ -87,7 +90,7 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
     the folder that one is in."""
     status = forked(lambda: call(run.line(here, cache)), here / "said")
     said = (here / "said").read_text(errors="replace")
-    if status == 0 and figures(here / "out") == run.figures:
+    if status == 0 and figures(here / "out", here) == run.figures:
         there = left_in(here / "out")
         if there == list(run.files):
             return SAME, ""
@@ -242,24 +245,21 @@ def denied(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Att
             folders = [path for part in ("out", "cache") for path in [here / part, *(here / part).rglob("*")]]
             folder = draw.choice([path for path in folders if path.is_dir()])
             where = str(folder.relative_to(here))
-            for path in [here, *here.rglob("*")]:
-                os.chown(path, NOBODY, NOBODY)
             folder.chmod(0o555)
-            outcome, told = as_nobody(run, here, [folder / "any", here / "out" / "any"])
+            outcome, told = without_rights(run, here, [folder / "any", here / "out" / "any"])
             if outcome == TOLD:
                 folder.chmod(0o755)
-                outcome, told = as_nobody(run, here)
+                outcome, told = without_rights(run, here)
             yield Attempt(run.name, "denied", where, outcome, told)
 
 
-def as_nobody(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
-    """What `again` returns in a process that is not root's."""
+def without_rights(run: Undisturbed, here: Path, files: Iterable[Path] = ()) -> tuple[str, str]:
+    """What `again` returns in a process that may write where its user may, as others than root. The user stays the
+    same: another one could not read an interpreter that lies in a folder of root."""
     answer = here / "answer.json"
     process = os.fork()
     if process == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        os.environ["HOME"] = str(here)
+        assert ctypes.CDLL(None).capset(struct.pack("Ii", CAPABILITIES, 0), bytes(24)) == 0
         answer.write_text(json.dumps(again(run, here, files)))
         os._exit(0)
     assert os.waitpid(process, 0)[1] == 0

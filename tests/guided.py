@@ -10,6 +10,7 @@ which test_readers.py puts to the readers again."""
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,9 @@ from pathlib import Path
 
 KEPT = Path(__file__).with_name("reader_inputs.jsonl")
 FAULT = "FAULT"  # before what is wrong
-RUNS = re.compile(r"^Done (\d+) runs", re.MULTILINE)
+RUNS = re.compile(r"^#(\d+)\t", re.MULTILINE)  # inputs up to here
+LOG = re.compile(r"^(#|INFO:|WARNING:).*\n", re.MULTILINE)
+TIMEOUT = 300  # seconds for an input: other work may stop a machine for a minute
 LONGEST = 2000  # bytes of an input
 MOST = 40  # inputs that are kept of a reader
 
@@ -41,8 +44,9 @@ def main() -> None:
             corpus.mkdir(parents=True, exist_ok=True)
             (corpus / "good").write_text(READERS[name].content, encoding="utf-8")
             said = libfuzzer(name, [str(corpus), f"-max_total_time={given.seconds / len(names):.0f}"])
-            print(f"{name:<15}{sum(map(int, RUNS.findall(said))):>9,} inputs, {said.count(FAULT)} kinds of faults")
-            print(said[said.find(FAULT) :] if FAULT in said else "", end="", flush=True)
+            inputs = max(map(int, RUNS.findall(said)), default=0)
+            print(f"{name:<15}{inputs:>9,} inputs, {said.count(FAULT)} kinds of faults")
+            print(LOG.sub("", said[said.find(FAULT) :]) if FAULT in said else "", end="", flush=True)
             if given.keep:
                 smallest = folder / f"{name}.smallest"
                 smallest.mkdir(exist_ok=True)
@@ -53,7 +57,15 @@ def main() -> None:
 
 def libfuzzer(name: str, arguments: Sequence[str]) -> str:
     """What a process says that puts inputs to a reader."""
-    own = [sys.executable, __file__, "--reader", name, f"-max_len={LONGEST}", "-timeout=60", "-print_final_stats=0"]
+    own = [
+        sys.executable,
+        __file__,
+        "--reader",
+        name,
+        f"-max_len={LONGEST}",
+        f"-timeout={TIMEOUT}",
+        "-print_final_stats=0",
+    ]
     done = subprocess.run([*own, *arguments], capture_output=True, cwd=tempfile.gettempdir())
     said = (done.stdout + done.stderr).decode(errors="replace")
     return said if done.returncode == 0 else f"{FAULT} {name}: status {done.returncode}\n{said}"
@@ -82,7 +94,8 @@ def hunt(name: str, arguments: Sequence[str]) -> None:
             print(f"{FAULT} {name}: {kind}\n{content[:300]!r}\n{found}", flush=True)
         kinds.add(kind)
 
-    atheris.Setup([name, *arguments], attempt)
+    itself = shlex.join([sys.executable, __file__, "--reader", name])  # -merge=1 starts it again
+    atheris.Setup([itself, *arguments], attempt)
     atheris.Fuzz()
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -23,7 +24,8 @@ from recipe_commands import COMMANDS, arguments_of, make_compared
 ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
 STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
-FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
+LIMIT = 1800  # seconds: a command that takes longer hangs
+FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json", "profile.json")
 
 
 class Operation(NamedTuple):
@@ -56,9 +58,10 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def forked(work: Callable[[], int], said: Path) -> int:
-    """The exit status of work done in a process that shares what is imported here."""
+    """The exit status of work done in a process that shares what is imported here; that of a signal after LIMIT."""
     process = os.fork()
     if process == 0:
+        signal.alarm(LIMIT)  # whose action, to end the process, needs nothing of it
         with said.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
@@ -73,6 +76,20 @@ def forked(work: Callable[[], int], said: Path) -> int:
                 sys.stdout.flush()
                 os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def prepared(name: str, place: Path) -> list[str]:
+    """arguments_of, whose input is written by a process of its own: polars starts threads, and what is forked
+    afterwards, without them, would wait for them for ever."""
+    place.mkdir(parents=True, exist_ok=True)
+    answer = place / "arguments.json"
+
+    def write() -> int:
+        answer.write_text(json.dumps(arguments_of(name, place)))
+        return 0
+
+    assert forked(write, place / "said") == 0, (place / "said").read_text()
+    return json.loads(answer.read_text())
 
 
 @contextmanager
@@ -106,18 +123,28 @@ def copying(outputs: Path, copies: Path) -> Iterator[None]:
             setattr(os, name, original)
 
 
-def figures(outputs: Path) -> dict[str, Any] | None:
-    """The figures of the only run folder, once it is finished."""
+def figures(outputs: Path, place: Path | None = None) -> dict[str, Any] | None:
+    """The figures of the only run folder, once it is finished.
+
+    place: the folder of all that the command reads and writes; its name is left out of the figures, as are those that
+    say how fast something was."""
     folders = [path for path in outputs.iterdir() if path.is_dir()] if outputs.is_dir() else []
     if len(folders) != 1 or not (folders[0] / "manifest.json").is_file():
         return None
-    return next(json.loads((folders[0] / name).read_text()) for name in FIGURES if (folders[0] / name).is_file())
+    found = (folders[0] / name for name in FIGURES if (folders[0] / name).is_file())
+    texts = (path.read_text() for path in found)
+    placed = (text.replace(str(place), "PLACE") if place else text for text in texts)
+    return next((json.loads(text, object_pairs_hook=_without_times) for text in placed), None)
+
+
+def _without_times(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in pairs if not key.endswith(("seconds", "per_second"))}
 
 
 def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     """The command killed before every operation, or every `every`-th and each that is the first of its kind."""
     cache = f"paths.cache={place / 'cache'}"
-    arguments = [*arguments_of(name, place), cache]
+    arguments = [*prepared(name, place), cache]
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
     outputs, copies = place / "out", place / "copies"
     copies.mkdir()

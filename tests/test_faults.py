@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fault_tables import LOST, SAME, TOLD, Attempt, add, by_recipe, kind_of_file, outcomes, read
+from killing import figures
 
 ROOT = Path(__file__).parents[1]
 ATTEMPTS = [
@@ -23,11 +24,26 @@ ATTEMPTS = [
 def test_a_fault_loses_nothing(kind: str) -> None:
     """In a process of its own, as it forks: threads of this one would be missing in its children."""
     if kind == "denied" and os.geteuid():
-        pytest.skip("only root becomes another user")
+        pytest.skip("only root has rights to lose")
     line = [sys.executable, "tests/faults.py", "labels", "--attempts", "2", "--kinds", kind]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"| recipe | {kind} |" in done.stdout
+
+
+def test_figures_are_the_same_wherever_the_runs_lie_and_however_fast_they_were(tmp_path: Path) -> None:
+    for seconds, name in enumerate(("one", "other")):
+        folder = tmp_path / name / "out" / "compare-1"
+        folder.mkdir(parents=True)
+        (folder / "comparison.json").write_text(
+            f'{{"runs": ["{tmp_path / name}/compared/0"], "NSM": 1.5, "average/seconds": {seconds}}}'
+        )
+        assert figures(folder.parent) is None  # not finished
+        (folder / "manifest.json").write_text("{}")
+    expected = {"runs": ["PLACE/compared/0"], "NSM": 1.5}
+    places = [tmp_path / "one", tmp_path / "other"]
+    assert [figures(place / "out", place) for place in places] == [expected] * 2
+    assert figures(places[0] / "out") != figures(places[1] / "out")
 
 
 def test_attempts_are_counted_by_recipe_stage_and_file() -> None:
@@ -52,6 +68,19 @@ def test_attempts_are_counted_by_recipe_stage_and_file() -> None:
 )
 def test_kinds_of_files(where: str, kind: str) -> None:
     assert kind_of_file(where) == kind
+
+
+def test_keeping_attempts_and_writing_input_starts_no_threads(tmp_path: Path) -> None:
+    """Since a process that is forked afterwards, without them, would wait for them for ever."""
+    asked = (
+        "import os, sys, fault_tables as tables, killing; before = len(os.listdir('/proc/self/task'));"
+        f"killing.prepared('crowd', tables.Path({str(tmp_path / 'crowd')!r}));"
+        f"path = tables.Path({str(tmp_path / 'faults.csv')!r});"
+        "[tables.add([tables.Attempt(name, 'killed', 'train', tables.SAME, '')], path) for name in 'ab'];"
+        "sys.exit(len(tables.read(path)) != 2 or len(os.listdir('/proc/self/task')) - before)"
+    )
+    paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    assert subprocess.run([sys.executable, "-c", asked], env=os.environ | paths).returncode == 0
 
 
 def test_attempts_are_kept_and_give_way_to_new_ones(tmp_path: Path) -> None:

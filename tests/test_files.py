@@ -129,6 +129,18 @@ def test_unfinished_files_of_processes_that_have_ended_are_removed(tmp_path: Pat
     assert [path.exists() for path in (*left, *stay)] == [False, False, True, True, True]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells of a process whether it has ended")
+def test_unfinished_files_of_a_process_that_nobody_asked_for_are_removed(tmp_path: Path) -> None:
+    """It has ended, and the system keeps its id."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    part = tmp_path / f".statements.csv.{process.pid}.part"
+    part.touch()
+    remove_parts(tmp_path)
+    assert not part.exists()
+    process.wait()
+
+
 def replace_folder(folder: Path, content: str) -> None:
     with replacing_folder(folder) as part:
         (part / content).touch()

@@ -1,9 +1,12 @@
 """Whatever a user's file holds, its reader returns or says in a sentence what is wrong (the long form: readers.py)."""
 
+import json
 import random
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
+from guided import KEPT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readers import READERS, fault, spoilt
@@ -36,6 +39,16 @@ def test_a_good_file_is_read(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "content"), FOUND, ids=[name for name, _ in FOUND])
 def test_what_was_found_is_told(name: str, content: bytes, tmp_path: Path) -> None:
     assert fault(READERS[name], content, tmp_path) is None
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_inputs_that_reach_other_code_are_read_or_told(name: str, tmp_path: Path) -> None:
+    """Those that guided.py kept."""
+    kept = [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
+    contents = [b64decode(one["content"]) for one in kept if one["reader"] == name]
+    assert contents
+    for content in contents:
+        assert fault(READERS[name], content, tmp_path) is None, content[:300]
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -141,6 +141,27 @@ def test_it_trains_on_the_processor_beside_a_gpu_and_within_a_job_of_slurm(tmp_p
     assert asked == ["cpu"]
 
 
+class HalfPrecision(Letters):
+    """Vectors of first letters, kept in half precision as those of an encoder that is not trained."""
+
+    def encode(self, phrases: Sequence[str]) -> Tensor:
+        return torch.eye(26, dtype=torch.float16)[[ord(phrase[0]) - ord("a") for phrase in phrases]]
+
+
+class Stacking(Kinds):
+    def __init__(self) -> None:
+        super().__init__()
+        self.phrases = HalfPrecision()
+
+    def vectors(self, phrases: Sequence[Tensor] | Tensor) -> Tensor:
+        return (phrases if isinstance(phrases, Tensor) else torch.stack(list(phrases))).float()
+
+
+def test_phrases_in_half_precision_are_read_where_the_processor_computes_in_bf16(tmp_path: Path):
+    settings = replace(SETTINGS, epochs=1, precision="bf16-mixed")
+    assert fit(Stacking(), known(Kinds.relations), settings, tmp_path, fingerprint="a").steps == 3  # type: ignore
+
+
 def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
     whole, _ = train(tmp_path / "whole")
 

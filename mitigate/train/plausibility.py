@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -115,7 +115,7 @@ class PlausibilityTraining(TrainingModule):
         known = self.known
         heads, relations, tails = known.heads[batch], known.relations[batch], known.tails[batch]
         read, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
-        vectors = self.network.vectors([self.pieces[phrase] for phrase in read])
+        vectors = self.network.vectors(self._pieces_of(read))
         first, second = vectors[torch.tensor(places)].chunk(2)  # (batch, width) each
         matrices = self.network.matrices
         own = matrices[torch.tensor(relations)]  # (batch, width, width)
@@ -142,6 +142,12 @@ class PlausibilityTraining(TrainingModule):
             )
             loss = loss + self.settings.echo * echoes / 2
         return loss.mean()
+
+    def _pieces_of(self, phrases: np.ndarray) -> Sequence[Any] | Tensor:
+        """Of these phrases. Rows of a tensor are taken together: autocast to bf16 stacks no rows in half precision."""
+        if isinstance(self.pieces, Tensor):
+            return self.pieces[torch.tensor(phrases)]
+        return [self.pieces[phrase] for phrase in phrases]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return adamw(self.parameters(), self.settings.learning_rate, self.settings.weight_decay, betas=(0.9, 0.98))
