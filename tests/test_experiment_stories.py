@@ -38,7 +38,7 @@ def test_an_effect_is_the_difference_in_points() -> None:
 
 def test_the_table_has_the_arms_there_are() -> None:
     said = stories.table(rows(none_short=30, both_neutral=20, random_both_neutral=25))
-    assert "| `both_neutral` | 3 | 20.0 | 50.0 |" in said
+    assert "| `both_neutral` | 3 | 20.0 | 50 |" in said
     assert "Less polarised than `random_both_neutral`: 5.0 points [" in said
     assert "Less polarised than `none_short`: 10.0 points [" in said
     assert "points" not in stories.table(rows(none_short=30))
