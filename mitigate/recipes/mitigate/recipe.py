@@ -11,7 +11,7 @@ from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import reporting
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
-from mitigate.recipes.mitigate.steering import steer
+from mitigate.recipes.mitigate.steering import check_ledger, steer
 from mitigate.recipes.scorers import missing
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
@@ -102,6 +102,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
     ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
+    check_ledger(plan, ledger)
     training, generator = train(job, plan, ledger)
     generator = steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
