@@ -104,6 +104,15 @@ def check(on_bad_line: str) -> None:
         raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
+def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) -> None:
+    """Raises MitigateError for a wanted column that several of a file's columns are called as."""
+    if several := [name for name in wanted if names.count(name) > 1]:
+        raise MitigateError(
+            f"{path} has {names.count(several[0])} columns called {several[0]}, and one is to be read; give the others "
+            "another name"
+        )
+
+
 def report_faults(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
     """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip".
 

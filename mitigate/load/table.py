@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import LONGEST, TOO_LONG, not_opened, parsed
+from mitigate.load.lines import LONGEST, TOO_LONG, check_once, not_opened, parsed
 from mitigate.load.stream import Block, Met, bad, split, text_blocks
 
 SLICE = 200_000  # rows of a Parquet file that one chunk is made of
@@ -144,6 +144,7 @@ def _places(path: Path, columns: Columns, names: Sequence[str], separator: str) 
             f"with data.columns={{{', '.join(f'{name}: ...' for name in columns)}}}, by number, from 1, where the file "
             "has no line of names"
         )
+    check_once(path, [str(given).lower() for given in columns.values()], names)
     return {name: names.index(str(given).lower()) for name, given in columns.items()}, True
 
 
