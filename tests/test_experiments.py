@@ -104,4 +104,6 @@ def test_the_paper_without_a_network(
     said = capsys.readouterr().out
     assert said.count("would be downloaded: ") == 6
     assert "https://huggingface.co/openai-community/openai-gpt" in said
+    (stages,) = [line.partition(": ")[2] for line in said.splitlines() if "all stages are to be run" in line]
+    assert stages.startswith("score, ledger, train, probe, heads, statements, ")  # none of another policy
     assert not (tmp_path / "out").exists()

@@ -6,13 +6,14 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.filter import Policy
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import reporting
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
 from mitigate.recipes.mitigate.steering import check_ledger, steer
-from mitigate.recipes.scorers import missing
+from mitigate.recipes.scorers import build_policy, missing
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
 from mitigate.store import Result
@@ -36,6 +37,7 @@ STAGES = (
     *("score", "ledger", "train", ANTI_EXPERT, ERASER, "probe", "heads", "candidates", "rerank", "heads_rerank"),
     *("statements", "validity", "lift", "likelihood", "published", "metrics", "report"),
 )
+OF_LIFT = {"heads", "heads_rerank", "lift"}
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 
 
@@ -47,7 +49,9 @@ def run(config: DictConfig) -> float | None:
     for address in addresses:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     if config.dry_run and addresses:
-        say("  all stages are to be run, once that is at hand: " + ", ".join(STAGES))
+        absent = not_asked_for(config, build_policy(config))
+        names = [stage for stage in STAGES if stage not in absent]
+        say("  all stages are to be run, once that is at hand: " + ", ".join(names))
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config)
@@ -79,17 +83,27 @@ def _size(plan: Plan) -> str:
 
 
 def stages_of(plan: Plan) -> list[str]:
-    """The stages that the settings ask for."""
-    absent = {"validity"} if plan.plausibility is None else set()
+    """The stages that are to be run."""
+    absent = not_asked_for(plan.config, plan.policy)
     if not measures_lift(plan):
-        absent |= {"heads", "heads_rerank", "lift"}
-    if not plan.policy.reranks:
-        absent |= {"candidates", "rerank", "heads_rerank"}
-    absent |= {ANTI_EXPERT} if plan.policy.action != "experts" else set()
-    absent |= {ERASER} if plan.policy.action != "erase" else set()
+        absent |= OF_LIFT
     if plan.published is None:
         absent |= {"published"}
     return [stage for stage in STAGES if stage not in absent]
+
+
+def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
+    """The stages that the settings leave out, whatever the data turns out to be."""
+    absent = set() if config.score.plausibility else {"validity", *OF_LIFT}
+    if not config.probe.heads:
+        absent |= OF_LIFT
+    if not policy.reranks:
+        absent |= {"candidates", "rerank", "heads_rerank"}
+    absent |= {ANTI_EXPERT} if policy.action != "experts" else set()
+    absent |= {ERASER} if policy.action != "erase" else set()
+    if config.probe.published is None:
+        absent |= {"published"}
+    return absent
 
 
 def measures_lift(plan: Plan) -> bool:
