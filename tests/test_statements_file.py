@@ -44,7 +44,7 @@ def test_repeats_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("nurse", "1 columns, expected 2 separated by a tab: target, statement"),
+        ("nurse", "1 column, expected 2 separated by a tab: target, statement"),
         ("nurse\tcares\t1", "3 columns, expected 2 separated by a tab: target, statement"),
         ("nurse\t ", "a blank field"),
         (b"nurse\t\xff", "not UTF-8 (invalid start byte at byte 6)"),

@@ -11,6 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, check_once, fields, read_lines, report_faults
 from mitigate.targets import targets
+from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 COLUMNS = ["target", "statement"]
@@ -88,7 +89,7 @@ def _header(line: bytes) -> list[str]:
 
 def _fault(parts: Sequence[str], names: Sequence[str], labels: Sequence[str]) -> str | None:
     if len(parts) != len(names):
-        return f"{len(parts)} columns, expected {len(names)} separated by a tab: {', '.join(names)}"
+        return f"{counted(len(parts), 'column')}, expected {len(names)} separated by a tab: {', '.join(names)}"
     value = dict(zip(names, parts, strict=True))
     if not all(value[name] for name in COLUMNS):
         return "a blank field"

@@ -31,6 +31,7 @@ from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import ANTI_EXPERT, ERASER
 from mitigate.tasks.train import as_it_is, train_generator, trained
+from mitigate.texts import counted
 from mitigate.triples import Scorer
 
 STAGES = (
@@ -76,10 +77,11 @@ def run(config: DictConfig) -> float | None:
 def _size(plan: Plan) -> str:
     """How many statements are probed, and what makes them so many."""
     num_targets, num_relations, top = plan.targets.height, len(plan.corpus.relations), plan.config.probe.top
+    targets, relations = counted(num_targets, "target"), counted(num_relations, "relation")
     if plan.events is None:
-        return f"{num_targets} targets x {num_relations} relations x {top} = {num_targets * num_relations * top:,}"
+        return f"{targets} x {relations} x {top} = {num_targets * num_relations * top:,}"
     prompts = num_targets * num_relations - plan.events.n_unique(["target", "relation"]) + plan.events.height
-    return f"{num_targets} targets in {prompts:,} prompts of {num_relations} relations x {top} = {prompts * top:,}"
+    return f"{targets} in {counted(prompts, 'prompt')} of {relations} x {top} = {prompts * top:,}"
 
 
 def stages_of(plan: Plan) -> list[str]:
