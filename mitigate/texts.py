@@ -14,6 +14,11 @@ def escaped(text: str) -> str:
     return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
+def counted(number: int, noun: str) -> str:
+    """The number and the noun, which takes an s but for one: "1 column", "1,200 columns"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def without_folders(text: str) -> str:
     """A setting or an argument, of its absolute paths only the last part: "data.root=/home/me/data" is
     "data.root=data"."""

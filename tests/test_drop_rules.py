@@ -38,6 +38,7 @@ def test_the_target_is_the_one_that_a_statement_begins_or_ends_with(rated: pl.Da
     assert rated["cluster"].to_list()[:2] == ["lawyer", "knife is a tool"]
     assert rated["category"].to_list() == ["profession", None, "profession", "origin"]
     assert target_of("a plumber is an artist") == "plumber"
+    assert target_of(" a plumber is an artist.") == "plumber"
     assert target_of("wise teaching is related to teacher") == "teacher"
 
 

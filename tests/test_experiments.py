@@ -41,7 +41,7 @@ def test_cn100k_cpu(
     folder = run(monkeypatch, tmp_path, "policy=both", "experiment=cn100k_cpu", f"data.root={data_root}")
     said = capsys.readouterr().out
     assert "401 lines with Windows line ends (CRLF), accepted" in said or "400 lines with Windows line ends" in said
-    assert "1 repeated triples left out" in said
+    assert "1 repeated triple left out" in said
     assert "demonstration" not in said
     assert pl.read_parquet(folder / "ledger.parquet").filter(split="train").height == 400
     card = (folder / "model" / "README.md").read_text()
@@ -104,4 +104,6 @@ def test_the_paper_without_a_network(
     said = capsys.readouterr().out
     assert said.count("would be downloaded: ") == 6
     assert "https://huggingface.co/openai-community/openai-gpt" in said
+    (stages,) = [line.partition(": ")[2] for line in said.splitlines() if "all stages are to be run" in line]
+    assert stages.startswith("score, ledger, train, probe, heads, statements, ")  # none of another policy
     assert not (tmp_path / "out").exists()

@@ -32,7 +32,7 @@ def test_triples_lose_their_underscores_and_those_without_a_phrase_are_counted(t
 
 def test_a_bad_line_of_triples_is_named_or_left_out(tmp_path: Path) -> None:
     path = placed(tmp_path, harms.CONCEPTNET, "nurse IsA person\nnurse\tIsA\tperson\n")
-    with pytest.raises(MitigateError, match=f"{path}:2: 1 columns, expected 3 separated by a space"):
+    with pytest.raises(MitigateError, match=f"{path}:2: 1 column, expected 3 separated by a space"):
         harms.conceptnet(str(tmp_path))
     assert harms.conceptnet(str(tmp_path), "skip").triples.height == 1
 

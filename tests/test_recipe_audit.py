@@ -162,7 +162,7 @@ def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
 @pytest.mark.parametrize(
     ("content", "overrides", "message"),
     [
-        ("nurse cares\n", [], "1 columns, expected 2 separated by a tab: target, statement"),
+        ("nurse cares\n", [], "1 column, expected 2 separated by a tab: target, statement"),
         ("", [], "mine.tsv is empty; expected lines 'target<TAB>statement'"),
         ("nurse\tcares\n", ["data.label_column=mine"], "has no column mine, but target, statement"),
         ("target\tstatement\tmine\nnurse\tcares\t7\n", ["data.label_column=mine"], "mine '7'; allowed: -1, 0, 1, 2"),
@@ -174,7 +174,7 @@ def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
             )
             for name in ("category", "Row", "masked", "targets", "a/b")
         ),
-        ("nurse\tcares\n", ["recipe.targets=[lawyer]"], "no statement is about any of the 1 targets of recipe.targets"),
+        ("nurse\tcares\n", ["recipe.targets=[lawyer]"], "no statement is about any of the 1 target of recipe.targets"),
         ("nurse\tcares\n", ["measure.match=inside"], "unknown measure.match 'inside'; allowed: exact, contains"),
         (
             "nurse\tcares\n",

@@ -1,6 +1,7 @@
 """recipe=kge from the command line, on a made-up graph written as files."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -97,6 +98,12 @@ def test_rankings_of_other_models_are_compared(probe, graph, tmp_path: Path) -> 
     assert -1 <= metrics["kge/models/agreement"] <= 1
     assert "kge/null/rank_correlation" not in metrics
     assert "transe (" in (folder / "kge.html").read_text()
+    copy = shutil.copytree(first, tmp_path / "copy" / first.name)
+    twice = ("model=transe_l2", f"kge.runs=[{first},{copy},{first}]")
+    _, _, _, folder = probe(*graph, *one, *twice)
+    page = (folder / "kge.html").read_text()
+    assert f"transe ({first})" in page
+    assert f"transe ({copy})" in page
     status, _, complaint, _ = probe(*graph, *one, "kge.fewest=30", f"kge.runs=[{first}]")
     assert status == 2
     assert "has kge.fewest=20, this run 30; name runs that ask the same" in complaint

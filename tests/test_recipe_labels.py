@@ -156,7 +156,7 @@ def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list
     loaded = texts_of(str(path), column)
     assert loaded.statements.rows() == rows
     left_out = {"mine.txt": 1, "mine.csv": 1, "mine.jsonl": 1}.get(name, 0)
-    assert loaded.notices == [f"{left_out} empty texts left out; `row` counts them too"] * bool(left_out)
+    assert loaded.notices == ["1 empty text left out; `row` counts them too"] * bool(left_out)
     if name in FILES:
         packed = tmp_path / f"{name}.gz"
         packed.write_bytes(gzip.compress(path.read_bytes()))
@@ -201,7 +201,7 @@ def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Pat
     status, said, error = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}")
     assert status == 0, error
     assert "it's a thief\n  sentiment prejudice" in said
-    assert "1 empty texts left out" in said
+    assert "1 empty text left out" in said
     assert pl.read_csv(tmp_path / "out.csv").select("row", "sentiment").rows() == [(1, -1), (3, 0)]
     (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
     _, again, _ = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null")

@@ -15,6 +15,7 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.recipes.plausibility import read_probe, read_probes
 from mitigate.tasks.plausibility.figures import figures, made_wrong
+from mitigate.tasks.plausibility.threshold import check_dev
 from mitigate.triples import Labels
 
 
@@ -75,6 +76,13 @@ def test_figures_by_hand():
     assert (found["triples/sentiment/prejudice"], found["valid/sentiment/prejudice"]) == (0, None)
     assert (found["triples/target"], found["valid/target"]) == (0, None)
     assert found["valid/probe/run"] == 100  # a relation that it does not know is not asked about
+
+
+def test_a_threshold_lies_between_two_triples():
+    one = triples("dev", [("ant", "IsA", "animal", True)])
+    with pytest.raises(MitigateError, match="on labelled triples of split dev: 1 found, at least 2 are needed"):
+        check_dev(one)
+    check_dev(pl.concat([one, one]))
 
 
 def test_what_is_made_wrong_keeps_its_parts():

@@ -229,6 +229,16 @@ def test_of_many_peers_the_same_ones_are_read(tmp_path: Path) -> None:
     assert sorted(sampled_peers("nurse", grid, 20)) == ["chef", "pilot"]
 
 
+def test_a_target_of_which_nothing_was_said_has_no_peers(tmp_path: Path) -> None:
+    said = SAID | {"nurse": {"CapableOf": [""], "IsA": [""]}}
+    grids = make_plan([str(write_run(tmp_path, said))], ["nurse", "chef"]).grids
+    assert sampled_peers("nurse", grids[0], 2) == []
+    rows = framed_statements(grids, ["nurse", "chef"], 2, Counting())
+    assert rows["about"].unique().to_list() == ["chef"]
+    assert frame_figures(rows.clear(), Bootstrap(resamples=200)).is_empty()
+    assert frame_figures(rows, Bootstrap(resamples=200))["target"].unique().to_list() == ["chef"]
+
+
 def test_a_run_of_frames_is_the_third_side(profile, tmp_path: Path, monkeypatch) -> None:
     frames = tmp_path / "runs" / "frames-made-up"
     frames.mkdir(parents=True)

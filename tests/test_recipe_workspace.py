@@ -91,6 +91,17 @@ def test_what_is_not_installed_is_said_before_anything_is_compared(
     assert not list(outputs.glob("compare-*"))
 
 
+def test_a_damaged_run_is_left_out(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = make_run(outputs, "sentiment", relations=("IsA",), num_targets=12)
+    (damaged / "metrics.json").write_text("{}")
+    assert here(monkeypatch, "recipe=workspace", f"paths.outputs={outputs}", "tracking=none", "dry_run=true") == 0
+    said = capsys.readouterr().out
+    assert f"note: a run is left out. paths.outputs: {damaged / 'metrics.json'} is damaged" in said
+    assert "1 finished run is on other data or of another model than mitigate-both-" in said
+
+
 def test_where_nothing_is_finished_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertTokenizerFast,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    PreTrainedTokenizerFast,
+)
 
 from models.minilm import locate
 from models.regard import LABELS
@@ -158,6 +168,23 @@ def test_a_model_without_other_never_says_it(tmp_path):
     found = SequenceClassifier.load(str(folder)).probabilities(TEXTS)
     assert found[:, 3].tolist() == [0] * len(TEXTS)
     assert found.sum(1) == pytest.approx(np.ones(len(TEXTS)))
+
+
+def test_a_model_without_a_token_for_padding_reads_one_text_after_the_other(tmp_path):
+    """As a GPT: what it says of a text does not depend on the others."""
+    torch.manual_seed(0)
+    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64, "bos_token_id": 1, "eos_token_id": 1}
+    labels = dict(enumerate(["negative", "neutral", "positive"]))
+    config = GPT2Config(vocab_size=len(WORDS), **shape, id2label=labels, initializer_range=0.5)
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    words = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    classifier = SequenceClassifier(GPT2ForSequenceClassification(config), words)
+    found = classifier.probabilities(TEXTS)
+    for text, row in zip(TEXTS, found, strict=True):
+        logits = classifier.model(torch.tensor([[WORDS.index(word) for word in text.split()]])).logits
+        assert row[:3] == pytest.approx(logits.softmax(-1)[0].detach().numpy(), abs=1e-6)
+    assert len(np.unique(found.round(4), axis=0)) == len(TEXTS)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,22 @@ def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
     assert [str(fault)[:20] for fault in wrong] == ["the head is empty; g", "unknown relation 'Ab", str(tmp_path)[:20]]
 
 
+def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
+
+    def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
+        (both / "manifest.json").unlink()
+        return pl.DataFrame({"head": heads, "relation": relation, "rank": 1, "tail": "a tail"})
+
+    monkeypatch.setattr(Answers, "generated_of", generated_of)
+    answer, fault = models.generate([Asked(none, "poet", "CapableOf"), Asked(both, "poet", "CapableOf")])
+    assert isinstance(answer, dict)
+    assert [row["tail"] for row in answer["tails"]] == ["a tail"]
+    assert str(fault).startswith(str(both))
+
+
 def test_models_that_nobody_asks_are_let_go(models: Models, tmp_path: Path) -> None:
     run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])

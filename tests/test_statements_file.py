@@ -29,6 +29,14 @@ def test_a_header_is_no_statement(tmp_path: Path, header: str) -> None:
     assert load(written(tmp_path, header + "nurse\tNurses care.\n")).statements["row"].to_list() == [2]
 
 
+def test_a_column_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "target\tstatement\tStatement\nnurse\tcares\tsings\n")
+    with pytest.raises(MitigateError, match="has 2 columns called statement, and one is to be read; give the others"):
+        load(path)
+    others = written(tmp_path, "target\tstatement\tnote\tnote\nnurse\tcares\t\t\n")  # which are not read
+    assert load(others).statements["statement"].to_list() == ["cares"]
+
+
 def test_repeats_are_kept(tmp_path: Path) -> None:
     assert load(written(tmp_path, "nurse\tcares\n" * 3)).statements.height == 3
 
@@ -36,7 +44,7 @@ def test_repeats_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("nurse", "1 columns, expected 2 separated by a tab: target, statement"),
+        ("nurse", "1 column, expected 2 separated by a tab: target, statement"),
         ("nurse\tcares\t1", "3 columns, expected 2 separated by a tab: target, statement"),
         ("nurse\t ", "a blank field"),
         (b"nurse\t\xff", "not UTF-8 (invalid start byte at byte 6)"),

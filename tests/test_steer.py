@@ -18,6 +18,7 @@ from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.runs import open_run
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import (
+    check_findings,
     check_steered,
     dropped,
     fit_eraser,
@@ -105,6 +106,43 @@ def test_erasure_needs_two_labels_and_a_scope_narrows_them(ledger: pl.DataFrame,
     of_targets = Policy("erase", ["sentiment"], "neutral", "targets", action="erase")
     only = ledger.filter(pl.col("head").is_in(["lawyer", "someone"]))  # without a target "someone" counts as neutral
     assert fit_eraser(of_targets, only, small).columns == ["mean", "left_1", "right_1"]
+
+
+def test_triples_that_are_not_valid_are_not_learnt_from(ledger: pl.DataFrame, small: Start, tmp_path: Path) -> None:
+    """Nor counted."""
+    valid = ledger["head"].is_in(["lawyer", "mother"])
+    labelled = ledger.with_columns(valid=valid)
+    assert dropped(EXPERTS, labelled).drop("valid").equals(dropped(EXPERTS, ledger.filter(valid)))
+    assert fit_eraser(ERASE, labelled, small).equals(fit_eraser(ERASE, ledger.filter(valid), small))
+    settings = TrainingSettings(max_epochs=14, batch_size=2, max_steps=14, precision="32-true")
+    fitted = train_anti_expert(EXPERTS, labelled, small, PAPER, settings, model=tmp_path / "anti_expert")
+    assert fitted["steps"] == 7  # of two valid triples one: half of 14 steps
+    with pytest.raises(MitigateError, match="policy 'experts' finds no polarised training triple"):
+        dropped(EXPERTS, ledger.with_columns(valid=pl.col("head") == "mother"))
+
+
+def test_a_ledger_in_which_nothing_is_found_is_told(ledger: pl.DataFrame) -> None:
+    nothing = ledger.filter(head="mother")
+    with pytest.raises(MitigateError, match="policy 'experts' finds no polarised training triple"):
+        check_findings(EXPERTS, nothing)
+    with pytest.raises(MitigateError, match="policy 'erase' cannot erase polarity: its scorers give all 1 triples"):
+        check_findings(ERASE, nothing)
+    check_findings(EXPERTS, ledger)
+    check_findings(ERASE, ledger)
+    check_findings(Policy("none"), nothing)
+
+
+@pytest.mark.parametrize("policy", ["experts", "erase"])
+def test_it_is_told_before_the_main_training(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"the thing {number}\tIsA\tthing number {number}\ttrain\n" for number in range(8))
+    (tmp_path / "plain.tsv").write_text(f"head\trelation\ttail\tsplit\n{rows}a lawyer\tIsA\ta person\ttest\n")
+    where = [f"paths.outputs={tmp_path / 'out'}", f"data.path={tmp_path / 'plain.tsv'}", "tracking=none"]
+    assert here(monkeypatch, f"policy={policy}", "data=triples", *where, *SMALL) != 0
+    assert f"policy '{policy}'" in capsys.readouterr().err
+    (folder,) = (tmp_path / "out").iterdir()
+    assert sorted(file.stem for file in (folder / "stages").iterdir()) == ["ledger", "score"]
 
 
 def test_a_finished_run_is_opened_as_its_policy_has_it(ledger: pl.DataFrame, small: Start) -> None:

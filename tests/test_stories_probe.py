@@ -10,7 +10,7 @@ from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
-from mitigate.probe.stories import Sampling, chances_of, sample_stories
+from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
 from mitigate.progress import listening
 from mitigate.prompts import prompts
 from mitigate.sentences import whole_sentences
@@ -113,6 +113,15 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
 def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> None:
     with pytest.raises(MitigateError, match=message):
         Sampling(seed=1, **settings)
+
+
+def test_a_prompt_that_leaves_no_room_for_a_story() -> None:
+    """Of ten tokens nine can be a prompt's, with a story of one."""
+    _check_length(10, 9, 1)
+    with pytest.raises(MitigateError, match=r"after a prompt of 9 tokens .* give recipe.max_tokens=1 or less"):
+        _check_length(10, 9, 2)
+    with pytest.raises(MitigateError, match="a prompt of 10 tokens leaves no room for a story in the 10 that this"):
+        _check_length(10, 10, 1)
 
 
 def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatc
         (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x", "weight": 1.'), "JSON that was cut short"),
         (assertion("IsA", "/c/en/a", "/c/en/b", '{"weight": 1.0, "dataset'), "JSON that was cut short"),
         (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x"}'), "no weight in"),
-        (assertion("IsA", "/c/en/a", "/c/en/b").replace("\t", ","), "1 columns, expected 5 separated by tabs"),
+        (assertion("IsA", "/c/en/a", "/c/en/b").replace("\t", ","), "1 column, expected 5 separated by tabs"),
         ("IsA\t/c/en/a\t/c/en/b\t1\t{}\n", "'IsA' where an edge's URI /a/... should stand"),
         (b"/a/x\t/r/IsA\t/c/en/caf\xe9\t/c/en/b\t{}\n", "not UTF-8 (invalid continuation byte at byte 21)"),
     ],

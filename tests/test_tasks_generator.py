@@ -78,6 +78,13 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     ]
 
 
+def test_nothing_to_ask_is_told() -> None:
+    with pytest.raises(MitigateError, match="nothing is asked: no relation is given; name some"):
+        probe_generator(Words(), TARGETS, [])
+    with pytest.raises(MitigateError, match="nothing is asked: no target is given; name some"):
+        probe_generator(Words(), TARGETS.clear(), {"CapableOf": "is capable of"})
+
+
 def test_harms_of_statements_of_one_scorer_and_one_template() -> None:
     """Of the nurse 1 of 2 is neutral, of the man all: NRM is 75 %, NRV 25 squared."""
     statements = pl.DataFrame({"target": ["nurse", "nurse", "man"], "regard": [-1, 0, 0]})

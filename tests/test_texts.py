@@ -1,6 +1,6 @@
 import pytest
 
-from mitigate.texts import escaped, portable, readable, without_folders
+from mitigate.texts import counted, escaped, portable, readable, without_folders
 
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"
 ORDINARY = "two\nlines\twith tabs, עברית, فارسی, \N{GRINNING FACE} and é"
@@ -8,6 +8,12 @@ ORDINARY = "two\nlines\twith tabs, עברית, فارسی, \N{GRINNING FACE} and
 
 def test_steering_characters_are_spelt_out_for_a_terminal() -> None:
     assert escaped(FOREIGN) == r"a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"
+
+
+def test_one_is_no_plural() -> None:
+    assert [counted(number, "bad line") for number in (0, 1, 2, 1200)] == [
+        *("0 bad lines", "1 bad line", "2 bad lines", "1,200 bad lines")
+    ]
 
 
 def test_they_are_left_out_of_pages_with_what_xml_forbids() -> None:

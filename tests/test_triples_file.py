@@ -50,7 +50,7 @@ def test_byte_order_mark_and_windows_line_ends_are_noted(tmp_path: Path) -> None
     ("line", "fault"),
     [
         (b"IsA\tdog", "2 columns, expected 3 or 4 separated by tabs"),
-        (b"IsA dog animal", "1 columns, expected 3 or 4 separated by tabs"),
+        (b"IsA dog animal", "1 column, expected 3 or 4 separated by tabs"),
         (b"IsA\t \tanimal", "a blank field"),
         (b"Isa\tdog\tanimal", "unknown relation 'Isa'"),
         (b"IsA\tdog\t\xff", "not UTF-8 (invalid start byte at byte 8)"),
@@ -84,7 +84,7 @@ def test_repeats_leave_training_files_and_stay_in_labelled_ones(tmp_path: Path) 
     path = written(tmp_path, b"IsA\tdog\tanimal\nIsA\tcat\tanimal\nIsA\tdog\tanimal\n")
     loaded = read_triples(path, "train", labelled=False)
     assert loaded.triples["row"].to_list() == [1, 2]
-    assert loaded.notices == [f"1 repeated triples left out: {path}:3 repeats line 1"]
+    assert loaded.notices == [f"1 repeated triple left out: {path}:3 repeats line 1"]
     path = written(tmp_path, b"IsA\tdog\tanimal\t1\nIsA\tdog\tanimal\t1\n")
     assert read_triples(path, "test", labelled=True).triples.height == 2
 

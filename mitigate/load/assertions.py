@@ -13,6 +13,7 @@ from mitigate.load import edges
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
 from mitigate.load.triples_chunk import ONE_END, OTHER_LANGUAGE, triples_chunk
+from mitigate.texts import counted
 
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
 ENGLISH = b"\t/c/en/"
@@ -67,7 +68,7 @@ def _fault(line: bytes) -> str:
         return TOO_LONG
     fields = line.decode("utf-8", errors="replace").split("\t")
     if len(fields) != 5:
-        return f"{len(fields)} columns, expected 5 separated by tabs: {_short(fields[0])}"
+        return f"{counted(len(fields), 'column')}, expected 5 separated by tabs: {_short(fields[0])}"
     if not fields[0].startswith("/a/"):
         return f"{_short(fields[0])} where an edge's URI /a/... should stand"
     if not fields[1].startswith("/r/"):

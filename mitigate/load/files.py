@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
+from mitigate.load.lines import OnBadLine, check, check_once, fields, read_lines, report_faults
 from mitigate.targets import targets
+from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 COLUMNS = ["target", "statement"]
@@ -40,9 +41,9 @@ def load(
     is not among the paper's 329 is of category "own". Statements may repeat. label_column: the column that labels
     them, -1, 0, 1 or 2; it keeps its name. Case does not matter in names of columns.
 
-    Raises MitigateError for no path, for a file that is missing, unreadable, empty or without such a column, for a
-    label_column that is called as a column of the result, and, unless on_bad_line is "skip", for lines with another
-    number of columns, blank fields, other labels, or bytes that are not UTF-8."""
+    Raises MitigateError for no path, for a file that is missing, unreadable, empty, or without such a column or with
+    two of its name, for a label_column that is called as a column of the result, and, unless on_bad_line is "skip", for
+    lines with another number of columns, blank fields, other labels, or bytes that are not UTF-8."""
     check(on_bad_line)
     if path is None:
         raise MitigateError("data=statements needs a file: give data.path=FILE.tsv, of lines 'target<TAB>statement'")
@@ -60,6 +61,7 @@ def load(
             f"{path} has no column {' and no column '.join(absent)}, but {', '.join(names)}; name its columns in a "
             "first line, or with data.columns=[target,statement,...]"
         )
+    check_once(path, COLUMNS + labels, names)
     rows: list[tuple] = []
     faults: list[str] = []
     first = 2 if header else 1
@@ -87,7 +89,7 @@ def _header(line: bytes) -> list[str]:
 
 def _fault(parts: Sequence[str], names: Sequence[str], labels: Sequence[str]) -> str | None:
     if len(parts) != len(names):
-        return f"{len(parts)} columns, expected {len(names)} separated by a tab: {', '.join(names)}"
+        return f"{counted(len(parts), 'column')}, expected {len(names)} separated by a tab: {', '.join(names)}"
     value = dict(zip(names, parts, strict=True))
     if not all(value[name] for name in COLUMNS):
         return "a blank field"

@@ -13,6 +13,7 @@ from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_fau
 from mitigate.load.root import root_with
 from mitigate.load.triples_file import Loaded
 from mitigate.relations import relations
+from mitigate.texts import counted
 from mitigate.triples import TRIPLES
 
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
@@ -37,7 +38,7 @@ def triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
     faults: list[str] = []
     for number, parts in fields(lines, path, " ", faults):
         if len(parts) != 3 or not all(parts):
-            faults.append(f"{path}:{number}: {len(parts)} columns, expected 3 separated by a space")
+            faults.append(f"{path}:{number}: {counted(len(parts), 'column')}, expected 3 separated by a space")
         elif parts[1] not in known:
             unknown[parts[1]] += 1
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mitigate.errors import MitigateError
+from mitigate.texts import counted
 
 OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
@@ -52,7 +53,7 @@ def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], 
         notices.append(f"{name}: byte order mark at the start, ignored")
     lines = content.removesuffix(b"\n").split(b"\n")
     if windows := sum(line.endswith(b"\r") for line in lines):
-        notices.append(f"{name}: {windows:,} lines with Windows line ends (CRLF), accepted")
+        notices.append(f"{name}: {counted(windows, 'line')} with Windows line ends (CRLF), accepted")
     return [line.removesuffix(b"\r") for line in lines], notices
 
 
@@ -104,12 +105,21 @@ def check(on_bad_line: str) -> None:
         raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
+def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) -> None:
+    """Raises MitigateError for a wanted column that several of a file's columns are called as."""
+    if several := [name for name in wanted if names.count(name) > 1]:
+        raise MitigateError(
+            f"{path} has {names.count(several[0])} columns called {several[0]}, and one is to be read; give the others "
+            "another name"
+        )
+
+
 def report_faults(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
     """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip".
 
     total: of how many bad lines these faults are, where not all were kept."""
     count = len(faults) if total is None else total
-    what = "1 bad line" if count == 1 else f"{count:,} bad lines"
+    what = counted(count, "bad line")
     if faults and on_bad_line == "error":
         raise MitigateError(
             f"{what}:\n  {first(faults, total=count)}\nMend the file, or leave such lines out with "

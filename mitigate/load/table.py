@@ -10,8 +10,9 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import LONGEST, TOO_LONG, not_opened, parsed
+from mitigate.load.lines import LONGEST, TOO_LONG, check_once, not_opened, parsed
 from mitigate.load.stream import Block, Met, bad, split, text_blocks
+from mitigate.texts import counted
 
 SLICE = 200_000  # rows of a Parquet file that one chunk is made of
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
@@ -104,8 +105,8 @@ def _delimited(path: Path, columns: Columns, separator: str, widths: Container[i
     found = "a comma" if quoted else "a tab"
     if widths is not None and len(names) not in widths:
         raise MitigateError(
-            f"{path}: expected {', '.join(columns)}, separated by {found}; its first line has {len(names)} columns: "
-            f"{names[0][:60]}"
+            f"{path}: expected {', '.join(columns)}, separated by {found}; its first line has "
+            f"{counted(len(names), 'column')}: {names[0][:60]}"
         )
     places, headed = _places(path, columns, [name.strip().lower() for name in names], found)
 
@@ -119,7 +120,8 @@ def _delimited(path: Path, columns: Columns, separator: str, widths: Container[i
             if len(fields) == len(names):
                 rows.append((number, *(fields[place] for place in places.values())))
             else:
-                bad(met, [f"{path}:{number}: {len(fields)} columns, expected {len(names)} separated by {found}"])
+                fault = f"{counted(len(fields), 'column')}, expected {len(names)} separated by {found}"
+                bad(met, [f"{path}:{number}: {fault}"])
         return _frame(rows, places)
 
     return Table(lambda: text_blocks(path, quoted), frame)
@@ -144,6 +146,7 @@ def _places(path: Path, columns: Columns, names: Sequence[str], separator: str) 
             f"with data.columns={{{', '.join(f'{name}: ...' for name in columns)}}}, by number, from 1, where the file "
             "has no line of names"
         )
+    check_once(path, [str(given).lower() for given in columns.values()], names)
     return {name: names.index(str(given).lower()) for name, given in columns.items()}, True
 
 

@@ -13,6 +13,7 @@ from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.files import LoadedStatements
 from mitigate.load.lines import not_opened, parsed, read_whole
 from mitigate.load.table import JSON_LINES
+from mitigate.texts import counted
 
 STANDARD_INPUT = "-"
 NAMES = ("statement", "text", "sentence")  # of a column that is taken without being named
@@ -37,7 +38,7 @@ def load(path: str, column: str | None = None) -> LoadedStatements:
     if not kept:
         raise MitigateError(f"{'standard input' if path == STANDARD_INPUT else path} has no text to label")
     left_out = len(rows) - len(kept)
-    notices = [f"{left_out:,} empty texts left out; `row` counts them too"] if left_out else []
+    notices = [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
     return LoadedStatements(pl.DataFrame(kept, {"row": pl.UInt32, "statement": pl.String}, orient="row"), notices)
 
 
@@ -79,7 +80,7 @@ def _of_table(path: str, content: str, separator: str, column: str | None) -> It
     first = reader.line_num + 1
     for fields in reader:
         if fields and len(fields) != len(names):
-            raise MitigateError(f"{path}:{first}: {len(fields)} columns, expected {len(names)}")
+            raise MitigateError(f"{path}:{first}: {counted(len(fields), 'column')}, expected {len(names)}")
         yield first, fields[place] if fields else None
         first = reader.line_num + 1
 

@@ -9,6 +9,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, first, read_lines, report_faults
 from mitigate.relations import Relation, relations
+from mitigate.texts import counted
 from mitigate.triples import TRIPLES
 
 
@@ -51,7 +52,7 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     notices += report_faults(faults, on_bad_line)
     if repeats:
         outcome = "kept" if labelled else "left out"
-        notices.append(f"{len(repeats):,} repeated triples {outcome}: {first(repeats, '; ')}")
+        notices.append(f"{counted(len(repeats), 'repeated triple')} {outcome}: {first(repeats, '; ')}")
     if not rows:
         raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
     return Loaded(pl.DataFrame(rows, schema=TRIPLES, orient="row"), notices)
@@ -60,7 +61,7 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
 def _fault(parts: list[str], labelled: bool, known: dict) -> str | None:
     allowed = (4,) if labelled else (3, 4)
     if len(parts) not in allowed:
-        return f"{len(parts)} columns, expected {' or '.join(map(str, allowed))} separated by tabs"
+        return f"{counted(len(parts), 'column')}, expected {' or '.join(map(str, allowed))} separated by tabs"
     if not all(part.strip() for part in parts[:3]):
         return "a blank field"
     if parts[0] not in known:

@@ -123,8 +123,14 @@ def _parts(order: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _check_length(positions: int | None, longest: int, max_tokens: int) -> None:
-    if positions is not None and longest + max_tokens > positions:
+    if positions is None or longest + max_tokens <= positions:
+        return
+    if longest >= positions:
         raise MitigateError(
-            f"recipe.max_tokens={max_tokens} after a prompt of {longest} tokens is more than the {positions} that this "
-            f"model reads; give recipe.max_tokens={max(1, positions - longest)} or less"
+            f"a prompt of {longest} tokens leaves no room for a story in the {positions} that this model reads; leave "
+            "out targets with long names (probe.targets), or give a model that reads more"
         )
+    raise MitigateError(
+        f"recipe.max_tokens={max_tokens} after a prompt of {longest} tokens is more than the {positions} that this "
+        f"model reads; give recipe.max_tokens={positions - longest} or less"
+    )

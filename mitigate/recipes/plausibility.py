@@ -18,6 +18,7 @@ from mitigate.recipes.scorers import build_role_scorers
 from mitigate.report import plausibility_card
 from mitigate.tasks.plausibility.average import average_networks
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
+from mitigate.tasks.plausibility.threshold import check_dev
 from mitigate.tasks.plausibility.training import train_plausibility
 from mitigate.tasks.runs import open_run
 from mitigate.train.plausibility import Settings
@@ -36,6 +37,7 @@ def run(config: DictConfig) -> float | None:
     for notice in loaded.notices:
         say(f"  note: {notice}")
     triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
+    check_dev(triples)
     probes = read_probes(config.recipe.probes)
     scorers = build_role_scorers(config.score)
     name, source = f"{config.recipe.name}-seed{config.seed}", digest_of_values(triples, probes)

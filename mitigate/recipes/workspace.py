@@ -47,7 +47,12 @@ def run(config: DictConfig) -> None:
 def latest(outputs: Path) -> Sequence[FinishedRun]:
     """The finished runs of the main job with the data and the model of the one that was finished last."""
     finished = sorted(outputs.glob("mitigate-*/manifest.json"), key=lambda path: path.stat().st_mtime)
-    runs = read_models([path.parent for path in finished], "paths.outputs")
+    runs: list[FinishedRun] = []
+    for path in finished:
+        try:
+            runs += read_models([path.parent], "paths.outputs")
+        except MitigateError as error:  # a damaged folder is no reason to stop
+            say(f"  note: a run is left out. {error}")
     if not runs:
         raise MitigateError(
             f"there is no finished run of recipe=mitigate in {outputs}; name folders by compare.runs=[DIR]"

@@ -18,6 +18,7 @@ from mitigate.report.html import Page, render_page
 from mitigate.report.left_out import left_out
 from mitigate.report.page import by_group, target_rows
 from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
+from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_RELATIONS = 20
@@ -105,8 +106,8 @@ def sentences(audit: Audit) -> Iterator[str]:
     mentioned = table.filter(pl.col("statements") > 0)
     shares = " and ".join(f"{share:.1f} % by {scorer}" for scorer, share in said.items())
     yield (
-        f"Of {mentioned['statements'].sum():,} statements in {audit.title} about {mentioned.height:,} targets, "
-        f"{shares} are labelled as favouring or disparaging a whole group."
+        f"Of {mentioned['statements'].sum():,} statements in {audit.title} about "
+        f"{counted(mentioned.height, 'target')}, {shares} are labelled as favouring or disparaging a whole group."
     )
     yield from _of_all_texts(audit)
     counts = mentioned["statements"].sort()

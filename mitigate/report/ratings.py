@@ -11,6 +11,7 @@ import polars as pl
 from mitigate import files
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
+from mitigate.texts import counted
 
 Column = tuple[str, str, int]  # in the frame, its heading, decimals
 
@@ -117,7 +118,8 @@ def findings(results: Results) -> Iterator[str]:
         change = f"{name} {row['difference']:+.1f} percentage points".replace("-", "−")
         bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
         chance = "" if row["p"] is None else f", p = {row['p']:.3f}"
-        yield f"{row['source']} against {row['baseline']}, {row['targets']} targets: {change}{bounds}{chance}."
+        about = counted(row["targets"], "target")
+        yield f"{row['source']} against {row['baseline']}, {about}: {change}{bounds}{chance}."
 
 
 def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> str:

@@ -21,6 +21,7 @@ from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
 from mitigate.report.page import by_group
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
+from mitigate.texts import counted
 
 MORE, LESS = "more", "less"
 SHARES = ("prejudice", "neutral", "favouritism")
@@ -156,8 +157,8 @@ def sentences(resources: Resources) -> Iterator[str]:
             f"group, and {row['value']:.1f}\u00a0% of those in {second}: {_in_words(resources, row)}."
         )
     yield (
-        f"{first} mentions {resources.spoken[0]:,} targets, {second} {resources.spoken[1]:,}. Those found in both are "
-        "compared."
+        f"{first} mentions {counted(resources.spoken[0], 'target')}, {second} {resources.spoken[1]:,}. "
+        "Those found in both are compared."
     )
     if not resources.is_same:
         yield from _agreement(resources, order)

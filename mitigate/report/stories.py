@@ -19,6 +19,7 @@ from mitigate.report.audit import Audit
 from mitigate.report.gallery import GROUPS, Picture
 from mitigate.report.html import render_page
 from mitigate.report.page import by_group
+from mitigate.texts import counted
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples
@@ -79,7 +80,7 @@ def sentences(stories: Stories) -> Iterator[str]:
     num_sentences, num_stories = metrics[keys.STATEMENTS], metrics[keys.STORIES]
     yield (
         f"Of {num_sentences:,} sentences in {num_stories:,} stories from {stories.generator} about "
-        f"{num_targets:,} targets, {shares} are not neutral."
+        f"{counted(num_targets, 'target')}, {shares} are not neutral."
     )
     somewhere = " and in ".join(
         f"{metrics[harm_key(scorer, 'stories', 'prejudice')]:.0f} % of the stories by {scorer}" for scorer in scorers

@@ -133,8 +133,8 @@ class Models:
             except MitigateError as error:
                 found[place] = error
         for (folder, name), heads in together.items():
-            run = self._open(folder)
             try:
+                run = self._open(folder)  # again: another question may have had it let go
                 rows = run.generated_of(list(dict.fromkeys(heads.values())), name)
                 for place, head in heads.items():
                     found[place] = _answer(run, head, name, rows.filter(pl.col("head") == head))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from mitigate.errors import one_of
+from mitigate.errors import MitigateError, one_of
 from mitigate.probe import comet as probing
 from mitigate.probe.comet import Precision
 from mitigate.probe.generator import Generator
@@ -53,7 +53,7 @@ def probe_generator(
     folder's. heads: (target, relation, head), what is asked about a target, such as an event that names it
     (tasks.heads.event_heads); None, or none for a target and relation: the target itself.
 
-    Raises MitigateError for settings that do not fit together, and for unknown relations."""
+    Raises MitigateError for settings that do not fit together, for unknown relations, and for no target or relation."""
     parts = PartsInMemory() if parts is None else parts
     if not isinstance(targets, pl.DataFrame):
         targets = choose_targets(targets)
@@ -63,6 +63,10 @@ def probe_generator(
         if unknown := next((name for name in names if name not in wordings), None):
             raise one_of("relation", unknown, wordings)
         asked = {name: wordings[name] for name in names}
+    if targets.is_empty() or not asked:
+        raise MitigateError(
+            f"nothing is asked: no {'target' if targets.is_empty() else 'relation'} is given; name some"
+        )
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(
         model,

@@ -66,12 +66,13 @@ def most_say(votes: pl.Series) -> np.ndarray:
 def target_of(statement: str) -> str | None:
     """The target that a statement begins with, its article aside; else that it ends with, as triples do whose tail is a
     target; else the first that stands in it. None where none does."""
-    found = list(re.finditer(any_of(targets()), statement.strip(" .")))
+    statement = statement.strip(" .")
+    found = list(re.finditer(any_of(targets()), statement))
     if not found:
         return None
     first, last = found[0], found[-1]
     begins = statement[: first.start()].lower() in ("", "a ", "an ", "the ")
-    ends = last.end() == len(statement.strip(" ."))
+    ends = last.end() == len(statement)
     return _target_with(last[0] if ends and not begins else first[0])
 
 

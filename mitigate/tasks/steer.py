@@ -45,10 +45,18 @@ def check_steered(policy: Policy, start: Start, train: bool, beams: int) -> None
         )
 
 
+def check_findings(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
+    """Raises MitigateError where such a policy finds nothing in a ledger to act by: before the generator is trained."""
+    if policy.action == "experts":
+        dropped(policy, ledger, target_list)
+    elif policy.action == "erase":
+        _fitted_on(policy, ledger, target_list)
+
+
 def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """The training triples of a ledger that the policy would drop if that were its action. Raises MitigateError where
-    these are none, or all."""
-    found = apply(replace(policy, action="drop"), ledger, target_list).filter(pl.col("weight") == 0, split="train")
+    """The valid training triples of a ledger that the policy would drop if that were its action. Raises MitigateError
+    where these are none, or all."""
+    found = apply(replace(policy, action="drop"), _training(ledger), target_list).filter(pl.col("weight") == 0)
     if found.is_empty():
         raise MitigateError(
             f"policy {policy.name!r} finds no polarised training triple, so that an anti-expert has nothing to learn "
@@ -68,7 +76,7 @@ def train_anti_expert(
     """Trains a copy of the generator further on what the policy would drop, for as many epochs as the settings give all
     training triples, and keeps its last weights. more, and what is returned: as train_generator. Raises MitigateError
     as `dropped`."""
-    rows, train = dropped(policy, ledger, target_list), ledger.filter(split="train")
+    rows, train = dropped(policy, ledger, target_list), _training(ledger)
     steps = math.ceil(settings.num_steps(train.height) * rows.height / train.height)
     return train_generator(rows, start, replace(settings, max_steps=steps, keep="last"), **more)
 
@@ -79,13 +87,10 @@ def fit_eraser(
     """What erases polarity from the generator's last hidden states: a row for each of these, columns mean, left_1,
     right_1, left_2 and right_2 (models.erasure.Eraser; fewer where it takes fewer directions).
 
-    Fitted on the states before each token of the tails of at most `policy.fitted` training triples, drawn by seed; all
-    those of a triple are of the class that its strongest finding has: prejudice, neutral or favouritism. Raises
-    MitigateError where all triples are of one class."""
-    rows = ledger.filter(split="train").with_columns(
-        sign=pl.when(in_scope(policy.scope, target_list)).then(direction(policy).sign().fill_nan(0.0)).otherwise(0.0)
-    )
-    rows = rows.sample(min(policy.fitted, rows.height), shuffle=True, seed=policy.seed)
+    Fitted on the states before each token of the tails of at most `policy.fitted` valid training triples, drawn by
+    seed; all those of a triple are of the class that its strongest finding has: prejudice, neutral or favouritism.
+    Raises MitigateError where all triples are of one class."""
+    rows = _fitted_on(policy, ledger, target_list)
     generator = start.load().to(device).eval()
     prompts = generator.prompts(rows["head"].to_list(), [start.asked[relation] for relation in rows["relation"]])
     tails = generator.tails(rows["tail"].to_list())
@@ -98,13 +103,7 @@ def fit_eraser(
             lengths = torch.tensor([len(tail) for tail in tails[batch]])
             moments.add(states[: int(lengths.sum())], torch.tensor(classes[batch]).repeat_interleave(lengths))
             advance(len(lengths))
-    try:
-        eraser = moments.eraser()
-    except ValueError as error:
-        raise MitigateError(
-            f"policy {policy.name!r} cannot erase polarity: its scorers give all {rows.height:,} triples one label"
-        ) from error
-    return _table(eraser)
+    return _table(moments.eraser())
 
 
 def with_anti_expert(base: Start, anti_expert: Path, digest: str, policy: Policy) -> Start:
@@ -137,6 +136,26 @@ def load_erased(folder: Path, checkpoint: Path) -> Erased:
     parts = (table.select(pl.col(names)).to_torch().float() for names in ("^mean$", "^left_.*$", "^right_.*$"))
     mean, left, right = parts
     return Erased(Comet.load(folder), Eraser(mean[:, 0], left, right.T)).eval()
+
+
+def _training(ledger: pl.DataFrame) -> pl.DataFrame:
+    """What train_generator trains on where nothing is dropped."""
+    train = ledger.filter(split="train")
+    return train.filter("valid") if "valid" in train.columns else train
+
+
+def _fitted_on(policy: Policy, ledger: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+    """The triples that an eraser is fitted on, with `sign`: -1 for prejudice, 0, and 1 for favouritism. Raises
+    MitigateError where all have one sign."""
+    rows = _training(ledger).with_columns(
+        sign=pl.when(in_scope(policy.scope, target_list)).then(direction(policy).sign().fill_nan(0.0)).otherwise(0.0)
+    )
+    rows = rows.sample(min(policy.fitted, rows.height), shuffle=True, seed=policy.seed)
+    if rows["sign"].n_unique() < 2:
+        raise MitigateError(
+            f"policy {policy.name!r} cannot erase polarity: its scorers give all {rows.height:,} triples one label"
+        )
+    return rows
 
 
 def _steered(code: Any, base: Start, digest: str, options: Mapping[str, Any]) -> Start:

@@ -14,7 +14,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from models.bars import no_bars
 from models.hub import whole, without_code
 from models.regard import LABELS
-from models.regard.batching import pad, token_batches
+from models.regard.batching import TOKENS, pad, token_batches
 from models.regard.int8 import quantize
 
 NAMES = {
@@ -64,8 +64,10 @@ class SequenceClassifier:
             return np.zeros((0, len(LABELS)), dtype=np.float32)
         rows = self.tokenizer(list(texts), truncation=True, max_length=LONGEST)["input_ids"]
         found = np.zeros((len(rows), self.model.config.num_labels), dtype=np.float32)
-        for indices in token_batches([len(row) for row in rows]):
-            tokens, mask = pad([rows[index] for index in indices], self.tokenizer.pad_token_id)
+        padding = self.tokenizer.pad_token_id
+        alone = None in (padding, self.model.config.pad_token_id)  # as with GPT: texts are never padded
+        for indices in token_batches([len(row) for row in rows], 1 if alone else TOKENS):
+            tokens, mask = pad([rows[index] for index in indices], padding or 0)
             logits = self.model(input_ids=tokens, attention_mask=mask).logits
             found[indices] = logits.float().softmax(-1).numpy()
         result = np.zeros((len(rows), len(LABELS)), dtype=np.float32)

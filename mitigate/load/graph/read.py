@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from mitigate.errors import MitigateError
 from mitigate.load.graph.table import Triple
 from mitigate.load.lines import OnBadLine, fields, not_opened, read_lines, report_faults, split_lines
+from mitigate.texts import counted
 
 LARGEST_ARCHIVE = 2**28  # bytes when unpacked; FB15k-237 has 24 million
 
@@ -102,7 +103,7 @@ def _fields(
     for number, written in fields(lines, path, separator, faults):
         parts = [part.strip() for part in written]
         if len(parts) != count:
-            faults.append(f"{path}:{number}: {len(parts)} columns, expected {count}: {expected}")
+            faults.append(f"{path}:{number}: {counted(len(parts), 'column')}, expected {count}: {expected}")
         elif not all(parts):
             faults.append(f"{path}:{number}: a blank field")
         else:

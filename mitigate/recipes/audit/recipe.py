@@ -29,6 +29,7 @@ from mitigate.tasks.drop_rules import measure_drop_rules
 from mitigate.tasks.identity_words import identity_words_of
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.statements import choice
+from mitigate.texts import counted
 from mitigate.triples import ROLES
 
 Choice = Callable[[int], tuple[pl.DataFrame, int]]
@@ -41,7 +42,7 @@ def run(config: DictConfig) -> float | None:
     plan = make_plan(config)
     for notice in notice_of_own(plan.targets):
         say(f"  note: {notice}")
-    say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {plan.targets.height:,} targets")
+    say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     absent = {"variants": not plan.paper, "people": plan.rated is None, "identity": not plan.scorers}

@@ -119,7 +119,7 @@ def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
 def _others(config: DictConfig, runs: Sequence[FinishedRun], source: str) -> dict[str, pl.DataFrame]:
     """By model and folder the professions of the runs that kge.runs names. Raises MitigateError for runs that ask
     something else, or of other triples: each graph of one's own has the name "graph"."""
-    found = {}
+    runs = list({run.folder: run for run in runs}.values())
     for run in runs:
         for name in SAME:
             group, key = name.split(".")
@@ -130,6 +130,12 @@ def _others(config: DictConfig, runs: Sequence[FinishedRun], source: str) -> dic
                 )
         if run.metrics["fingerprint"] != source:
             raise MitigateError(f"kge.runs: {run.folder} is of other triples; name runs on the same graph")
-        name = f"{run.setting('model.name')} ({run.folder.name[-8:]})"
-        found[name] = run.table(PROFESSIONS, ["profession", "change"])
-    return found
+    tables = [run.table(PROFESSIONS, ["profession", "change"]) for run in runs]
+    return dict(zip(_names(runs), tables, strict=True))
+
+
+def _names(runs: Sequence[FinishedRun]) -> list[str]:
+    """The model of each run and the end of its folder's name; of runs that so have one name, the whole folder."""
+    short = [f"{run.setting('model.name')} ({run.folder.name[-8:]})" for run in runs]
+    whole = [f"{run.setting('model.name')} ({run.folder})" for run in runs]
+    return [long if short.count(name) > 1 else name for name, long in zip(short, whole, strict=True)]

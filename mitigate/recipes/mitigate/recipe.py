@@ -6,13 +6,14 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.filter import Policy
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import reporting
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
-from mitigate.recipes.mitigate.steering import steer
-from mitigate.recipes.scorers import missing
+from mitigate.recipes.mitigate.steering import check_ledger, steer
+from mitigate.recipes.scorers import build_policy, missing
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
 from mitigate.store import Result
@@ -30,12 +31,14 @@ from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import ANTI_EXPERT, ERASER
 from mitigate.tasks.train import as_it_is, train_generator, trained
+from mitigate.texts import counted
 from mitigate.triples import Scorer
 
 STAGES = (
     *("score", "ledger", "train", ANTI_EXPERT, ERASER, "probe", "heads", "candidates", "rerank", "heads_rerank"),
     *("statements", "validity", "lift", "likelihood", "published", "metrics", "report"),
 )
+OF_LIFT = {"heads", "heads_rerank", "lift"}
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 
 
@@ -47,7 +50,9 @@ def run(config: DictConfig) -> float | None:
     for address in addresses:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     if config.dry_run and addresses:
-        say("  all stages are to be run, once that is at hand: " + ", ".join(STAGES))
+        absent = not_asked_for(config, build_policy(config))
+        names = [stage for stage in STAGES if stage not in absent]
+        say("  all stages are to be run, once that is at hand: " + ", ".join(names))
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config)
@@ -72,24 +77,35 @@ def run(config: DictConfig) -> float | None:
 def _size(plan: Plan) -> str:
     """How many statements are probed, and what makes them so many."""
     num_targets, num_relations, top = plan.targets.height, len(plan.corpus.relations), plan.config.probe.top
+    targets, relations = counted(num_targets, "target"), counted(num_relations, "relation")
     if plan.events is None:
-        return f"{num_targets} targets x {num_relations} relations x {top} = {num_targets * num_relations * top:,}"
+        return f"{targets} x {relations} x {top} = {num_targets * num_relations * top:,}"
     prompts = num_targets * num_relations - plan.events.n_unique(["target", "relation"]) + plan.events.height
-    return f"{num_targets} targets in {prompts:,} prompts of {num_relations} relations x {top} = {prompts * top:,}"
+    return f"{targets} in {counted(prompts, 'prompt')} of {relations} x {top} = {prompts * top:,}"
 
 
 def stages_of(plan: Plan) -> list[str]:
-    """The stages that the settings ask for."""
-    absent = {"validity"} if plan.plausibility is None else set()
+    """The stages that are to be run."""
+    absent = not_asked_for(plan.config, plan.policy)
     if not measures_lift(plan):
-        absent |= {"heads", "heads_rerank", "lift"}
-    if not plan.policy.reranks:
-        absent |= {"candidates", "rerank", "heads_rerank"}
-    absent |= {ANTI_EXPERT} if plan.policy.action != "experts" else set()
-    absent |= {ERASER} if plan.policy.action != "erase" else set()
+        absent |= OF_LIFT
     if plan.published is None:
         absent |= {"published"}
     return [stage for stage in STAGES if stage not in absent]
+
+
+def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
+    """The stages that the settings leave out, whatever the data turns out to be."""
+    absent = set() if config.score.plausibility else {"validity", *OF_LIFT}
+    if not config.probe.heads:
+        absent |= OF_LIFT
+    if not policy.reranks:
+        absent |= {"candidates", "rerank", "heads_rerank"}
+    absent |= {ANTI_EXPERT} if policy.action != "experts" else set()
+    absent |= {ERASER} if policy.action != "erase" else set()
+    if config.probe.published is None:
+        absent |= {"published"}
+    return absent
 
 
 def measures_lift(plan: Plan) -> bool:
@@ -102,6 +118,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
     ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
+    check_ledger(plan, ledger)
     training, generator = train(job, plan, ledger)
     generator = steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)

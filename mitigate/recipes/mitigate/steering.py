@@ -6,7 +6,21 @@ from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.start import training_settings
 from mitigate.store import Result
 from mitigate.tasks.start import Start
-from mitigate.tasks.steer import ANTI_EXPERT, ERASER, fit_eraser, train_anti_expert, with_anti_expert, with_eraser
+from mitigate.tasks.steer import (
+    ANTI_EXPERT,
+    ERASER,
+    check_findings,
+    fit_eraser,
+    train_anti_expert,
+    with_anti_expert,
+    with_eraser,
+)
+
+
+def check_ledger(plan: Plan, ledger: Result) -> None:
+    """Raises MitigateError where the policy is to steer by what it finds, and finds nothing: before the training."""
+    if plan.policy.steers:
+        check_findings(plan.policy, ledger.table(), plan.target_list)
 
 
 def steer(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:

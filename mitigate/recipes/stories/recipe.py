@@ -27,6 +27,7 @@ from mitigate.tasks.stories.read import as_read
 from mitigate.tasks.stories.sentences import label_sentences
 from mitigate.tasks.stories.train import train_on_sentences
 from mitigate.tasks.train import as_it_is
+from mitigate.texts import counted
 
 STAGES = ("corpus", "ledger", "train", "probe", "score", "metrics", "report")
 
@@ -41,9 +42,8 @@ def run(config: DictConfig) -> float | None:
     plan = make_plan(config)
     for notice in [*plan.notices, *notice_of_own(plan.targets)]:
         say(f"  note: {notice}")
-    say(
-        f"  {plan.asked['row'].n_unique():,} prompts about {plan.targets.height:,} targets; stories of {plan.generator}"
-    )
+    prompts, about = counted(plan.asked["row"].n_unique(), "prompt"), counted(plan.targets.height, "target")
+    say(f"  {prompts} about {about}; stories of {plan.generator}")
     metrics = perform(
         config,
         _name(plan),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.profile import against_peers
+from mitigate.measure.profile import AGAINST, against_peers
 from mitigate.score.labels import NOTHING_CACHED, Explains, label_column
 from mitigate.tasks.profile.plan import Grid
 from mitigate.tasks.profile.words import forms_of
@@ -19,6 +19,7 @@ from mitigate.triples import PREJUDICE, LabelCache, Scorer
 
 AS_GENERATED, SAME_NAME = "as generated", "with the same name"
 OFFENSIVE, PROBABILITY = "frames/offensive", "frames/probability"
+FRAMED = {"run": pl.String, "wording": pl.String, **AGAINST}
 KEYS = ["run", "wording", "about"]
 
 
@@ -38,8 +39,8 @@ def framed_statements(
 def sampled_peers(target: str, grid: Grid, most: int) -> list[str]:
     """Of the target's peers at most so many, always the same ones, whatever else the run was asked."""
     known = grid.statements.select("target", "category", "cluster").unique(maintain_order=True)
-    mine = known.row(by_predicate=pl.col("target") == target, named=True)
-    peers = known.filter(category=mine["category"]).filter(pl.col("cluster") != mine["cluster"])["target"]
+    mine = known.filter(target=target).select("category", mine="cluster")  # none where nothing was said of the target
+    peers = known.join(mine, on="category").filter(pl.col("cluster") != pl.col("mine"))["target"]
     return sorted(peers, key=lambda word: hashlib.sha256(word.encode()).hexdigest())[:most]
 
 
@@ -64,7 +65,7 @@ def _of_target(grid: Grid, target: str, most: int) -> pl.DataFrame:
 def frame_figures(framed: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     """Of each run, wording and target: run, wording, and measure.profile.AGAINST of PROBABILITY (the mean, in percent)
     and OFFENSIVE (the percentage that the scorer labels so)."""
-    frames = []
+    frames = [pl.DataFrame(schema=FRAMED)]
     for (run, wording, about), part in framed.partition_by(KEYS, as_dict=True, maintain_order=True).items():
         wide = part.group_by("target", "cluster", "relation", maintain_order=True).agg(
             (100 * pl.col("probability").mean()).alias(PROBABILITY),
