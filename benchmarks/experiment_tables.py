@@ -241,8 +241,9 @@ def beside(name: str) -> Callable[[pl.DataFrame, Mapping[str, Arm]], str]:
 
 def baselines(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
     """Swap lift of what needs no training."""
-    found = {said: rows[quality_key(f"{SWAP_LIFT}_{name}", "held_out")].drop_nulls() for name, said in BASELINES.items()}
-    lines = [[said, mean_of([values.mean()])] for said, values in found.items() if len(values)]
+    columns = {said: quality_key(f"{SWAP_LIFT}_{name}", "held_out") for name, said in BASELINES.items()}
+    found = {said: rows[column].drop_nulls().to_list() for said, column in columns.items()}
+    lines = [[said, mean_of([fmean(values)])] for said, values in found.items() if values]
     return markdown(["tails", "swap lift, heads that are no targets ↑"], lines)
 
 
