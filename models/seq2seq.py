@@ -77,6 +77,10 @@ class Seq2Seq(OfTransformers):
         ).logits
         return logits, [len(self.before) - 1] * len(tails)
 
+    def room(self, prompt: int, tail: int) -> int:
+        """Encoder and decoder have positions of their own."""
+        return max(prompt, len(self.before) + tail - 1)
+
     def reading(self) -> "Seq2SeqReading":
         """What reads prompts and continues them."""
         return Seq2SeqReading(self.model, self.before)

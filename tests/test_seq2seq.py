@@ -127,6 +127,20 @@ def test_prompts_are_copied_for_their_beams_once(model: Seq2Seq) -> None:
         torch.testing.assert_close(fewer, model.model(input_ids=prompts, decoder_input_ids=said).logits[:, -1])
 
 
+def test_texts_beyond_the_positions_are_refused(model: Seq2Seq) -> None:
+    """BART has 64 for the encoder and 64 for the decoder, T5 no limit."""
+    if model.model.config.model_type == "t5":
+        assert model.positions is None
+        assert len(model.nll([[3] * 100], [[3] * 80])) == 80
+        return
+    decoder = 64 - len(model.before) + 1
+    assert len(model.nll([[3] * 64], [[3] * decoder])) == decoder
+    with pytest.raises(ValueError, match="a prompt of 65 tokens with a tail of 2 needs 65 positions; the model has 64"):
+        model.search([[3] * 65], max_length=2)
+    with pytest.raises(ValueError, match=f"with a tail of {decoder + 1} needs 65 positions; the model has 64"):
+        model.nll([[3]], [[3] * (decoder + 1)])
+
+
 def test_it_is_saved_and_asked_again_as_it_was_trained(model: Seq2Seq, tmp_path: Path) -> None:
     asked = Seq2Seq(model.model, model.tokenizer, "name", "gen")
     asked.save(tmp_path)
