@@ -119,8 +119,14 @@ class OfTransformers(nn.Module, ABC):
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder. Raises ValueError for one without an end token."""
+    """The tokenizer of a folder. Raises ValueError for one without an end token, and for one without words, which
+    transformers makes where the file with these is absent."""
     tokenizer = without_code(AutoTokenizer, folder)
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
+        raise ValueError(
+            f"the tokenizer in {folder} has no words: a file of its own, such as tokenizer.json, is absent; copy it "
+            "there"
+        )
     if tokenizer.eos_token_id is None:
         raise ValueError(
             f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
