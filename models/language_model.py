@@ -56,7 +56,7 @@ class LanguageModel(OfTransformers):
         logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
         return logits, [len(prompt) - 1 for prompt in prompts]
 
-    def room(self, prompt: int, tail: int) -> int:
+    def needed(self, prompt: int, tail: int) -> int:
         """Of both, one after the other."""
         return prompt + tail - 1
 

@@ -45,7 +45,7 @@ class OfTransformers(nn.Module, ABC):
         """Of texts (texts, length, vocab_size), and for each the place where its tail's first token is predicted."""
 
     @abstractmethod
-    def room(self, prompt: int, tail: int) -> int:
+    def needed(self, prompt: int, tail: int) -> int:
         """How many positions a prompt and a tail of so many tokens need; the last token of a tail is never read."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class OfTransformers(nn.Module, ABC):
         if (limit := self.positions) is None:
             return
         for prompt, tail in zip(prompts, tails, strict=True):
-            if (needed := self.room(len(prompt), tail)) > limit:
+            if (needed := self.needed(len(prompt), tail)) > limit:
                 raise ValueError(
                     f"a prompt of {len(prompt)} tokens with a tail of {tail} needs {needed} positions; the model has "
                     f"{limit}. The prompt begins: {self.decode(prompt)[:SHOWN]}"

@@ -77,7 +77,7 @@ class Seq2Seq(OfTransformers):
         ).logits
         return logits, [len(self.before) - 1] * len(tails)
 
-    def room(self, prompt: int, tail: int) -> int:
+    def needed(self, prompt: int, tail: int) -> int:
         """Encoder and decoder have positions of their own."""
         return max(prompt, len(self.before) + tail - 1)
 

@@ -128,7 +128,7 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
     with their relation and a tail: one of those that are trained, or one of `longest` tokens. asked: (head, relation).
     Loads the model only where texts have so many bytes that they might have too many tokens."""
     path = start.folder / CONFIG
-    if not hasattr(getattr(start.code, "__self__", None), "room") or not path.is_file():
+    if not hasattr(getattr(start.code, "__self__", None), "needed") or not path.is_file():
         return  # a COMeT, which cuts heads, or a file of tails
     config = json.loads(path.read_text(encoding="utf-8"))
     positions = config.get("max_position_embeddings", config.get("n_positions"))
@@ -145,14 +145,14 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
     prompts = generator.prompts(rows["head"].to_list(), [start.asked[relation] for relation in rows["relation"]])
     row = max(range(len(prompts)), key=lambda row: len(prompts[row]))
     size_of_longest = len(prompts[row])
-    if (needed := generator.room(size_of_longest, TAIL_TOKENS + 1)) > limit:
-        number = sum(generator.room(len(prompt), TAIL_TOKENS + 1) > limit for prompt in prompts)
+    if (needed := generator.needed(size_of_longest, TAIL_TOKENS + 1)) > limit:
+        number = sum(generator.needed(len(prompt), TAIL_TOKENS + 1) > limit for prompt in prompts)
         raise MitigateError(
             f"the model in {start.folder} has {limit} positions, too few for {number} of the heads with their "
             f"relation: {needed} are needed for {rows['head'][row][:60]!r} with {rows['relation'][row]} and a tail of "
             f"{TAIL_TOKENS + 1} tokens. Shorten these heads or leave them out, or give a model that reads more"
         )
-    if (needed := generator.room(size_of_longest, longest)) > limit:
+    if (needed := generator.needed(size_of_longest, longest)) > limit:
         raise MitigateError(
             f"probe.max_length={longest} must be at most {longest - needed + limit}: {needed} positions are needed for "
             f"the longest head with its relation, {size_of_longest} tokens, and such a tail, and the model in "
