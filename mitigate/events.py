@@ -67,9 +67,10 @@ def check_persons(persons: str) -> None:
 
 
 def without_persons(text: pl.Expr) -> pl.Expr:
-    """A lower-cased text with PersonX, PersonY and PersonZ as in PERSONS and "something" in a blank."""
+    """A lower-cased text with PersonX, PersonY and PersonZ as in PERSONS and "something" in a blank. Some annotators
+    wrote "person x"."""
     for name, words in PERSONS.items():
-        text = text.str.replace_all(rf"\b{name}\b", words)
+        text = text.str.replace_all(rf"\b{name[:-1]} ?{name[-1]}\b", words)
     text = text.str.replace_all(r"(?:\b(?:the|an?) )?_{2,}", SOMETHING)
     return text.str.replace_all(r" 's\b", "'s")  # ATOMIC has "personx 's"
 

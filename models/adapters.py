@@ -3,13 +3,14 @@ beside its own weights, which stay as they are."""
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import safe_open
 
 FILE = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
@@ -26,6 +27,23 @@ class Adapters:
     targets: list[str] | None = None  # names of layers; None: all linear ones but the head
     save: Literal["merged", "adapter"] = "merged"  # with the weights of the base, or alone
     base: str | None = None  # what a saved adapter calls the model that it belongs to; None: its folder
+
+
+def check_targets(folder: Path, targets: Sequence[str] | None) -> None:
+    """Raises ValueError for targets that no layer of the model in a folder is called by. A folder without weights, such
+    as an adapter's, is not looked into."""
+    files = sorted(folder.glob("model*.safetensors"))
+    layers: set[str] = set()
+    for file in files:
+        with safe_open(file, framework="pt") as tensors:
+            layers |= {name.rpartition(".")[0] for name in tensors.keys()}  # noqa: SIM118
+    called = [target for target in targets or () if not any(f".{layer}".endswith(f".{target}") for layer in layers)]
+    if files and called:
+        names = sorted({layer.rpartition(".")[2] for layer in layers})
+        raise ValueError(
+            f"model.lora.targets names {', '.join(called)}, and the model in {folder} has no such layer; it has "
+            f"{', '.join(names)}"
+        )
 
 
 def begin_adapters(model: Any, adapters: Adapters) -> Any:

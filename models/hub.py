@@ -9,9 +9,11 @@ from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from safetensors import SafetensorError
 
 from models import layouts
+from models.adapters import FILE as ADAPTER
 from models.stored import ANEW
 
 WEIGHTS = "model*.safetensors"
+TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")
 FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model"]
 
 
@@ -19,8 +21,17 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
     """The folder of a model: `name` itself when it is a folder, else the hub's model of that name, downloaded once
     (its file's hash is checked by the hub's client). seq2seq: whether it has an encoder and a decoder; None: either.
 
-    Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind."""
+    Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind, or
+    no model although its kind is asked for."""
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
+    if seq2seq is not None and not any((folder / file).is_file() for file in (layouts.CONFIG, ADAPTER)):
+        below = sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
+        meant = f"; did you mean {below[0]}?" if below else ""
+        raise ValueError(f"model.base={name} has no {layouts.CONFIG}, so that it is no model of transformers{meant}")
+    if seq2seq is not None and not any(path for pattern in TOKENIZER for path in folder.glob(pattern)):
+        raise ValueError(
+            f"model.base={name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json"
+        )
     if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]
@@ -29,9 +40,13 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
 
 
 def is_seq2seq(folder: Path) -> bool:
-    """Whether the model of a folder has an encoder and a decoder, by its config.json."""
+    """Whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one that is
+    no JSON."""
     path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
-    return path.is_file() and bool(json.loads(path.read_text(encoding="utf-8")).get("is_encoder_decoder"))
+    try:
+        return path.is_file() and bool(json.loads(path.read_text(encoding="utf-8")).get("is_encoder_decoder"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON ({error}); {ANEW}") from error
 
 
 def _from_hub(name: str, revision: str | None) -> Path:

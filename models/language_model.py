@@ -56,6 +56,10 @@ class LanguageModel(OfTransformers):
         logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
         return logits, [len(prompt) - 1 for prompt in prompts]
 
+    def needed(self, prompt: int, tail: int) -> int:
+        """Of both, one after the other."""
+        return prompt + tail - 1
+
     def reading(self) -> CausalReading:
         """What reads prompts and continues them."""
         return CausalReading(self.model)
@@ -63,11 +67,6 @@ class LanguageModel(OfTransformers):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens that each text is begun with, what the tokenizer puts before a text included."""
         return self.tokenizer(list(texts))["input_ids"] if texts else []
-
-    @property
-    def positions(self) -> int | None:
-        """How many tokens a text may have; None where the model sets no limit."""
-        return getattr(self.model.config, "max_position_embeddings", None)
 
     @torch.inference_mode()
     def sample(

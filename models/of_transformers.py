@@ -18,6 +18,7 @@ from models.cached_search import Reading, cached_search
 from models.hub import opened, without_code
 from models.learning import WHOLE, Learning
 
+SHOWN = 60  # characters of a prompt that is too long
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
 
 
@@ -44,11 +45,33 @@ class OfTransformers(nn.Module, ABC):
         """Of texts (texts, length, vocab_size), and for each the place where its tail's first token is predicted."""
 
     @abstractmethod
+    def needed(self, prompt: int, tail: int) -> int:
+        """How many positions a prompt and a tail of so many tokens need; the last token of a tail is never read."""
+
+    @abstractmethod
     def reading(self) -> Reading:
         """What reads prompts and continues them."""
 
+    @property
+    def positions(self) -> int | None:
+        """How many tokens a text may have; None where the model sets no limit."""
+        return getattr(self.model.config, "max_position_embeddings", None)
+
+    def check_length(self, prompts: Sequence[Sequence[int]], tails: Sequence[int]) -> None:
+        """tails: how many tokens each prompt's tail may have. Raises ValueError for the first that is too long."""
+        if (limit := self.positions) is None:
+            return
+        for prompt, tail in zip(prompts, tails, strict=True):
+            if (needed := self.needed(len(prompt), tail)) > limit:
+                raise ValueError(
+                    f"a prompt of {len(prompt)} tokens with a tail of {tail} needs {needed} positions; the model has "
+                    f"{limit}. The prompt begins: {self.decode(prompt)[:SHOWN]}"
+                )
+
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order. Raises ValueError for texts that are
+        too long."""
+        self.check_length(prompts, [len(tail) for tail in tails])
         found = []
         for start in range(0, len(tails), TEXTS):
             said = tails[start : start + TEXTS]
@@ -63,7 +86,8 @@ class OfTransformers(nn.Module, ABC):
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
         """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
-        time."""
+        time. Raises ValueError for prompts that are too long."""
+        self.check_length(prompts, [max_length] * len(prompts))
         device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}
         return cached_search(self.reading, prompts, end=self.end, device=device, **limits)
 
@@ -95,8 +119,14 @@ class OfTransformers(nn.Module, ABC):
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder. Raises ValueError for one without an end token."""
+    """The tokenizer of a folder. Raises ValueError for one without an end token, and for one without words, which
+    transformers makes where the file with these is absent."""
     tokenizer = without_code(AutoTokenizer, folder)
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
+        raise ValueError(
+            f"the tokenizer in {folder} has no words: a file of its own, such as tokenizer.json, is absent; copy it "
+            "there"
+        )
     if tokenizer.eos_token_id is None:
         raise ValueError(
             f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "

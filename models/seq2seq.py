@@ -77,6 +77,10 @@ class Seq2Seq(OfTransformers):
         ).logits
         return logits, [len(self.before) - 1] * len(tails)
 
+    def needed(self, prompt: int, tail: int) -> int:
+        """Encoder and decoder have positions of their own."""
+        return max(prompt, len(self.before) + tail - 1)
+
     def reading(self) -> "Seq2SeqReading":
         """What reads prompts and continues them."""
         return Seq2SeqReading(self.model, self.before)
@@ -109,23 +113,31 @@ class Seq2Seq(OfTransformers):
 
 
 class Seq2SeqReading:
-    """Of a sequence-to-sequence model, whose encoder reads a prompt once. (A `Reading`.)"""
+    """Of a sequence-to-sequence model, whose encoder reads a prompt once. (A `Reading`.)
+
+    What the decoder makes of a prompt is the same for all of its rows, and is copied only in the steps after which the
+    rows are of other prompts than before: the first, and those in which a beam ends."""
 
     def __init__(self, model: Any, before: Sequence[int]) -> None:
         self.model = model
         self.before = torch.tensor(before, device=model.device)
         self.cache: Any = None
         self.encoded: Any = None  # (rows, length, width)
+        self.prompts: Any = None  # (rows,) which prompt each row is of
 
     def begin(self, prompts: Tensor) -> Tensor:
         """Reads prompts (n, length) together, and what stands before every tail."""
         self.encoded = self.model.get_encoder()(input_ids=prompts).last_hidden_state
+        self.prompts = torch.arange(len(prompts), device=prompts.device)
         return self._read(self.before.expand(len(prompts), -1))
 
     def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
         """One more token for each of the rows."""
-        self.cache.batch_select_indices(rows)
-        self.encoded = self.encoded[rows]
+        self.cache.self_attention_cache.batch_select_indices(rows)
+        prompts = self.prompts[rows]
+        if not torch.equal(prompts, self.prompts):
+            self.cache.cross_attention_cache.batch_select_indices(rows)
+            self.encoded, self.prompts = self.encoded[rows], prompts
         return self._read(tokens[:, None])
 
     def _read(self, tokens: Tensor) -> Tensor:

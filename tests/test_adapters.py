@@ -22,6 +22,7 @@ from mitigate.errors import MitigateError
 from mitigate.tasks.start import Start, find_start
 from mitigate.tasks.train import check_training, train_generator
 from mitigate.train.comet import Settings
+from models.adapters import check_targets
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 
@@ -202,3 +203,16 @@ def test_what_cannot_be_is_said(
     assert "need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0" in capsys.readouterr().err
     with pytest.raises(MitigateError, match="low-rank adapters need the library peft"):
         trained(begun, tmp_path / "model")
+
+
+def test_layers_that_the_model_has_not_are_told_before_the_first_stage(tmp_path: Path) -> None:
+    folder = save_llama(tmp_path / "base", TEXTS)
+    check_targets(folder, ["q_proj", "mlp.up_proj"])
+    check_targets(folder, None)
+    check_targets(tmp_path, ["nowhere"])  # which has no weights
+    begun = start(folder, lora=LORA | {"targets": ["q_proj", "proj", "self_attn"]})
+    expected = (
+        r"model.lora.targets names proj, self_attn, and the model in .* has no such layer; it has down_proj, embed_"
+    )
+    with pytest.raises(MitigateError, match=expected):
+        check_training(begun, Settings(), compile=False, strategy="auto")

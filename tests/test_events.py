@@ -93,10 +93,13 @@ def test_whoever_acts_is_one_person_for_a_scorer() -> None:
 
 
 def test_persons_are_kept_or_verbalised() -> None:
-    texts = pl.DataFrame({"text": ["personx gives persony the ___", "personxs personz 's hat"]})
+    texts = pl.DataFrame(
+        {"text": ["personx gives persony the ___", "personxs personz 's hat", "person x thanks person y"]}
+    )
     assert texts.select(without_persons(pl.col("text")))["text"].to_list() == [
         "this person gives another person something",
         "personxs a third person's hat",
+        "this person thanks another person",
     ]
     with pytest.raises(MitigateError, match="unknown data.persons 'named'; allowed: kept, verbalised"):
         check_persons("named")

@@ -20,6 +20,32 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     assert hub.missing(str(tmp_path)) == []
 
 
+def test_a_folder_without_a_model_is_refused_where_a_kind_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    for kind in (True, False):
+        with pytest.raises(ValueError, match=r"model.base=.* has no config.json, so that it is no model of transf.*s$"):
+            hub.locate(str(tmp_path), seq2seq=kind)
+    save_llama(tmp_path / "small" / "llama", ["a lawyer"])
+    with pytest.raises(ValueError, match=f"; did you mean {tmp_path / 'small' / 'llama'}?"):
+        hub.locate(str(tmp_path / "small"), seq2seq=False)
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"has no files of a tokenizer, such as tokenizer.json"):
+        hub.locate(str(tmp_path), seq2seq=True)
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    assert hub.locate(str(tmp_path), seq2seq=True) == tmp_path
+    (tmp_path / "config.json").write_text("{'a'")
+    with pytest.raises(ValueError, match=r"config.json is no JSON \(Expecting property name .*copy its folder again"):
+        hub.locate(str(tmp_path), seq2seq=True)
+
+
+def test_a_tokenizer_without_words_is_refused(tmp_path: Path) -> None:
+    """transformers makes one of five special tokens of a BART's folder without a tokenizer's files."""
+    for file in save_bart(tmp_path, ["a lawyer"]).glob("tokenizer*.json"):
+        file.unlink()
+    with pytest.raises(ValueError, match="has no words: a file of its own, such as tokenizer.json, is absent"):
+        Seq2Seq.load(tmp_path)
+
+
 def test_a_model_that_is_not_at_hand_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(FileNotFoundError, match="nobody/nothing is no folder, .* give that folder's path instead"):

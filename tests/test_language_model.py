@@ -128,3 +128,17 @@ def test_one_in_fixed_slots_is_refused(tmp_path: Path) -> None:
         ValueError, match=r"model.layout=packed, but the COMeT in .* was trained with model.layout=comet"
     ):
         LanguageModel.load(tmp_path)
+
+
+def test_texts_beyond_the_positions_are_refused(model: LanguageModel) -> None:
+    """64 positions; the last token of a tail is never read."""
+    limit = model.model.config.max_position_embeddings
+    assert model.positions == limit
+    prompt, tail = [1] * (limit - 5), [2] * 6
+    assert len(model.nll([prompt], [tail])) == 6
+    assert len(model.search([prompt], beams=2, max_length=6)[0]) == 2
+    message = f"a prompt of {limit - 4} tokens with a tail of 6 needs {limit + 1} positions; the model has {limit}"
+    with pytest.raises(ValueError, match=message):
+        model.nll([[2], [*prompt, 1]], [[2], tail])
+    with pytest.raises(ValueError, match=message):
+        model.search([[2], [*prompt, 1]], max_length=6)

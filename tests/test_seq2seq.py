@@ -100,6 +100,47 @@ def test_the_encoder_reads_a_prompt_once(model: Seq2Seq, monkeypatch: pytest.Mon
     assert sum(read) == 2
 
 
+def test_prompts_are_copied_for_their_beams_once(model: Seq2Seq) -> None:
+    """Three rows of each of two prompts, which change places among themselves, and then one prompt has fewer."""
+    prompts = torch.tensor(model.prompts(["lawyer", "nurse"], ["is a", "is a"]))
+    words = torch.tensor([5, 6, 7, 8, 9, 5])
+
+    def asked(changes: list[list[int]]) -> tuple[torch.Tensor, Seq2SeqReading]:
+        reading = model.reading()
+        reading.begin(prompts)
+        for rows in changes:
+            logits = reading.go_on(torch.tensor(rows), words[: len(rows)])
+        return logits, reading
+
+    with torch.inference_mode():
+        first = [0, 0, 0, 1, 1, 1]
+        _, before = asked([first])
+        logits, after = asked([first, [2, 0, 1, 5, 3, 4]])
+        assert after.encoded.shape == before.encoded.shape
+        assert after.prompts.tolist() == [0, 0, 0, 1, 1, 1]
+        said = torch.tensor([[*model.before, *pair] for pair in ((7, 5), (5, 6), (6, 7), (5, 8), (8, 9), (9, 5))])
+        plain = model.model(input_ids=prompts[first], decoder_input_ids=said).logits[:, -1]
+        torch.testing.assert_close(logits, plain)
+        fewer, reading = asked([first, [2, 0, 1, 5, 3, 4], [0, 4]])
+        assert reading.prompts.tolist() == [0, 1]
+        said = torch.tensor([[*model.before, 7, 5, 5], [*model.before, 8, 9, 6]])
+        torch.testing.assert_close(fewer, model.model(input_ids=prompts, decoder_input_ids=said).logits[:, -1])
+
+
+def test_texts_beyond_the_positions_are_refused(model: Seq2Seq) -> None:
+    """BART has 64 for the encoder and 64 for the decoder, T5 no limit."""
+    if model.model.config.model_type == "t5":
+        assert model.positions is None
+        assert len(model.nll([[3] * 100], [[3] * 80])) == 80
+        return
+    decoder = 64 - len(model.before) + 1
+    assert len(model.nll([[3] * 64], [[3] * decoder])) == decoder
+    with pytest.raises(ValueError, match="a prompt of 65 tokens with a tail of 2 needs 65 positions; the model has 64"):
+        model.search([[3] * 65], max_length=2)
+    with pytest.raises(ValueError, match=f"with a tail of {decoder + 1} needs 65 positions; the model has 64"):
+        model.nll([[3]], [[3] * (decoder + 1)])
+
+
 def test_it_is_saved_and_asked_again_as_it_was_trained(model: Seq2Seq, tmp_path: Path) -> None:
     asked = Seq2Seq(model.model, model.tokenizer, "name", "gen")
     asked.save(tmp_path)

@@ -15,8 +15,9 @@ from test_train_language_model import QUICK, TEXTS, train_until_killed
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import mitigate
+from mitigate.errors import MitigateError
 from mitigate.tasks.generator import open_generator
-from mitigate.train.comet import Fitted, Settings, fit, perplexity
+from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
 from models.seq2seq import Seq2Seq
 
 
@@ -65,6 +66,30 @@ def test_the_main_job_trains_it_on_what_the_policy_keeps(tmp_path: Path, monkeyp
     (found,) = start.load().search(prompt.tolist(), max_length=4)
     assert probed["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found], abs=1e-3)
     assert mitigate.open_run(folder).tails("a tall lawyer", "IsA").height == 10  # not probed: the model answers now
+
+
+def test_heads_that_are_too_long_are_told_before_the_first_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """64 positions, and a head of 80 words."""
+    base, long = save_bart(tmp_path / "base", TEXTS), " ".join(["lawyer"] * 80)
+    (tmp_path / "mine.csv").write_text(f"head,relation,tail\n{long},IsA,person\nnurse,IsA,person\n")
+    asked = ["model=seq2seq", f"model.base={base}", "data=triples", f"data.path={tmp_path / 'mine.csv'}"]
+    kept = ["policy=none", "data.columns={split: null}", "probe.relations=[IsA]", "probe.targets=[nurse]"]
+    assert here(monkeypatch, *asked, *kept, "tracking=none", f"paths.outputs={tmp_path / 'out'}") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"the model in {base} has 64 positions, too few for 1 of the heads with their relation" in said
+    assert "'lawyer lawyer" in said
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "mine.csv").write_text("head,relation,tail\njudge,IsA,person\nnurse,IsA,person\n")
+    assert here(monkeypatch, *asked, *kept, "probe.max_length=70", "tracking=none", f"paths.outputs={tmp_path}/o") == 2
+    assert "probe.max_length=70 must be at most 63: 71 positions are needed for" in capsys.readouterr().err
+
+
+def test_texts_that_are_too_long_are_told_before_the_first_step(tmp_path: Path) -> None:
+    examples = Examples(["lawyer", "a " * 80], ["is a"] * 2, ["person"] * 2)
+    with pytest.raises(MitigateError, match=r"the model has 64\. The prompt begins: a a a .*Shorten such heads"):
+        fit(small_model(tmp_path / "start"), examples, QUICK, tmp_path, fingerprint="one", accelerator="cpu")
 
 
 def test_it_learns(tmp_path: Path) -> None:

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
 from mitigate.relations import Relation, asked_with
 from mitigate.tasks.tails import check_relations
 from models.adapters import base_of, is_adapter
-from models.comet import HEAD_TOKENS, RELATION_TOKENS, Comet, Layout, Regimen, regimen
+from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER
 from models.layouts import CONFIG
 
+AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
 MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
 
 
@@ -105,8 +108,8 @@ def _check_words(folder: Path, wanted: Sequence[str]) -> None:
 
 
 def check_length(start: Start, longest: int) -> None:
-    """Raises MitigateError where a COMeT has fewer positions than its prompts and tails of the longest may need. Of
-    other models only the search knows how long prompts are, and says the same."""
+    """Raises MitigateError where a COMeT has fewer positions than its prompts and tails of the longest may need. Other
+    models read all of a head: check_heads."""
     if getattr(start.code, "__self__", None) is not Comet:
         return
     config = json.loads((start.folder / CONFIG).read_text(encoding="utf-8"))
@@ -117,6 +120,43 @@ def check_length(start: Start, longest: int) -> None:
             f"probe.max_length={longest} must be at most {longest - needed + positions}: with heads and relations of "
             f"up to {HEAD_TOKENS + RELATION_TOKENS} tokens texts have {needed}, and the model in {start.folder} has "
             f"{positions} positions"
+        )
+
+
+def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
+    """Raises MitigateError for heads of which a model of transformers reads all, and that are too long for it together
+    with their relation and a tail: one of those that are trained, or one of `longest` tokens. asked: (head, relation).
+    Loads the model only where texts have so many bytes that they might have too many tokens."""
+    path = start.folder / CONFIG
+    if not hasattr(getattr(start.code, "__self__", None), "needed") or not path.is_file():
+        return  # a COMeT, which cuts heads, or a file of tails
+    config = json.loads(path.read_text(encoding="utf-8"))
+    positions = config.get("max_position_embeddings", config.get("n_positions"))
+    if positions is None:
+        return
+    phrases = pl.col("relation").replace_strict(dict(start.asked), default="", return_dtype=pl.String)
+    size = pl.col("head").str.len_bytes() + phrases.str.len_bytes() + max(longest, TAIL_TOKENS + 1) + AROUND
+    rows = asked.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
+    if rows.is_empty():
+        return
+    generator = start.load()
+    if (limit := generator.positions) is None:
+        return
+    prompts = generator.prompts(rows["head"].to_list(), [start.asked[relation] for relation in rows["relation"]])
+    row = max(range(len(prompts)), key=lambda row: len(prompts[row]))
+    size_of_longest = len(prompts[row])
+    if (needed := generator.needed(size_of_longest, TAIL_TOKENS + 1)) > limit:
+        number = sum(generator.needed(len(prompt), TAIL_TOKENS + 1) > limit for prompt in prompts)
+        raise MitigateError(
+            f"the model in {start.folder} has {limit} positions, too few for {number} of the heads with their "
+            f"relation: {needed} are needed for {rows['head'][row][:60]!r} with {rows['relation'][row]} and a tail of "
+            f"{TAIL_TOKENS + 1} tokens. Shorten these heads or leave them out, or give a model that reads more"
+        )
+    if (needed := generator.needed(size_of_longest, longest)) > limit:
+        raise MitigateError(
+            f"probe.max_length={longest} must be at most {longest - needed + limit}: {needed} positions are needed for "
+            f"the longest head with its relation, {size_of_longest} tokens, and such a tail, and the model in "
+            f"{start.folder} has {limit}"
         )
 
 

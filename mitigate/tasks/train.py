@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
+from safetensors import SafetensorError
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
@@ -16,7 +17,7 @@ from mitigate.tasks.start import Start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
-from models.adapters import NEEDED, is_adapter
+from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
@@ -107,6 +108,10 @@ def check_training(start: Start, settings: TrainingSettings, *, compile: Any, st
     if lora := start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NEEDED)
+        try:
+            check_targets(start.folder, lora.get("targets"))
+        except (ValueError, SafetensorError) as error:
+            raise MitigateError(str(error)) from error
         if lora.get("save") == "adapter" and is_adapter(start.folder):
             raise MitigateError(
                 f"model.lora.save=adapter: {start.folder} holds an adapter itself, and an adapter is opened on whole "

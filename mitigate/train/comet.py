@@ -259,6 +259,7 @@ def fit(
         raise one_of("trainer.compile", compile, ("auto", "true", "false"))
     if not isinstance(model, Comet):
         check_settings(settings, compile=compile, strategy=trainer.get("strategy", "auto"))
+        check_lengths(model, [examples] if dev is None else [examples, dev])
         return fit_module(
             TailModule(model, examples, settings), folder, fingerprint=fingerprint, dev=dev, log=log, **trainer
         )
@@ -280,6 +281,17 @@ def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
             f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) can be "
             "trained so, and this model is one of transformers"
         )
+
+
+def check_lengths(model: Any, parts: Sequence[Examples]) -> None:
+    """Raises MitigateError for texts that are too long for a model of transformers, before the first step."""
+    for part in parts:
+        try:
+            model.check_length(model.prompts(part.heads, part.phrases), [len(tail) for tail in model.tails(part.tails)])
+        except ValueError as error:
+            raise MitigateError(
+                f"{error}. Shorten such heads or leave them out, or give a model that reads more"
+            ) from error
 
 
 def fit_module(

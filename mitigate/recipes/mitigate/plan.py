@@ -15,6 +15,7 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
+from mitigate.probe.grid import prompts
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.reporting import origin
@@ -35,7 +36,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
-from mitigate.tasks.start import Start, check_length, check_told_apart
+from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
@@ -155,6 +156,7 @@ def make_plan(config: DictConfig) -> Plan:
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
     heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)
     published, not_measured = _published(config, corpus.triples, targets, target_list, names)
+    check_heads(start, _asked(corpus, targets, events, names), config.probe.max_length)
     asked = (targets, target_list, events, heads, published)
     return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
 
@@ -169,6 +171,12 @@ def _read(config: DictConfig) -> Corpus:
         holdout=data.get("holdout"),
         seed=data.get("holdout_seed", 1),
     )
+
+
+def _asked(corpus: Corpus, targets: pl.DataFrame, events: pl.DataFrame | None, relations: list[str]) -> pl.DataFrame:
+    """(head, relation) of all that is trained, predicted and probed."""
+    probed = prompts(targets, [(name, "") for name in relations], events)
+    return pl.concat([rows.select("head", "relation") for rows in (corpus.triples.filter("valid"), probed)])
 
 
 def _words(corpus: Corpus) -> bytes:
