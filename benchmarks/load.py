@@ -71,12 +71,12 @@ def probe(place: Path, given: argparse.Namespace) -> tuple[Measured, str]:
 
 
 def report(place: Path, given: argparse.Namespace) -> tuple[Measured, str]:
-    """An audit of a file of statements."""
+    """An audit of a file of statements, by the regard classifier that takes seconds and not hours for millions."""
     rows = round(given.millions * 1e6)
     path = place / "statements.tsv"
     with path.open("w") as file:
         file.writelines(statements(rows))
-    taken = watched(launch(place, ["recipe=audit", "data=statements", f"data.path={path}"]))
+    taken = watched(launch(place, ["recipe=audit", "data=statements", f"data.path={path}", "score.regard=ngram"]))
     return taken, f"{rows:,} statements, {path.stat().st_size / 2**20:.0f} MiB"
 
 
