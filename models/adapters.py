@@ -12,7 +12,8 @@ from typing import Any, Literal
 import torch
 from safetensors import safe_open
 
-FILE = "adapter_config.json"
+from models import layouts
+
 WEIGHTS = "adapter_model.safetensors"
 NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
 
@@ -76,12 +77,12 @@ def merged(model: Any) -> Any:
 
 def is_adapter(folder: Path) -> bool:
     """Whether a folder has an adapter, and not the weights of a model."""
-    return (folder / FILE).is_file()
+    return (folder / layouts.ADAPTER).is_file()
 
 
 def base_of(folder: Path) -> str:
     """The name or folder of the model that the adapter of a folder belongs to."""
-    return str(json.loads((folder / FILE).read_text(encoding="utf-8"))["base_model_name_or_path"])
+    return str(json.loads((folder / layouts.ADAPTER).read_text(encoding="utf-8"))["base_model_name_or_path"])
 
 
 def load_merged(folder: Path, kind: Any) -> Any:

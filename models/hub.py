@@ -9,7 +9,6 @@ from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from safetensors import SafetensorError
 
 from models import layouts
-from models.adapters import FILE as ADAPTER
 from models.stored import ANEW
 
 WEIGHTS = "model*.safetensors"
@@ -24,7 +23,7 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
     Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind, or
     no model although its kind is asked for."""
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
-    if seq2seq is not None and not any((folder / file).is_file() for file in (layouts.CONFIG, ADAPTER)):
+    if seq2seq is not None and not any((folder / file).is_file() for file in (layouts.CONFIG, layouts.ADAPTER)):
         below = sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
         meant = f"; did you mean {below[0]}?" if below else ""
         raise ValueError(f"model.base={name} has no {layouts.CONFIG}, so that it is no model of transformers{meant}")

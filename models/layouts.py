@@ -12,6 +12,7 @@ from torch import Tensor
 from models.stored import check, read
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone
 
 
 class Layout(NamedTuple):

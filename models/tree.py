@@ -13,9 +13,9 @@ from torch.nn import functional as F
 from models.decoder import DecoderConfig
 from models.products import ROWS, filled
 
-ROOM = 32
-"""Nodes by which the room of trees grows. Keys of a part of the room would be copied in each layer where they are
-bfloat16, and softmax is twice as slow between multiples of this."""
+STEP = 32
+"""Nodes by which trees grow. Keys of a part of the nodes would be copied in each layer where they are bfloat16, and
+softmax is twice as slow between multiples of this."""
 
 Placed = Sequence[tuple[int, int]]
 """Tokens, each with its position."""
@@ -24,17 +24,17 @@ Placed = Sequence[tuple[int, int]]
 class TreeAttention:
     """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`).
 
-    slots is the number of trees. Their room for nodes grows with what is placed there, in steps of ROOM."""
+    slots is the number of trees. Memory for their nodes grows with what is placed there, in steps of STEP."""
 
     def __init__(self, config: DecoderConfig, slots: int, like: Tensor) -> None:
         self.keys = like.new_zeros(config.layers, slots, config.heads, 0, config.width // config.heads)
         self.values = self.keys
 
     def reserve(self, nodes: int) -> None:
-        """Makes room for so many nodes in each tree."""
-        room = self.keys.shape[3]
-        if nodes > room:
-            more = nodes + -nodes % ROOM - room
+        """Makes memory for so many nodes in each tree, if it has less."""
+        there = self.keys.shape[3]
+        if nodes > there:
+            more = nodes + -nodes % STEP - there
             # Zeros, not whatever memory holds: a masked NaN is a NaN.
             self.keys, self.values = (F.pad(kept, (0, 0, 0, more)) for kept in (self.keys, self.values))
 
@@ -43,7 +43,7 @@ class TreeAttention:
         one or one that no row sees any more; and the nodes each sees, its own included (rows, nodes) bool. Further rows
         of the pass are filling (products.py)."""
         self.reserve(int(node.max()) + 1)
-        _, slots, heads, room, _ = self.keys.shape
+        _, slots, heads, nodes, _ = self.keys.shape
         busy, tree, sizes = slot.unique_consecutive(return_inverse=True, return_counts=True)
         column = torch.arange(len(slot), device=slot.device) - (sizes.cumsum(0) - sizes)[tree]
         few = 2 * len(busy) < slots  # so few that to copy theirs in each layer costs less than to multiply all
@@ -54,13 +54,13 @@ class TreeAttention:
         self.source = place.new_zeros(trees * self.columns)  # of each tree and column, the row that stands there
         self.source[place] = torch.arange(len(slot), device=slot.device)
         self.place_of = filled(place)
-        unseen = ~F.pad(seen, (0, room - seen.shape[1]))
-        mask = self.keys.new_zeros(trees, self.columns, room)
+        unseen = ~F.pad(seen, (0, nodes - seen.shape[1]))
+        mask = self.keys.new_zeros(trees, self.columns, nodes)
         mask[tree, column] = unseen.to(mask) * torch.finfo(mask.dtype).min
-        self.mask = mask.repeat_interleave(heads, 0)  # (trees * heads, columns, room)
+        self.mask = mask.repeat_interleave(heads, 0)  # (trees * heads, columns, nodes)
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        keys, values = self.keys[layer], self.values[layer]  # (slots, heads, room, head_width)
+        keys, values = self.keys[layer], self.values[layer]  # (slots, heads, nodes, head_width)
         keys[self.slot, :, self.node] = key[: len(self.slot)]
         values[self.slot, :, self.node] = value[: len(self.slot)]
         if self.busy is not None:

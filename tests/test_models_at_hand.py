@@ -96,26 +96,26 @@ def test_a_comet_is_asked_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.
             "model=tails is probed as it is and cannot be trained here",
         ),
         (
-            ["model=hf", "model.base=.", "model.relation=token", *AS_IT_IS],
+            ["model=hf", "model.base=LLAMA", "model.relation=token", *AS_IT_IS],
             "asks with a word of each relation's own",
         ),
         (
-            ["model=hf", "model.base=.", "trainer.vocabulary=tails"],
+            ["model=hf", "model.base=LLAMA", "trainer.vocabulary=tails"],
             "trainer.vocabulary=tails (allowed: auto or all): only",
         ),
         (
-            ["model=hf", "model.base=.", "trainer.compile=true", "trainer.vocabulary=tails"],
+            ["model=hf", "model.base=LLAMA", "trainer.compile=true", "trainer.vocabulary=tails"],
             "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the "
             "project's own decoder",
         ),
-        (["model=hf", "model.base=.", "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
+        (["model=hf", "model.base=LLAMA", "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
         (
-            ["model=hf", "model.base=.", "policy=erase"],
+            ["model=hf", "model.base=LLAMA", "policy=erase"],
             "policy=erase changes what the project's own decoder generates, and this model is another",
         ),
         (["model=seq2seq", "model.base=.", "model.prompt=tail"], "unknown model.prompt 'tail'; allowed: phrase, gen"),
         (
-            ["model=hf", "model.base=.", "policy=both", "train=false"],
+            ["model=hf", "model.base=LLAMA", "policy=both", "train=false"],
             "policy=both filters what a model is trained on, and this one is not trained",
         ),
         (
@@ -129,9 +129,12 @@ def test_faults_are_named_before_anything_is_done(
     overrides: list[str],
     message: str,
     tmp_path: Path,
+    texts: list[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if "model.base=LLAMA" in overrides:
+        overrides = [part.replace("LLAMA", str(save_llama(tmp_path / "base", texts))) for part in overrides]
     assert here(monkeypatch, "tracking=none", f"paths.outputs={tmp_path / 'out'}", *overrides) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -174,7 +174,11 @@ def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
             )
             for name in ("category", "Row", "masked", "targets", "a/b")
         ),
-        ("nurse\tcares\n", ["recipe.targets=[lawyer]"], "no statement is about any of the 1 target of recipe.targets"),
+        (
+            "nurse\tcares\n",
+            ["recipe.targets=[lawyer]"],
+            "no statement is about a target of recipe.targets",
+        ),
         ("nurse\tcares\n", ["measure.match=inside"], "unknown measure.match 'inside'; allowed: exact, contains"),
         (
             "nurse\tcares\n",

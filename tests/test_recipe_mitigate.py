@@ -87,10 +87,12 @@ def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
         assert stored is not None
         probed = pl.read_parquet(finished / "probe.parquet").filter(target=target, relation=relation)
         assert generated["tail"].to_list() == probed["tail"].to_list()
-        assert_frame_equal(generated, stored, abs_tol=1e-4)
+        assert_frame_equal(generated.drop("plausibility"), stored.drop("plausibility"), abs_tol=1e-4)
+        # In bfloat16, where the processor has it, a classifier rounds by what else is in its batch.
+        assert_frame_equal(generated.select("plausibility"), stored.select("plausibility"), abs_tol=5e-3)
     both = answers.generated_of(["nurse", "lawyer"], "CapableOf")
     each = [answers.generated(target, "CapableOf") for target in ("nurse", "lawyer")]
-    assert_frame_equal(both, pl.concat(each), abs_tol=1e-4)
+    assert_frame_equal(both, pl.concat(each), abs_tol=5e-3)
     other = open_run(finished).tails("Gardener", "capable")
     assert (other.height, set(other["head"]), other["plausibility"].null_count()) == (10, {"gardener"}, 0)
     assert other["masked"][0].startswith("gardener is capable of")

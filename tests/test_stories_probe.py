@@ -115,12 +115,14 @@ def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> Non
         Sampling(seed=1, **settings)
 
 
-def test_a_prompt_that_leaves_no_room_for_a_story() -> None:
+def test_a_prompt_that_leaves_nothing_for_a_story() -> None:
     """Of ten tokens nine can be a prompt's, with a story of one."""
     _check_length(10, 9, 1)
     with pytest.raises(MitigateError, match=r"after a prompt of 9 tokens .* give recipe.max_tokens=1 or less"):
         _check_length(10, 9, 2)
-    with pytest.raises(MitigateError, match="a prompt of 10 tokens leaves no room for a story in the 10 that this"):
+    with pytest.raises(
+        MitigateError, match="a prompt of 10 tokens leaves nothing of the 10 that this model reads for a story"
+    ):
         _check_length(10, 10, 1)
 
 

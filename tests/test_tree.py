@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from models.decoder import DecoderConfig
-from models.tree import ROOM, SharedPrefixes, TreeAttention
+from models.tree import STEP, SharedPrefixes, TreeAttention
 
 ONE = DecoderConfig("gpt2", vocab_size=9, positions=9, width=1, layers=1, heads=1, inner=4)
 
@@ -45,13 +45,13 @@ def test_trees_without_rows_are_left_out_or_see_nothing_that_counts():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_room_grows_with_what_is_placed_and_keeps_it(dtype: torch.dtype):
+def test_memory_grows_with_what_is_placed_and_keeps_it(dtype: torch.dtype):
     trees = TreeAttention(ONE, slots=1, like=torch.empty(0, dtype=dtype))
     assert trees.keys.shape[3] == 0
     attended(trees, [0], [0], [[0]], [2.0])
-    assert trees.keys.shape[3] == trees.values.shape[3] == ROOM
-    assert attended(trees, [0], [ROOM], [[0, ROOM]], [4.0]) == [3.0]
-    assert trees.keys.shape[3] == 2 * ROOM
+    assert trees.keys.shape[3] == trees.values.shape[3] == STEP
+    assert attended(trees, [0], [STEP], [[0, STEP]], [4.0]) == [3.0]
+    assert trees.keys.shape[3] == 2 * STEP
 
 
 def test_shared_prefixes_are_filled_up_and_remembered_in_each_tree():

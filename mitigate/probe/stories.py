@@ -127,7 +127,7 @@ def _check_length(positions: int | None, longest: int, max_tokens: int) -> None:
         return
     if longest >= positions:
         raise MitigateError(
-            f"a prompt of {longest} tokens leaves no room for a story in the {positions} that this model reads; leave "
+            f"a prompt of {longest} tokens leaves nothing of the {positions} that this model reads for a story; leave "
             "out targets with long names (probe.targets), or give a model that reads more"
         )
     raise MitigateError(

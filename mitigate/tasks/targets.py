@@ -36,7 +36,7 @@ def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.Data
     rows = rows.select(statements.columns)
     if rows.is_empty():
         raise MitigateError(
-            f"no statement is about any of the {chosen.height:,} targets of recipe.targets or probe.targets; those in "
+            f"no statement is about a target of recipe.targets or probe.targets ({chosen.height:,} given); those in "
             f"the file: {first(statements['target'].unique(maintain_order=True).to_list(), ', ')}"
         )
     others = statements.height - rows.height
