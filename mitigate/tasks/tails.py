@@ -33,7 +33,7 @@ def open_tails(folder: Path) -> GivenTails:
     path = folder
     plain = _rows(path)
     _check(path, plain)
-    return GivenTails(plain.sort("score", descending=True, nulls_last=True, maintain_order=True))
+    return GivenTails(plain.sort("score", "row", descending=[True, False], nulls_last=True))
 
 
 def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
