@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.files import replacing_folder
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.plausibility.threshold import set_threshold
 from mitigate.train import harness
@@ -46,5 +47,6 @@ def train_plausibility(
         log=log,
     )
     set_threshold(network, triples)
-    network.save(folder / phrases)
+    with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
+        network.save(part)
     return fitted._asdict()
