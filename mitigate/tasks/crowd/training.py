@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import write
+from mitigate.files import replacing_folder, write
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.crowd.texts import VOTES
 from mitigate.tasks.crowd.unseen import FOLDS_FILE, folds_of_targets
@@ -38,6 +38,7 @@ def train_crowd(
         false_alarms=settings["false_alarms"],
     )
     heads = fit_heads(learnt)
-    heads.save(folder / "crowd")
-    write(folder / "crowd" / FOLDS_FILE, folds_of_targets().write_csv())
+    with replacing_folder(folder / "crowd") as part:
+        heads.save(part)
+        write(part / FOLDS_FILE, folds_of_targets().write_csv())
     return {"parameters": heads.weight.size + heads.bias.size + heads.threshold.size}

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mitigate.files import replacing_folder
 from mitigate.measure.kge import attribute_direction
 from mitigate.tasks.kge.graphs import Triples, downsample
 from mitigate.tasks.kge.question import Question
@@ -38,7 +39,8 @@ def project_out(question: Question, names: Sequence[str], into: Sequence[str], *
             network.entities[people] = after
             network.entities[professions] = without(network.entities[professions], of_professions)
         shares.append(float(1 - after.square().sum() / before.square().sum()))
-        network.save(folder / EMBEDDINGS / other)
+        with replacing_folder(folder / EMBEDDINGS / other) as part:
+            network.save(part)
     return {"taken_from_people": 100 * float(np.mean(shares))}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from mitigate.files import replacing_folder
 from mitigate.measure.kge import attribute_direction, change_of_scores, hits, mean_reciprocal_rank
 from mitigate.probe.kge import nudge, weights
 from mitigate.tasks.kge.graphs import Triples, permute_attribute
@@ -39,7 +40,8 @@ def train_embeddings(
     shape: kind, dimension and deviation. Checkpoints with that fingerprint are left in checkpoints/{name}/, for a
     killed training to continue from."""
     network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
-    network.save(folder / EMBEDDINGS / name)
+    with replacing_folder(folder / EMBEDDINGS / name) as part:
+        network.save(part)
     return facts
 
 

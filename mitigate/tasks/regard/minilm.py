@@ -5,6 +5,7 @@ A copy of a text with an identity term in place of "this person" is trained towa
 itself, so that the term makes no difference (the pairing of Garg et al. 2019, Counterfactual Fairness in Text
 Classification through Robustness, by distillation)."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mitigate.files import replacing_folder
 from mitigate.tasks.regard.copies import with_copies
 from mitigate.tasks.regard.teacher import load_teacher
 from mitigate.train import harness
@@ -42,7 +44,8 @@ def train_minilm(
     classifier = MiniLMClassifier(locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
     training.fit(classifier, classifier.encode(texts), wanted, seed=seed, log=log, **how)
-    classifier.save(folder / FOLDER)
+    with replacing_folder(folder / FOLDER) as part:
+        classifier.save(part)
     return {"parameters": sum(value.numel() for value in classifier.trained().values()), "texts": len(texts)}
 
 
@@ -74,6 +77,8 @@ def train_gate(
     threshold = NEVER_LESS
     if polarised.any():
         threshold = max(threshold, float(np.quantile(found[polarised], KEPT, method="higher")))
-    Cascade(gate, classifier, threshold).save(folder / FOLDER)
+    with replacing_folder(folder / FOLDER) as part:
+        shutil.copytree(folder / FOLDER, part, dirs_exist_ok=True)
+        Cascade(gate, classifier, threshold).save(part)
     parameters = sum(value.numel() for value in gate.trained().values())
     return {"parameters": parameters, "threshold": threshold, "passes": float((found > threshold).mean())}

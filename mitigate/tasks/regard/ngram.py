@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.files import replacing_folder
 from mitigate.tasks.regard.copies import with_copies
 from mitigate.tasks.regard.texts import LEARNT
 from mitigate.train.harness import Log
@@ -32,5 +33,6 @@ def train_ngram(
     known = set(labelled["text"])
     rest = [i for i, text in enumerate(texts) if text not in known]
     classifier = fit_ngram(labelled, [texts[i] for i in rest], wanted[rest], seed=seed, log=log, **settings)
-    classifier.save(folder / "ngram")
+    with replacing_folder(folder / "ngram") as part:
+        classifier.save(part)
     return {"parameters": classifier.weight.size + classifier.bias.size}
