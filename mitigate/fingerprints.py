@@ -26,6 +26,7 @@ import polars as pl
 PACKAGE = Path(__file__).parent
 PACKAGES = ("mitigate", "models")  # a wheel has the networks below `mitigate`
 DATA = PACKAGE / "data"
+SEAL = "sha256"  # in a manifest and in the record of a stage: the hash of all else in it
 SURROUNDING = {"surrounding": True}
 """Metadata of a dataclass field that says how or where something is done and never what comes of it:
 `checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)`."""
@@ -51,6 +52,17 @@ class Reached(NamedTuple):
 def digest_of(content: bytes | str) -> str:
     """SHA-256, in hexadecimal."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The object, of what JSON can hold, with the hash of all else in it, by which `is_intact` finds damage."""
+    rest = {name: value for name, value in content.items() if name != SEAL}
+    return {**rest, SEAL: digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=False))}
+
+
+def is_intact(content: Mapping[str, Any]) -> bool:
+    """Whether the object is as it was sealed. One without a hash, as earlier code wrote it, is taken as it is."""
+    return SEAL not in content or sealed(content)[SEAL] == content[SEAL]
 
 
 def digest_of_values(*values: object) -> str:

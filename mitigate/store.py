@@ -11,6 +11,7 @@ import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import PART, remove_parts, write, writing
-from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest_of_values
+from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest_of_values, is_intact, sealed
 
 __all__ = ["as_parquet", "digest_of"]
 
@@ -77,6 +78,13 @@ def wait_for(folder: Path) -> None:
     """Return when no process is working on the run folder."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed processes left half-written in a run's folder, unless one is working on it or it cannot be
+    written to."""
+    with suppress(MitigateError):
+        Run(folder).close()
 
 
 class Run:
@@ -186,7 +194,7 @@ class Run:
         files = {path.name: self._digest(path.name)} | self._digests(leaves)
         result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
         record = {**depends, "files": files, "seconds": seconds, "peak_memory": result.peak_memory}
-        write(self.folder / "stages" / f"{stage}.json", as_json(record))
+        write(self.folder / "stages" / f"{stage}.json", as_json(sealed(record)))
         return result
 
     def _remove(self, names: Sequence[str]) -> None:
@@ -195,8 +203,10 @@ class Run:
 
     def finished(self) -> bool:
         """Whether the manifest, written last, is there and whole."""
-        files = (read_json(self.folder / "manifest.json") or {}).get("files")
-        return isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
+        manifest = read_json(self.folder / "manifest.json") or {}
+        files = manifest.get("files")
+        listed = isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
+        return listed and is_intact(manifest)
 
     def reopen(self) -> None:
         """Take the manifest away, since something is about to be computed anew."""
@@ -205,7 +215,7 @@ class Run:
     def finish(self, facts: dict[str, Any]) -> None:
         """Write the manifest: the facts, and the run folder's files with their hashes."""
         mine = [path.name for path in sorted(self.folder.iterdir()) if path.name not in NOT_RESULTS]
-        write(self.folder / "manifest.json", as_json({**facts, "files": self._digests(mine)}))
+        write(self.folder / "manifest.json", as_json(sealed({**facts, "files": self._digests(mine)})))
 
     def _digests(self, names: Sequence[str]) -> dict[str, str | None]:
         """The hash of each file of that name, or in a folder of that name; unfinished files, such as the status that a
@@ -290,7 +300,7 @@ def _record(path: Path) -> dict[str, Any] | None:
     kinds = {"code": str, "inputs": str, "files": dict, "seconds": float | int, "peak_memory": int}
     if record is None or any(not isinstance(record.get(name), kind) for name, kind in kinds.items()):
         return None
-    return record if record["files"] else None
+    return record if record["files"] and is_intact(record) else None
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from omegaconf import OmegaConf
 
+from mitigate.fingerprints import digest_of, sealed
 from mitigate.measure.harms import neutral_metrics, per_target
 from mitigate.metrics import TEMPLATE_PREFIX
-from mitigate.store import digest_of
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
@@ -69,7 +69,7 @@ def seal(folder: Path) -> Path:
     manifest = json.loads((folder / "manifest.json").read_text())
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "manifest.json"]
     hashes = {str(file.relative_to(folder)): digest_of(file.read_bytes()) for file in files}
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "files": hashes}))
+    (folder / "manifest.json").write_text(json.dumps(sealed({**manifest, "files": hashes})))
     return folder
 
 

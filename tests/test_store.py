@@ -8,7 +8,18 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing, write
-from mitigate.store import BusyError, NotComputedError, PartFolder, Result, Run, Work, read_json, wait_for
+from mitigate.store import (
+    BusyError,
+    NotComputedError,
+    PartFolder,
+    Result,
+    Run,
+    Work,
+    as_json,
+    read_json,
+    tidy,
+    wait_for,
+)
 
 TIMES: list[object] = []  # the values that `one_row` was called with
 
@@ -216,6 +227,40 @@ def test_a_damaged_manifest_is_no_end(run: Run) -> None:
     run.finish({})
     (run.folder / "manifest.json").write_text("{}")
     assert not run.finished()
+
+
+def test_what_a_kill_left_half_written_goes_unless_another_works_there(run: Run) -> None:
+    half = run.folder / ".status.json.99999999.part"  # no system gives a process that number
+    half.write_text("{")
+    tidy(run.folder)
+    assert half.exists()
+    run.close()
+    tidy(run.folder)
+    assert not half.exists()
+
+
+def test_a_changed_number_of_a_manifest_or_a_record_is_found(run: Run) -> None:
+    """Nothing else would tell of a bit that flips in a number."""
+    run.stage("score", one_row)
+    run.finish({"seed": 1})
+    record, manifest = run.folder / "stages" / "score.json", run.folder / "manifest.json"
+    assert run.finished()
+    manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 3'))
+    assert not run.finished()
+    assert run.stage("score", one_row).from_cache
+    record.write_text(record.read_text().replace('"seconds": 0', '"seconds": 1'))
+    assert not run.stage("score", one_row).from_cache
+
+
+def test_what_earlier_code_left_without_a_hash_is_read(run: Run) -> None:
+    run.stage("score", one_row)
+    run.finish({})
+    for path in (run.folder / "stages" / "score.json", run.folder / "manifest.json"):
+        content = read_json(path)
+        assert content is not None
+        path.write_bytes(as_json({name: value for name, value in content.items() if name != "sha256"}))
+    assert run.finished()
+    assert run.stage("score", one_row).from_cache
 
 
 def numbers(parts: PartFolder) -> list[int]:

@@ -16,13 +16,14 @@ from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.fingerprints import plain as known_by
+from mitigate.fingerprints import sealed
 from mitigate.progress import listening
 from mitigate.recipes import notes
 from mitigate.recipes.building import build as build
 from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
 from mitigate.settings import deciding
 from mitigate.status import Status
-from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, wait_for
+from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, tidy, wait_for
 from mitigate.texts import without_folders
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
@@ -109,6 +110,7 @@ def perform(
         return None
     if complete and not is_handed_out():
         say("  complete: nothing is left to do")
+        tidy(folder)
         _restore_settings(config, folder)
         notes.leave(call(config), {"folder": str(folder)})
         for page in sorted(folder.glob("*.html")):
@@ -194,7 +196,7 @@ def _restore_settings(config: DictConfig, folder: Path) -> None:
         content = OmegaConf.to_yaml(config, resolve=True)
         write(path, content)
         manifest["files"][path.name] = digest_of(content)
-        write(folder / "manifest.json", as_json(manifest))
+        write(folder / "manifest.json", as_json(sealed(manifest)))
         say("  config.yaml was damaged and is written anew")
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import yaml
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
+from mitigate.fingerprints import digest_of, is_intact
 from mitigate.settings import deciding
 from mitigate.tasks.ask.answers import Answers
 from mitigate.triples import Scorer
@@ -211,6 +211,8 @@ def _read(
     files = manifest.get("files")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
         return f"{folder / 'manifest.json'} is damaged: it does not list the run's files; {ANEW}"
+    if not is_intact(manifest):
+        return f"{folder / 'manifest.json'} is damaged: it is not as it was written; {ANEW}"
     if isinstance(metrics, str):
         return metrics
     run = FinishedRun(folder, whose, config, metrics, manifest)
