@@ -1,7 +1,6 @@
 """Low-rank adapters (Hu et al. 2022) by the library peft: of a model of transformers only small matrices are trained,
 beside its own weights, which stay as they are."""
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import torch
 from safetensors import safe_open
 
 from models import layouts
+from models.stored import read_facts
 
 WEIGHTS = "adapter_model.safetensors"
 NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
@@ -82,7 +82,7 @@ def is_adapter(folder: Path) -> bool:
 
 def base_of(folder: Path) -> str:
     """The name or folder of the model that the adapter of a folder belongs to."""
-    return str(json.loads((folder / layouts.ADAPTER).read_text(encoding="utf-8"))["base_model_name_or_path"])
+    return str(read_facts(folder / layouts.ADAPTER, ["base_model_name_or_path"])["base_model_name_or_path"])
 
 
 def load_merged(folder: Path, kind: Any) -> Any:

@@ -4,7 +4,6 @@ weights under the same names give the same numbers.
 Classifiers are loaded in each command, and importing BertModel takes five seconds of a processor; training still uses
 BertModel, whose dropout draws other random numbers than another implementation would."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from models.stored import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
@@ -132,7 +133,7 @@ class Bert(nn.Module):
     def load(cls, folder: Path) -> "Bert":
         """The encoder in a Hugging Face folder of type bert, in float32. Raises ValueError for one of another type or
         activation."""
-        config = SimpleNamespace(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+        config = SimpleNamespace(**read_facts(folder / CONFIG))
         if (config.model_type, config.hidden_act) != ("bert", "gelu"):
             raise ValueError(
                 f"{folder} holds a model of type {config.model_type} with {config.hidden_act}; bert with gelu is needed"

@@ -16,6 +16,7 @@ from models.beams import Beam
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedTrees, fill, pack
+from models.stored import read_facts
 
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """What is read of each part at most, as in COMeT; the tail's end token is not counted."""
@@ -42,7 +43,7 @@ def regimen(folder: Path, layout: Layout | None = None, relation: str | None = N
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
     path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
-    config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    config = read_facts(path) if path.is_file() else {}
     wanted = {"layout": layout, "relation": relation}
     trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
     for name, value in trained.items():

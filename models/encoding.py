@@ -7,6 +7,8 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
+from models.stored import read_facts
+
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 
 
@@ -42,7 +44,7 @@ class Encoding:
         """The encoding of a generator's folder: its end token is the config's eos_token, its start what the
         tokenizer itself puts before a text. A tokenizer without an end token, as GPT-1's, is given <END>."""
         tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = read_facts(folder / CONFIG)
         before = tokenizer.encode("").ids
         end = _named(config, "eos_token") or "<END>"
         if tokenizer.token_to_id(end) is None:

@@ -19,6 +19,7 @@ from models.dropout import Dropout
 from models.encoding import Encoding
 from models.form_rows import LaidOut, Rows
 from models.packing import PackedTrees
+from models.stored import read_facts
 
 Reads = Literal["both", "left"]
 """What the text's tokens look at: each other in both directions, as an encoder's, or earlier ones only, as GPT's."""
@@ -180,7 +181,7 @@ class Form(nn.Module):
     @classmethod
     def load(cls, folder: Path) -> "Form":
         """What `save` wrote."""
-        facts = json.loads((folder / FORM).read_text(encoding="utf-8"))
+        facts = read_facts(folder / FORM)
         fields = [Field(f["name"], f["parent"], tuple(f["tokens"])) for f in facts.pop("fields")]
         return cls(Decoder.load(folder), Encoding.load(folder), fields, **facts).eval()
 

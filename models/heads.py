@@ -18,6 +18,7 @@ from models.bert import Bert
 from models.minilm import SHA256
 from models.regard.batching import pad, token_batches
 from models.regard.minilm import CONFIG, WEIGHTS, MiniLMClassifier
+from models.stored import read_facts
 
 LABELS = ("negative", "neutral", "positive")
 """What the columns mean."""
@@ -83,7 +84,7 @@ class Heads:
     @classmethod
     def load(cls, folder: Path) -> "Heads":
         """The heads of a folder. Raises ValueError when they are for another encoder or other labels."""
-        facts = json.loads((folder / CONFIG).read_text())
+        facts = read_facts(folder / CONFIG)
         if facts != {"labels": list(LABELS), "encoder_sha256": SHA256}:
             raise ValueError(f"{folder} holds heads for {facts}; here they are for {list(LABELS)} on {SHA256}")
         return cls(**load_file(folder / WEIGHTS))

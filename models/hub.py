@@ -1,15 +1,14 @@
 """Models by their name on the Hugging Face hub, or in a folder of one's own."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, StrictDataclassError
 from safetensors import SafetensorError
 
 from models import layouts
-from models.stored import ANEW
+from models.stored import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")
@@ -42,10 +41,7 @@ def is_seq2seq(folder: Path) -> bool:
     """Whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one that is
     no JSON."""
     path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
-    try:
-        return path.is_file() and bool(json.loads(path.read_text(encoding="utf-8")).get("is_encoder_decoder"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON ({error}); {ANEW}") from error
+    return path.is_file() and bool(read_facts(path).get("is_encoder_decoder"))
 
 
 def _from_hub(name: str, revision: str | None) -> Path:
@@ -114,6 +110,9 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
         ) from error
     except SafetensorError as error:
         raise ValueError(f"the weights in {folder} are damaged ({error}); {ANEW}") from error
+    except (LookupError, TypeError, AttributeError, StrictDataclassError) as error:  # of files with other content
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ValueError(f"{folder} cannot be read ({why}): a file in it is damaged or incomplete; {ANEW}") from error
 
 
 def missing(name: str) -> list[str]:

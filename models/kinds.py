@@ -1,11 +1,11 @@
 """Which class opens the folder of a trained generator."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from models import layouts
 from models.comet import Comet
+from models.stored import read_facts
 
 if TYPE_CHECKING:
     from models.language_model import LanguageModel
@@ -18,7 +18,7 @@ def kind_of(folder: Path) -> "type[Comet] | type[LanguageModel] | type[Seq2Seq]"
     language model.
 
     Raises OSError without a config.json, and ValueError for one that is no JSON."""
-    config = json.loads((folder / layouts.CONFIG).read_text(encoding="utf-8"))
+    config = read_facts(folder / layouts.CONFIG)
     ours = {layout.fixed["model_type"] for layout in layouts.LAYOUTS.values()}
     is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
     if is_comet and not config.get("is_encoder_decoder"):

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.stored import check, read
+from models.stored import ANEW, check, read, read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone
@@ -104,7 +104,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """The settings of a decoder, from a folder's config.json.
 
     Raises ValueError when its model is of another type, or of a kind of that type that the decoder is not."""
-    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    config = read_facts(folder / CONFIG, ["model_type"])
     kinds = {layout.fixed["model_type"]: kind for kind, layout in LAYOUTS.items()}
     if config["model_type"] not in kinds:
         raise ValueError(f"{folder} holds a model of type {config['model_type']!r}; allowed: {', '.join(kinds)}")
@@ -113,15 +113,15 @@ def read_settings(folder: Path) -> dict[str, Any]:
     for name, value in layout.fixed.items():
         if name != "architectures" and config.get(name, value) != value:
             raise ValueError(f"{folder / CONFIG} has {name}={config[name]!r}; the decoder computes {name}={value!r}")
-    return {"kind": kind, "dropout": config.get(layout.dropouts[0], 0.1), **_shape(layout, config)}
+    return {"kind": kind, "dropout": config.get(layout.dropouts[0], 0.1), **_shape(layout, config, folder)}
 
 
 def read_encoder_settings(folder: Path) -> dict[str, Any]:
     """The settings of the decoder that a BERT-type encoder can become."""
-    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    config = read_facts(folder / CONFIG, ["model_type"])
     if config["model_type"] != "bert":
         raise ValueError(f"{folder} holds a model of type {config['model_type']!r}, not a BERT-type encoder")
-    return {"kind": "minilm", **_shape(_MINILM, config)}
+    return {"kind": "minilm", **_shape(_MINILM, config, folder)}
 
 
 def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> dict[str, Tensor]:
@@ -161,9 +161,19 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
     (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def _shape(layout: Layout, config: Mapping[str, Any]) -> dict[str, Any]:
-    shape = {ours: config[theirs] for ours, theirs in layout.settings.items() if config.get(theirs) is not None}
-    return {"inner": 4 * shape["width"], **shape}  # GPT configs may leave it out
+def _shape(layout: Layout, config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Raises ValueError where a size is absent or no positive number."""
+    sizes: dict[str, Any] = {theirs: config.get(theirs) for theirs in layout.settings.values()}
+    optional = {"n_inner"}  # null, or left out, in configs of GPT
+    for name, size in sizes.items():
+        if not (name in optional and size is None) and not _is_size(size, name == layout.settings["eps"]):
+            raise ValueError(f"{folder / CONFIG} has {name}={size!r}; a positive number is needed; {ANEW}")
+    shape = {ours: sizes[theirs] for ours, theirs in layout.settings.items() if sizes[theirs] is not None}
+    return {"inner": 4 * shape["width"], **shape}
+
+
+def _is_size(value: object, fractional: bool) -> bool:
+    return isinstance(value, (int, float) if fractional else int) and not isinstance(value, bool) and value > 0
 
 
 def _their_names(kind: str, name: str) -> list[str]:

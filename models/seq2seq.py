@@ -4,7 +4,6 @@ head and relation, the decoder says the tail. BART so trained is the COMET of Hw
 What stands before a tail's first word, the decoder's start token and BART's <s>, is given: it is neither predicted nor
 counted. A tail ends with the tokenizer's own end token, or is cut."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -22,6 +21,7 @@ from models import layouts
 from models.comet import TAIL_TOKENS, regimen
 from models.learning import WHOLE, Learning
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, save_model
+from models.stored import read_facts
 
 Prompt = Literal["phrase", "gen"]
 """What the encoder reads: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
@@ -154,7 +154,7 @@ def prompt_of(folder: Path, prompt: Prompt | None = None) -> Prompt:
     Raises ValueError for an unknown form, and for another than it was trained with."""
     if prompt is not None and prompt not in get_args(Prompt):
         raise ValueError(f"unknown model.prompt {prompt!r}; allowed: {', '.join(get_args(Prompt))}")
-    config = json.loads((folder / layouts.CONFIG).read_text(encoding="utf-8"))
+    config = read_facts(folder / layouts.CONFIG)
     trained = config.get("comet_prompt")
     if trained is not None and prompt not in (None, trained):
         raise ValueError(

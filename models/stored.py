@@ -1,5 +1,7 @@
-"""Tensors of a folder, read so that a file that is absent, cut short or of another network is told by its name."""
+"""Facts and tensors of a folder, read so that a file that is absent, cut short or of another network is told by its
+name."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +19,20 @@ class Trained(Protocol):
     def trained(self) -> dict[str, Tensor]: ...
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any: ...
+
+
+def read_facts(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
+    """The object that a JSON file such as config.json holds. Raises OSError without the file, and ValueError for one
+    that is no JSON, holds something else or lacks a needed name."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON ({error}); {ANEW}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}, not an object; {ANEW}")
+    if absent := [name for name in needed if name not in content]:
+        raise ValueError(f"{path} lacks {', '.join(absent)}; {ANEW}")
+    return content
 
 
 def read(path: Path, needed: Iterable[str] = ()) -> dict[str, Tensor]:

@@ -11,6 +11,7 @@ from small_models import save_bart, save_classifier, save_llama
 
 from models import hub
 from models.language_model import LanguageModel
+from models.layouts import read_settings
 from models.regard.sequence import SequenceClassifier
 from models.seq2seq import Seq2Seq
 
@@ -36,6 +37,34 @@ def test_a_folder_without_a_model_is_refused_where_a_kind_is_asked_for(tmp_path:
     (tmp_path / "config.json").write_text("{'a'")
     with pytest.raises(ValueError, match=r"config.json is no JSON \(Expecting property name .*copy its folder again"):
         hub.locate(str(tmp_path), seq2seq=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ('{"a"', "config.json is no JSON"),
+        ("[1]", "config.json holds a list, not an object"),
+        ("{}", "config.json lacks model_type"),
+        ('{"model_type": "gpt2"}', "config.json has vocab_size=None; a positive number is needed"),
+        ('{"model_type": "gpt2", "vocab_size": true}', "has vocab_size=True; a positive number is needed"),
+        ('{"model_type": "gpt2", "vocab_size": 9, "n_positions": 0}', "has n_positions=0; a positive number is needed"),
+    ],
+)
+def test_a_damaged_config_is_named(content: str, fault: str, tmp_path: Path) -> None:
+    """That of a decoder of ours, by each of its readers."""
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ValueError, match=f"{tmp_path}.*{fault}.*; copy its folder again, or train the model again"):
+        read_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("tokenizer.json", "{}"), ("config.json", '{"model_type": "llama", "hidden_size": "x"}')]
+)
+def test_a_damaged_file_that_transformers_reads_is_told(name: str, content: str, tmp_path: Path) -> None:
+    folder = save_llama(tmp_path / "llama", ["a lawyer"])
+    (folder / name).write_text(content)
+    with pytest.raises(ValueError, match="cannot be read .*: a file in it is damaged or incomplete; copy its folder"):
+        LanguageModel.load(folder)
 
 
 def test_a_tokenizer_without_words_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from models.adapters import base_of, is_adapter
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER
-from models.layouts import CONFIG
+from models.layouts import CONFIG, read_settings
+from models.stored import read_facts
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
 MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
@@ -112,10 +113,12 @@ def check_length(start: Start, longest: int) -> None:
     models read all of a head: check_heads."""
     if getattr(start.code, "__self__", None) is not Comet:
         return
-    config = json.loads((start.folder / CONFIG).read_text(encoding="utf-8"))
-    positions = config.get("n_positions", config.get("max_position_embeddings"))
+    try:
+        positions = read_settings(start.folder)["positions"]
+    except (ValueError, OSError) as error:
+        raise MitigateError(str(error)) from error
     needed = 1 + HEAD_TOKENS + RELATION_TOKENS + longest - 1  # that of the last token of a tail is never read
-    if positions is not None and needed > positions:
+    if needed > positions:
         raise MitigateError(
             f"probe.max_length={longest} must be at most {longest - needed + positions}: with heads and relations of "
             f"up to {HEAD_TOKENS + RELATION_TOKENS} tokens texts have {needed}, and the model in {start.folder} has "
@@ -130,9 +133,9 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
     path = start.folder / CONFIG
     if not hasattr(getattr(start.code, "__self__", None), "needed") or not path.is_file():
         return  # a COMeT, which cuts heads, or a file of tails
-    config = json.loads(path.read_text(encoding="utf-8"))
+    config = read_facts(path)
     positions = config.get("max_position_embeddings", config.get("n_positions"))
-    if positions is None:
+    if not isinstance(positions, int):
         return
     phrases = pl.col("relation").replace_strict(dict(start.asked), default="", return_dtype=pl.String)
     size = pl.col("head").str.len_bytes() + phrases.str.len_bytes() + max(longest, TAIL_TOKENS + 1) + AROUND

@@ -13,6 +13,7 @@ from models.kge.complex import ComplEx
 from models.kge.distmult import DistMult
 from models.kge.interaction import Interaction
 from models.kge.transe import TransE, TransEL2
+from models.stored import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
@@ -104,6 +105,6 @@ class Embeddings(nn.Module):
     @classmethod
     def load(cls, folder: Path) -> "Embeddings":
         """The model of a folder."""
-        network = cls(**json.loads((folder / CONFIG).read_text()))
+        network = cls(**read_facts(folder / CONFIG))
         network.load_state_dict(load_file(folder / WEIGHTS))
         return network.eval()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.plausibility.bilinear import CONFIG, Bilinear
 from models.plausibility.phrases import MeanOfWords
-from models.stored import read
+from models.stored import read, read_facts
 
 MEMBERS = ("minilm", "words")
 COMPACT = "compact.safetensors"
@@ -47,14 +47,14 @@ class Average:
     @classmethod
     def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Average":
         """The classifier of a folder. Raises ValueError when it was trained on another encoder."""
-        facts = json.loads((folder / CONFIG).read_text())
+        facts = read_facts(folder / CONFIG)
         loaders = {"minilm": Bilinear.load, "words": load_compact}
         return cls([loaders[name](folder / name, encoder_folder, dtype) for name in facts["average"]], facts["shift"])
 
 
 def load_network(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Average | Bilinear:
     """The classifier of a folder, whichever it is. Raises ValueError when it was trained on another encoder."""
-    kind = Average if "average" in json.loads((folder / CONFIG).read_text()) else Bilinear
+    kind = Average if "average" in read_facts(folder / CONFIG) else Bilinear
     return kind.load(folder, encoder_folder, dtype)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
-from models.stored import load_trained
+from models.stored import load_trained, read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}
@@ -82,7 +82,7 @@ class Bilinear(nn.Module):
         """A network of the shape that a folder's config.json states, its own weights not yet loaded.
 
         Raises ValueError when the folder was trained on another encoder."""
-        facts = json.loads((folder / CONFIG).read_text())
+        facts = read_facts(folder / CONFIG, ["encoder_sha256"])
         trained_on = facts.pop("encoder_sha256")
         network = cls(encoder_folder, **facts)
         if trained_on != network.facts["encoder_sha256"]:

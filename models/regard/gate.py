@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
 from models.regard.minilm import MiniLMClassifier
-from models.stored import load_trained
+from models.stored import load_trained, read_facts
 
 WIDTH = 3  # tokens in a window
 WEIGHTS, CONFIG = "gate.safetensors", "gate.json"
@@ -102,7 +102,7 @@ class Cascade:
     @classmethod
     def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier) -> "Cascade":
         """The classifier of a folder behind the gate of the same folder. Raises ValueError for damaged weights."""
-        facts = json.loads((folder / CONFIG).read_text())
+        facts = read_facts(folder / CONFIG, ["channels", "threshold"])
         gate = Gate(encoder_folder, facts["channels"])
         load_trained(gate, folder / WEIGHTS)
         return cls(gate.float().eval(), classifier, facts["threshold"])

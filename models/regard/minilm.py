@@ -20,7 +20,7 @@ from models.bert import Bert
 from models.digests import sha256_of
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
-from models.stored import load_trained
+from models.stored import load_trained, read_facts
 
 LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -135,7 +135,7 @@ class MiniLMClassifier(nn.Module):
 
         Raises ValueError when the folder was trained on another encoder or for other labels, and when its weights are
         damaged."""
-        facts = json.loads((folder / CONFIG).read_text())
+        facts = read_facts(folder / CONFIG, ["rank", "encoder_sha256", "labels"])
         layers = facts.get("layers")  # all, before layers could be left out
         classifier = cls(encoder_folder, facts["rank"], layers, Bert.load)
         for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(LABELS))):
