@@ -5,7 +5,7 @@ import shlex
 
 # The control characters of ASCII but for tab and line end, those of Latin-1, and what turns the direction of writing.
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-FOLDERS = re.compile(r"(?<![^\s=,\[({'\"])~?/(?:[^,\[\](){}'\"/=]+/)*(?=[^\s,\[\](){}'\"/])")  # of an absolute path
+FOLDERS = re.compile(r"(?<![^\s=,\[({'\"])~?/(?:[^,\[\]{}\"/]+/)*(?=[^\s,\[\](){}'\"/])")  # of an absolute path
 NOT_IN_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 

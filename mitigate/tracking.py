@@ -1,6 +1,7 @@
 """The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a
 prompt; or nowhere, by a stand-in with the same methods. The only module that knows wandb."""
 
+import json
 import netrc
 import os
 import ssl
@@ -18,6 +19,7 @@ import polars as pl
 
 from mitigate.charts import Chart
 from mitigate.errors import MitigateError, one_of
+from mitigate.texts import without_folders
 
 MODES = ("auto", "online", "offline", "none")
 PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the chart's columns
@@ -25,6 +27,8 @@ PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the cha
     "points": ("wandb/scatter/v0", ("x", "y")),
     "lines": ("wandb/lineseries/v0", ("step", "lineVal", "lineKey")),
 }
+
+ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
 
 # Seconds: without a network, a run goes on offline within ten.
 ANSWER = 3.0  # in which W&B answers at all
@@ -158,7 +162,11 @@ class WandbTracking:
         artifact = self._wandb.Artifact(name, type=kind, metadata=dict(metadata))
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name_inside = str(file.relative_to(path)) if path.is_dir() else file.name
-            artifact.add_file(str(file), name=name_inside, policy="immutable")
+            if file.name == ADAPTER:
+                with artifact.new_file(name_inside, encoding="utf-8") as copy:
+                    copy.write(_without_folder_of_base(file))
+            else:
+                artifact.add_file(str(file), name=name_inside, policy="immutable")
         self._run.log_artifact(artifact)
 
     def finish(self, failed: bool = False) -> None:
@@ -253,6 +261,15 @@ def _has_key() -> bool:
         return netrc.netrc().authenticators(host) is not None
     except (OSError, netrc.NetrcParseError):
         return False
+
+
+def _without_folder_of_base(file: Path) -> str:
+    """What an adapter's configuration holds, of the base's absolute path only the last part."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    base = "base_model_name_or_path"
+    if isinstance(content.get(base), str):
+        content[base] = without_folders(content[base])
+    return json.dumps(content, indent=2) + "\n"
 
 
 def _plain(value: object) -> object:

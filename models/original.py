@@ -2,10 +2,11 @@
 special tokens, then its positions in one table."""
 
 import pickle
+from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from zipfile import ZipFile, is_zipfile
 
 import torch
 from tokenizers import Tokenizer
@@ -18,6 +19,7 @@ from models.encoding import TOKENIZER, Encoding
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
+ZIP = b"PK\x03\x04"  # how a file begins that torch reads as a zip file
 WANTED = "give the path of the original COMeT's conceptnet_pretrained_model.pickle (model.init=FILE)"
 PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at
 
@@ -125,7 +127,7 @@ class _Unpickler(pickle.Unpickler):
     stand-in: nothing that the file names is run."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in _ALLOWED or (module == "torch" and name.endswith("Storage")):
+        if (module, name) in _ALLOWED or (module == "torch" and name.isidentifier() and name.endswith("Storage")):
             return super().find_class(module, name)
         return _StandIn
 
@@ -149,7 +151,7 @@ _ALLOWED = {
 
 def _unpickle(path: Path) -> Any:
     """What the file holds. Raises ValueError when torch cannot read it."""
-    if is_zipfile(path) and any(name.endswith("/constants.pkl") for name in ZipFile(path).namelist()):
+    if _is_program(path):
         raise ValueError(f"{path} is a TorchScript program, which is not run here; {WANTED}")
     # weights_only=True refuses the whole file for the classes of its options.
     reader = SimpleNamespace(Unpickler=_Unpickler, load=lambda file, **_: _Unpickler(file).load(), __name__="reader")
@@ -161,3 +163,12 @@ def _unpickle(path: Path) -> Any:
         raise ValueError(
             f"{path} is not a file that torch has written, or it is damaged ({type(error).__name__}); {WANTED}"
         ) from error
+
+
+def _is_program(path: Path) -> bool:
+    """Whether torch might take the file for a TorchScript program, and run it: a zip file with a member constants.pkl.
+    The name is looked for in all bytes, since a zip file can be made so that Python's reader of such files lists other
+    members than torch's."""
+    with suppress(OSError, ValueError), path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return content[: len(ZIP)] == ZIP and content.find(b"constants.pkl") >= 0
+    return False

@@ -184,7 +184,8 @@ def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, monkeypatch:
     card = (folder / "model" / "README.md").read_text()
     assert 'library_name: "peft"' in card
     assert "from peft import AutoPeftModelForCausalLM" in card
-    assert f"the weights that it is added to are those of {base}" in card
+    assert f"the weights that it is added to are those of {base.name}" in card
+    assert str(tmp_path) not in card
     assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
 
 

@@ -1,5 +1,6 @@
 """Knowledge graphs: the published ones, one's own, and every fault of a file by name."""
 
+import gzip
 import io
 import json
 import tarfile
@@ -83,6 +84,17 @@ def test_faults_of_an_archive(tmp_path, monkeypatch):
         archive.addfile(link)
     with pytest.raises(MitigateError, match="has no file train.txt"):
         read.members_of(path, ["train.txt"])
+    sparse = tarfile.TarInfo("train.txt")
+    sparse.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(sparse.tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"77777777777\0"  # its size with its zeros: 8 GiB
+    header[148:156] = b"%06o\0 " % (sum(header) - sum(header[148:156]) + 8 * ord(" "))
+    path.write_bytes(gzip.compress(bytes(header) + bytes(1024)))
+    with tarfile.open(path) as archive:
+        assert archive.getmember("train.txt").size == 8**11 - 1
+    with pytest.raises(MitigateError, match="has no file train.txt"):
+        read.members_of(path, ["train.txt"])
+    write_tar(path, {"train.txt": b"a"})
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(MitigateError, match="cannot be read"):
         read.members_of(path, ["train.txt"])

@@ -203,3 +203,20 @@ def test_a_program_is_not_run(folder: Path) -> None:
         program.writestr("program/constants.pkl", b"")
     with pytest.raises(ValueError, match=r"program.pt is a TorchScript program, which is not run here"):
         load(folder / "program.pt", folder)
+
+
+def test_a_program_with_two_lists_of_members_is_not_run(folder: Path) -> None:
+    """Python's reader of zip files goes by the list before the end, torch's by the place that the end names."""
+    path = folder / "program.pt"
+    with zipfile.ZipFile(path, "w") as program:
+        program.writestr("program/version", b"3\n")
+        program.writestr("program/constants.pkl", b"")
+    content = path.read_bytes()
+    end = content.rindex(b"PK\x05\x06")
+    listed = content[content.index(b"PK\x01\x02") : end]
+    path.write_bytes(content[:end] + listed.replace(b"constants.pkl", b"constants.txt") + content[end:])
+    with zipfile.ZipFile(path) as read:
+        assert "program/constants.pkl" not in read.namelist()
+    assert "constants.pkl" in torch._C.PyTorchFileReader(str(path)).get_all_records()
+    with pytest.raises(ValueError, match=r"program.pt is a TorchScript program, which is not run here"):
+        load(path, folder)

@@ -1,13 +1,16 @@
 """The service over HTTP: jobs, results and questions, and what it refuses. Models are fakes whose answers are formulas;
 jobs are not started."""
 
+import hashlib
 import io
 import json
+import sqlite3
 import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from compared_runs import make_run, seal
@@ -154,6 +157,16 @@ def test_a_full_queue_and_faults_are_told(client: TestClient, service: Service) 
     assert full.headers["retry-after"] == "5"
 
 
+def test_a_queue_that_cannot_be_written_to_is_told(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(queue, "submit", full)
+    refused = client.post("/jobs", json={})
+    assert faults(refused, 503) == ["the queue cannot be used now (database or disk is full); ask again later"]
+    assert refused.headers["retry-after"] == "5"
+
+
 def test_options_are_those_of_the_rules(client: TestClient) -> None:
     options = client.get("/options").json()
     assert "both" in options["groups"]["policy"]
@@ -212,6 +225,25 @@ def test_no_path_leads_out(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert "secret" not in answer.text.replace("secret.txt", "")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("link.html", "folder/secret.txt", "../../secret.txt", "model/../../../secret.txt"),
+        *("a\0b", "model/", "model", "x" * 300),
+    ],
+)
+def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path, path: str) -> None:
+    """A run folder may come from anybody, and its manifest name anything."""
+    folder, secret = outputs / "mitigate-none-1-", outputs.parent / "secret.txt"
+    (folder / "link.html").symlink_to(secret)
+    (folder / "folder").symlink_to(secret.parent)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][path] = hashlib.sha256(secret.read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    address = f"/runs/mitigate-none-1-/files/{quote(path, safe='')}"
+    assert faults(client.get(address), 404) == ["the run has no such file; GET /runs/{name} lists them"]
 
 
 def test_a_comparison_is_a_job_of_runs_by_name(client: TestClient, service: Service, outputs: Path) -> None:
@@ -285,6 +317,9 @@ RAW = [
     (b'{"overrides": {"seed": ' + b"9" * 5_000 + b"}}", 400),
     (b'{"overrides": {"seed": NaN}}', 422),
     (b'{"overrides": {"seed": 1e999}}', 422),
+    (b'{"overrides": {"seed": ' + b"[" * 700 + b"]" * 700 + b"}}", 422),
+    (b'{"overrides": {"policy": ' + b"[" * 700 + b"]" * 700 + b"}}", 422),
+    (b'{"overrides": {"seed": ' + b'{"a": ' * 400 + b"1" + b"}" * 401 + b"}", 422),
     (rb'{"overrides": {"probe.targets": ["\ud800"]}}', 422),
     (rb'{"overrides": {"\ud800": 1}}', 422),
     (rb'{"submitter": "\ud800"}', 422),

@@ -111,6 +111,9 @@ def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key:
         ("data.path", "absent.csv"),
         ("data.path", "$HOME"),
         ("data.path", 5),
+        ("data.path", "a" * 300),
+        ("data.path", "a/" * 3000),
+        ("data.path", "\ud800"),
     ],
 )
 def test_values_that_are_no_plain_values_are_refused(rules: Rules, key: str, value: Any) -> None:

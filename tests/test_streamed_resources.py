@@ -195,11 +195,13 @@ def test_a_line_that_is_too_long_is_a_bad_line(
 
 
 def test_a_packed_file_is_not_unpacked_without_end(written, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "UNPACKED", 2**20)
+    monkeypatch.setattr(lines, "UNPACKED", 2**20)
     monkeypatch.setattr(stream, "BLOCK", 2**18)
     path = written("some.tsv.gz", gzip.compress(b"nurse\tIsA\tperson\n" * 2**17))
     with pytest.raises(MitigateError, match="unpacks to more than 100 times its size"):
         whole(any_triples.load(path, columns={"head": 1, "relation": 2, "tail": 3}))
+    with pytest.raises(MitigateError, match="unpacks to more than 100 times its size"):
+        statements_file.load(path)
     monkeypatch.setattr(lines, "LARGEST", 2**20)
     with pytest.raises(MitigateError, match=r"some.tsv.gz has more than 0\.000976562 GiB of text"):
         statements_file.load(path)
@@ -327,6 +329,16 @@ def test_triples_in_every_format(written, tmp_path: Path) -> None:
     for name, columns in (("some.parquet", None), ("some.jsonl", None), ("bare.tsv", places)):
         rows, _ = whole(any_triples.load(str(tmp_path / name), columns=columns))
         assert rows.select("head", "relation", "tail").rows() == expected
+
+
+def test_a_cell_of_parquet_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "some.parquet"
+    heads = ["nurse", "x" * (lines.LONGEST + 1), "lawyer"]
+    pl.DataFrame({"head": heads, "relation": "IsA", "tail": ["person", "person", None]}).write_parquet(path)
+    rows, notices = whole(any_triples.load(path, on_bad_line="skip"))
+    assert rows["head"].to_list() == ["nurse"]
+    assert f"{path}:2: {lines.TOO_LONG}" in notices[0]
+    assert f"{path}:3: a blank field" in notices[0]
 
 
 def test_a_parquet_file_without_rows_is_told_as_an_empty_text_is(tmp_path: Path) -> None:

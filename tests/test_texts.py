@@ -31,6 +31,8 @@ def test_ordinary_text_of_any_language_stays() -> None:
         ("data.root=/home/me/data", "data.root=data"),
         ("compare.runs=[/home/me/a,/home/me/b]", "compare.runs=[a,b]"),
         ("~/data/names.csv", "names.csv"),
+        ("/home/o'neil/data (1)/a=b/names.csv", "names.csv"),
+        ("kge.runs=['/home/me/a','/home/me/b c']", "kge.runs=['a','b c']"),
         ("neutral_template/NRM", "neutral_template/NRM"),
         ("outputs/a-run", "outputs/a-run"),
         ("https://example.org/a/b", "https://example.org/a/b"),

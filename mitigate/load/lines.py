@@ -14,6 +14,8 @@ OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
 LONGEST = 100_000  # bytes of a line: a text is a statement, not a book, and VADER's time grows with its square
 LARGEST = 2 * 2**30  # bytes, unpacked, of a file that is read whole
+UNPACKED = 2**27  # bytes, from which on a packed file has to be text, ...
+MOST_PACKED = 100  # ... which is packed to no less than a hundredth; real resources to a fifth
 TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
 
 
@@ -22,23 +24,40 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
     ends. A last line without an end counts too.
 
     expected: what a line should look like, for the message. Raises MitigateError for a missing, unreadable or
-    empty file, and for one of more than LARGEST."""
+    empty file, and for one that is too large, as read_whole does."""
     return split_lines(read_whole(path), str(path), expected)
 
 
 def read_whole(path: Path) -> bytes:
-    """What a file holds, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, or one of more than
-    LARGEST."""
+    """What a file holds, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, one of more than
+    LARGEST, or one that is packed as no text is."""
+    is_packed = path.suffix == ".gz"
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+        most = min(LARGEST, most_unpacked(path.stat().st_size)) if is_packed else LARGEST
+        with gzip.open(path) if is_packed else path.open("rb") as file:
+            content = file.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
+    if len(content) > most and most < LARGEST:
+        raise packed_as_no_text(path)
     if len(content) > LARGEST:
         raise MitigateError(
             f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
         )
     return content
+
+
+def most_unpacked(packed: int) -> int:
+    """How many bytes a file of so many packed bytes may unpack to."""
+    return max(UNPACKED, MOST_PACKED * packed)
+
+
+def packed_as_no_text(path: Path) -> MitigateError:
+    """The error for a packed file that unpacks to more."""
+    return MitigateError(
+        f"{path} unpacks to more than {MOST_PACKED} times its size, as no text of a resource does; unpack it (gunzip) "
+        "and look at it"
+    )
 
 
 def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], list[str]]:

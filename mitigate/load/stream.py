@@ -17,14 +17,20 @@ from typing import BinaryIO, Literal, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import LONGEST, SHOWN, OnBadLine, not_opened, report_faults
+from mitigate.load.lines import (
+    LONGEST,
+    SHOWN,
+    OnBadLine,
+    most_unpacked,
+    not_opened,
+    packed_as_no_text,
+    report_faults,
+)
 from mitigate.relations import Relation, with_own
 from models.digests import sha256_of
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
-UNPACKED = 2**27  # bytes, from which on a packed file has to be text, ...
-MOST_PACKED = 100  # ... which is packed to no less than a hundredth; real resources to a fifth
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
@@ -176,11 +182,8 @@ def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
                         break
                     content += _rest_of_line(file)
                 unpacked += len(content)
-                if unpacked > max(UNPACKED, MOST_PACKED * raw.tell()):
-                    raise MitigateError(
-                        f"{path} unpacks to more than {MOST_PACKED} times its size, as no text of a resource does; "
-                        "unpack it (gunzip) and look at it"
-                    )
+                if unpacked > most_unpacked(raw.tell()):
+                    raise packed_as_no_text(path)
                 yield Block(first, _without_mark(path, content) if first == 1 else content, raw.tell() / size)
                 first += content.count(b"\n")
     except (EOFError, zlib.error, OSError) as error:

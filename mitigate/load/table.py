@@ -227,8 +227,10 @@ def _parquet(path: Path, columns: Columns) -> Table:
 
     def frame(piece: Slice, met: Met) -> pl.DataFrame:
         texts = [pl.col(str(given)).cast(pl.String).alias(name) for name, given in columns.items()]
-        rows = scan.slice(piece.first - 1, SLICE).select(texts).collect()
-        return rows.with_row_index("row", piece.first)
+        rows = scan.slice(piece.first - 1, SLICE).select(texts).collect().with_row_index("row", piece.first)
+        too_long = pl.any_horizontal((pl.exclude("row").str.len_bytes() > LONGEST).fill_null(False))
+        bad(met, (f"{path}:{row}: {TOO_LONG}" for row in rows.filter(too_long)["row"]))
+        return rows.filter(~too_long)
 
     return Table(
         lambda: (Slice(start + 1, min(1.0, (start + SLICE) / height)) for start in range(0, height, SLICE)), frame

@@ -21,7 +21,7 @@ class Card:
 
     name: str
     license: str | None  # of the data, and so of the model: "CC-BY-SA-4.0"; None: not given
-    base_model: str  # the hub's name of what training started from
+    base_model: str  # the hub's name of what training started from, or that of its folder
     base_license: str | None
     data: str  # what it was trained on, as its licence wants it named: "ConceptNet train100k (Li et al. 2016)"
     prompt: str  # what it can be asked with: "lawyer is capable of"

@@ -5,6 +5,7 @@ Made by a recipe, which knows the configuration. Nothing here runs what a client
 the queue."""
 
 import asyncio
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +60,7 @@ FAULTS: dict[int | str, dict[str, Any]] = {
         421: "another host",
         422: "not allowed; all faults",
         429: "the queue is full",
-        503: "too many ask",
+        503: "too many ask, or the queue's disk is full or busy",
     }.items()
 }
 
@@ -166,6 +167,10 @@ def _add_faults(app: FastAPI) -> None:
         faults = error.faults if isinstance(error, RefusedError) else [str(error)]
         return JSONResponse({"faults": faults}, status, {"retry-after": "5"} if status in (429, 503) else None)
 
+    async def not_now(_: Request, error: Exception) -> Response:
+        faults = [f"the queue cannot be used now ({error}); ask again later"]
+        return JSONResponse({"faults": faults}, 503, {"retry-after": "5"})
+
     async def not_valid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # whose input is not repeated: it may be anything
         faults = [f"{'.'.join(map(str, fault['loc']))[:200]}: {fault['msg']}" for fault in error.errors()[:20]]
@@ -182,6 +187,7 @@ def _add_faults(app: FastAPI) -> None:
 
     for kind in statuses:
         app.add_exception_handler(kind, told)
+    app.add_exception_handler(sqlite3.OperationalError, not_now)
     app.add_exception_handler(RequestValidationError, not_valid)
     app.add_exception_handler(AnyHTTPException, not_there)
 

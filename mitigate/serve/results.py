@@ -53,7 +53,7 @@ class Results:
     def file(self, name: str, path: str) -> Path:
         """A file that a run's manifest names. Raises UnknownError for any other, MitigateError for a damaged one."""
         run = self.run(name)
-        if path not in run.files or not (run.folder / path).resolve().is_relative_to(run.folder.resolve()):
+        if path not in run.files or not _is_within(run.folder, path):
             raise UnknownError("the run has no such file; GET /runs/{name} lists them")
         if fault := run.fault(path):
             raise MitigateError(fault)
@@ -104,6 +104,15 @@ def _changed(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def _is_within(folder: Path, path: str) -> bool:
+    """Whether a path that a manifest names may be that of a file in the run's folder."""
+    try:
+        place = (folder / path).resolve()
+        return place.is_relative_to(folder.resolve()) and not place.is_dir()
+    except (OSError, ValueError):  # a name that is too long, or has a zero byte
+        return False
 
 
 class _Pieces(io.RawIOBase):

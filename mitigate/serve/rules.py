@@ -13,6 +13,7 @@ import csv
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -109,6 +110,7 @@ class Rules:
         return resolved, written
 
     def _option(self, group: str, value: Any) -> str:
+        _check_flat(group, value)
         options = _options(self.conf, group)
         if not isinstance(value, str) or value not in options:
             raise one_of(group, value, options)
@@ -122,6 +124,7 @@ class Rules:
             raise MitigateError(
                 f"{_short(key)} cannot be set here; GET /options lists what can{did_you_mean(key, known)}"
             )
+        _check_flat(key, value)
         if takes == "file":
             return self._file(key, value)
         setting = settings()[key]
@@ -135,10 +138,11 @@ class Rules:
             raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
         if not isinstance(value, str) or "$" in value or "\0" in value:
             raise MitigateError(f"{key} must be the name of a file, without $")
-        for root in self.roots:
-            path = (root / value).resolve()
-            if path.is_relative_to(root.resolve()) and path.exists():
-                return str(path)
+        with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
+            for root in self.roots:
+                path = (root / value).resolve()
+                if path.is_relative_to(root.resolve()) and path.exists():
+                    return str(path)
         raise MitigateError(f"{key}: there is no such file in the folders of this service; GET /options lists them")
 
     def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
@@ -201,6 +205,13 @@ def _words(setting: Setting, value: Any) -> Any:
             + (f"; not {_short(wrong[0])}" if wrong else "")
         )
     return words if takes_list else value
+
+
+def _check_flat(key: str, value: Any) -> None:
+    """Raises MitigateError for anything but a plain value or a list of such: what has many levels cannot be shown."""
+    parts = value if isinstance(value, list) else [value]
+    if any(isinstance(part, list | Mapping) for part in parts):
+        raise MitigateError(f"{key} must be a text, a number, true, false, null or a list of these")
 
 
 def _check(setting: Setting, value: Any) -> None:

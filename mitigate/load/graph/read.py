@@ -61,8 +61,9 @@ def labels_of(path: Path) -> dict[str, str]:
 def members_of(path: Path, names: Sequence[str]) -> dict[str, bytes]:
     """The contents of the members of a tar.gz that have these file names, whatever folder they are in.
 
-    Nothing is written to disk, and links are not followed. Raises MitigateError for an archive that is missing or
-    damaged, that lacks a name or has it twice, or that holds more than LARGEST_ARCHIVE."""
+    Nothing is written to disk, and links are not followed. A sparse member, whose zeros are not in the archive, is as
+    good as none: a few bytes can name any size. Raises MitigateError for an archive that is missing or damaged, that
+    lacks a name or has it twice, or that holds more than LARGEST_ARCHIVE."""
     try:
         with gzip.open(path) as packed:
             unpacked = packed.read(LARGEST_ARCHIVE + 1)
@@ -81,7 +82,8 @@ def _regular_files(unpacked: bytes, path: Path, names: Sequence[str]) -> dict[st
     with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
         for member in archive:
             name = PurePosixPath(member.name).name
-            file = archive.extractfile(member) if name in names and member.isreg() else None
+            is_whole = member.isreg() and not member.issparse()
+            file = archive.extractfile(member) if name in names and is_whole else None
             if file is None:
                 continue
             if name in found:

@@ -38,7 +38,7 @@ from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered
 from mitigate.tasks.runs import FinishedRun
-from mitigate.texts import portable
+from mitigate.texts import portable, without_folders
 from mitigate.triples import label_columns
 from models.seq2seq import Seq2Seq
 
@@ -181,7 +181,7 @@ def _card_of(
     return card.Card(
         name=about.name,
         license=data["licence"],
-        base_model=model["base"],
+        base_model=without_folders(str(model["base"])),
         base_license=model["licence"],
         data=data["source"],
         prompt=prompt,
