@@ -53,6 +53,31 @@ def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
     assert said == "By sentiment, no statement about a target is prejudice or favouritism."
 
 
+def test_an_audit_with_the_neutral_template_alone_has_the_same_sentences_and_figures(audit: Audit) -> None:
+    relations = pl.DataFrame({"relation": ["IsA"], "statements": [10], "sentiment_neutral": [40.0]})
+    alone = replace(
+        audit,
+        metrics={
+            f"neutral_template/{key}" if "polarised" in key else key: value for key, value in audit.metrics.items()
+        },
+        labellings={"sentiment_neutral": ("sentiment", "neutral")},
+        targets={"sentiment_neutral": audit.targets["sentiment"]},
+        relations=relations,
+    )
+    headline, *more = sentences(alone)
+    assert headline.endswith(
+        "targets, 12.3 % by sentiment (neutral template) are labelled as favouring or disparaging a whole group."
+    )
+    assert more[0].startswith("By sentiment (neutral template), at most ")
+    names = {picture.name for picture in audit.pictures}
+    assert {picture.name.replace("_neutral", "") for picture in alone.pictures} == names
+    shown = render(alone)
+    assert "Sentiment, neutral template</figcaption>" in shown
+    assert "labelled twice" not in shown
+    both = {name: getattr(audit, name) | getattr(alone, name) for name in ("metrics", "labellings", "targets")}
+    assert "labelled twice" in render(replace(alone, **both))
+
+
 def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:
     names = {picture.name for picture in audit.pictures}
     assert {"boxes-sentiment", "bars-sentiment", "shown-sentiment"} <= names
