@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ GROUPS = {  # group -> the heading and the caption that its figures share
     ),
 }
 MOST_BARS = 12
+LONGEST_SLUG = 40  # characters: file systems allow 255 bytes for a name, and a character may have four
 
 
 class Picture(NamedTuple):
@@ -75,16 +77,28 @@ def gallery(
     scorers: those whose prejudice the word clouds are of."""
     mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
-    return [
-        *_boxes(mentioned),
-        *_regions(mentioned),
-        *_bars(mentioned),
-        *_shown(mentioned, shown),
-        *_counts(mentioned),
-        *_corpus_counts(targets, rows),
-        *_words(statements, scorers),
-        *_kept(rows),
-    ]
+    return named_apart(
+        [
+            *_boxes(mentioned),
+            *_regions(mentioned),
+            *_bars(mentioned),
+            *_shown(mentioned, shown),
+            *_counts(mentioned),
+            *_corpus_counts(targets, rows),
+            *_words(statements, scorers),
+            *_kept(rows),
+        ]
+    )
+
+
+def named_apart(pictures: Iterable[Picture]) -> list[Picture]:
+    """The pictures, those of one name numbered from the second on: "c++" and "c#" are both "c_" in a file's name."""
+    found: dict[str, Picture] = {}
+    for picture in pictures:
+        names = (f"{picture.name}{f'-{number}' if number > 1 else ''}" for number in count(1))
+        name = next(name for name in names if name not in found)
+        found[name] = picture._replace(name=name)
+    return list(found.values())
 
 
 def save(pictures: Sequence[Picture], folder: Path) -> list[Path]:
@@ -238,8 +252,8 @@ def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
 
 
 def slug(word: str) -> str:
-    """A target or category, which may be a user's own, as part of a file name."""
-    return re.sub(r"\W+", "_", word)
+    """A target or category, which may be a user's own, as part of a file name: of a long one the beginning."""
+    return re.sub(r"\W+", "_", word)[:LONGEST_SLUG]
 
 
 def _firsts(columns: Iterable[str]) -> list[str]:
