@@ -27,6 +27,11 @@ def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = 
     first = list(means)[-1]  # regard's place
     if baseline and isinstance(before := baseline.get(means[first]), int | float):
         change = _float(metrics, means[first]) - before
+        if points(change) == points(0.0):
+            return (
+                f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points, but with one seed each "
+                f"another training could differ.{doubt}"
+            ), _cost(metrics, baseline)
         return (
             f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”, but with one seed each "
             f"another training could differ as much.{doubt}"
