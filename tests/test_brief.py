@@ -80,6 +80,9 @@ def test_four_figures_and_their_cost_side_by_side() -> None:
         "  both  70.00  30.00  94.80  12.50         27.2          60.0",
     ]
     assert lines[3].startswith("  NSM and NSV are the mean and the variance of neutral sentiment")
+    assert lines[3].endswith("Means are percentages of a target's statements, with the neutral template.")
+    mixed = brief.figures({"none": {"NSM": 60.0, "neutral_template/NRM": 85.0}}, ROLES)
+    assert mixed.endswith("Means are percentages of a target's statements.")
 
 
 @pytest.mark.parametrize(
@@ -137,3 +140,4 @@ def test_the_cost_of_a_comparison_and_its_figures() -> None:
     ]
     assert "95.00 (+15.00)" in lines[2]
     assert "8.0 (× 1.14)" in lines[2]
+    assert lines[3].endswith(", with the neutral template.")

@@ -51,6 +51,10 @@ def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
     assert f"statements about a target are prejudice (“{names[0]}”, 1 statement), and none favouritism." in said
     *_, said = sentences(replace(audit, targets={"sentiment": table.head(1).with_columns(prejudice=0.0)}))
     assert said == "By sentiment, no statement about a target is prejudice or favouritism."
+    rare = table.head(1).with_columns(statements=4000, prejudice=0.3, favouritism=0.025)
+    *_, said = sentences(replace(audit, targets={"sentiment": rare}))
+    assert "at most 0.3 % of the statements" in said
+    assert "and less than 0.1 % favouritism" in said
 
 
 def test_an_audit_with_the_neutral_template_alone_has_the_same_sentences_and_figures(audit: Audit) -> None:

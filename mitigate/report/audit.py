@@ -172,7 +172,11 @@ def _extremes(table: pl.DataFrame, scorer: str) -> str:
 
 
 def _most(target: Mapping[str, Any], share: str) -> str:
-    return f"at most {target[share]:.0f} %" if target[share] else "none"
+    """ "at most 12 %", "at most 0.3 %": a share that is more than none is not rounded to 0."""
+    largest = target[share]
+    if not largest:
+        return "none"
+    return f"at most {largest:.{0 if largest >= 1 else 1}f} %" if largest >= 0.05 else "less than 0.1 %"
 
 
 def _whose(target: Mapping[str, Any], share: str) -> str:

@@ -50,13 +50,15 @@ def figures(pairs: Sequence[Pair]) -> str:
     """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
     and of quality, each with its change."""
     rows: dict[str, dict[str, str]] = {}
+    templates: set[str] = set()
     for pair in pairs:
         found = _rows(pair)
+        templates |= {row["template"] for row in found.values() if "template" in row}
         rows.setdefault(pair.against, {title: _number(row, "baseline") for title, row in found.items()})
         rows[pair.name] = {
             title: f"{_number(row, 'value')} ({change(row, _places(row))})" for title, row in found.items()
         }
-    return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]))]))
+    return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]), templates)]))
 
 
 def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
