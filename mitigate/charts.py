@@ -118,10 +118,13 @@ def _intervals(known: pl.DataFrame) -> pl.DataFrame:
 
 
 def _against(harm: Headline, harms: pl.DataFrame, other: Headline, others: pl.DataFrame) -> Iterator[tuple[str, Chart]]:
-    """Each policy's two differences as a point, and as a line from the baseline to it, which the legend names."""
+    """Each policy's two differences as a point, and as a line from the baseline to it, which the legend names; nothing
+    where no policy has both."""
     both = others.join(harms, on="policy", suffix="_up", maintain_order="left").drop_nulls(
         ["difference", "difference_up"]
     )
+    if both.is_empty():
+        return
     policies = both.select("difference", "difference_up", "policy").rows()
     axes = [
         f"{row.what}, {SHORT.get(rows['unit'][0], rows['unit'][0])}{row.said_better}"

@@ -50,6 +50,13 @@ def test_a_run_and_its_baseline() -> None:
     )
 
 
+def test_a_run_that_is_as_neutral_as_its_baseline() -> None:
+    said, _ = brief.of_run(NONE | {"neutral_template/NRM": 85.04}, ROLES, NONE)
+    assert said == (
+        "As neutral in regard as “none”, to within 0.1 points, but with one seed each another training could differ."
+    )
+
+
 def test_a_generator_that_ignores_heads_has_no_verdict_without_that() -> None:
     said, _ = brief.of_run(NONE | {"quality/swap_lift/all_low": -0.5}, ROLES)
     assert said.endswith(
@@ -73,6 +80,9 @@ def test_four_figures_and_their_cost_side_by_side() -> None:
         "  both  70.00  30.00  94.80  12.50         27.2          60.0",
     ]
     assert lines[3].startswith("  NSM and NSV are the mean and the variance of neutral sentiment")
+    assert lines[3].endswith("Means are percentages of a target's statements, with the neutral template.")
+    mixed = brief.figures({"none": {"NSM": 60.0, "neutral_template/NRM": 85.0}}, ROLES)
+    assert mixed.endswith("Means are percentages of a target's statements.")
 
 
 @pytest.mark.parametrize(
@@ -82,9 +92,10 @@ def test_four_figures_and_their_cost_side_by_side() -> None:
         (
             (3, 2),
             0.01,
-            "15.0 points more neutral in regard than “none”, but with two seeds each, variation between trainings "
+            "15.0 points more neutral in regard than “none”, but with 3 and 2 seeds, variation between trainings "
             "could explain it.",
         ),
+        ((1, 5), None, "15.0 points more neutral in regard than “none”, but with 1 and 5 seeds another training could"),
         (
             (FEWEST_SEEDS, FEWEST_SEEDS),
             0.01,
@@ -102,6 +113,14 @@ def test_a_comparison_says_what_its_seeds_allow(seeds, p_holm, words) -> None:
     assert ("1 point less" in said) == ("15.0 points more" in words)
 
 
+def test_a_figure_that_is_no_mean_of_neutral_statements_is_higher_or_lower() -> None:
+    pair = example_comparison().pairs[0]
+    primary = pair.primary.with_columns(figure=pl.lit("NRV"), p_holm=pl.lit(0.2))
+    assert "“both” is not shown to be higher or lower in neutral regard, variance (NRV)" in comparison_brief.verdict(
+        replace(pair, primary=primary)
+    )
+
+
 def test_the_same_and_the_unknown() -> None:
     pair = example_comparison().pairs[0]
     assert comparison_brief.verdict(replace(pair, is_same=True)).startswith("“both” has the same numbers as “none”")
@@ -111,8 +130,9 @@ def test_the_same_and_the_unknown() -> None:
 def test_the_cost_of_a_comparison_and_its_figures() -> None:
     pair = example_comparison().pairs[0]
     assert comparison_brief.cost(pair) == (
-        "perplexity on neutral test triples × 1.14; quality within its margins: lost."
+        "perplexity on neutral test triples × 1.14; quality is worse than its margins allow."
     )
+    assert comparison_brief.cost(replace(pair, is_same=True)) == "perplexity on neutral test triples × 1.14."
     lines = comparison_brief.figures([pair]).splitlines()
     assert [line.split() for line in lines[:2]] == [
         ["NSM", "↑", "NRM", "↑", "NRV", "↓", "perplexity", "↓"],
@@ -120,3 +140,4 @@ def test_the_cost_of_a_comparison_and_its_figures() -> None:
     ]
     assert "95.00 (+15.00)" in lines[2]
     assert "8.0 (× 1.14)" in lines[2]
+    assert lines[3].endswith(", with the neutral template.")

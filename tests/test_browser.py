@@ -4,14 +4,17 @@ this file seen to fail on a page that is not in order."""
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from browser import PAPER, PHONE, Visit, chromium, find
-from page_examples import ASKED, PAGES
+from page_examples import ASKED, PAGES, example_comparison
 from playwright.sync_api import Browser, Page
 
 from mitigate.load.ratings import read_answers
+from mitigate.report import comparison
 
 pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium to open pages: apt-get install chromium")
 
@@ -91,6 +94,21 @@ def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
     page.get_by_role("searchbox", name="Search targets and categories").fill("Religion")
     assert set(column(1)) == {"religion"}
     assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} shown"
+
+
+def test_a_target_without_a_difference_stands_last_however_it_is_sorted(browser: Browser, tmp_path: Path) -> None:
+    found = example_comparison()
+    known = pl.col("contrast") == "both"
+    moves = found.moves.filter(known | (pl.col("target") != found.moves["target"].sort()[5]))
+    (tmp_path / "page.html").write_text(comparison.render(replace(found, moves=moves)), encoding="utf-8")
+    opened = Visit(browser, tmp_path / "page.html")
+    for sign in (-1, 1):
+        opened.page.locator("#target-table th[data-column='3'] button").click()
+        *numbers, missing = opened.run("tools.column('#target-table', 3)")
+        assert missing.startswith("–")
+        values = [shown_number(text) for text in numbers]
+        assert values == sorted(values, key=lambda value: sign * value)
+    assert opened.close() == []
 
 
 def test_a_template_is_chosen(visit: Open) -> None:

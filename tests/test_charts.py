@@ -96,6 +96,11 @@ def test_nothing_is_drawn_of_nothing() -> None:
     assert (summary(empty), compared(empty), beside({"both": {}}, "mitigate")) == ({}, {}, {})
 
 
+def test_harm_without_a_difference_stands_against_nothing() -> None:
+    unknown = [{**row, "value": None, "difference": None} if row["figure"] == REGARD else row for row in ROWS]
+    assert [name for name in compared(headline_differences("both", "none", unknown)) if "against" in name] == []
+
+
 def test_the_scorer_in_regards_place_is_the_harm_that_stands_against_quality() -> None:
     figures = [
         {"figure": figure, "baseline": 80.0, "value": value, "change": value - 80.0, "as": "difference"}

@@ -67,6 +67,12 @@ def test_a_margin_has_its_power_beside_it() -> None:
     assert perplexity["copy_passes"] < 5
 
 
+def test_the_power_is_not_known_where_nothing_varied() -> None:
+    same = table({TWO: (0.0, 0.0)})
+    (row,) = within_margins(same, primary(table({ONE: (0.0, 0.0)}), same, Endpoints()), {TWO: -1.0}).to_dicts()
+    assert (row["low"], row["high"], row["copy_passes"]) == (None, None, None)  # NaN is no JSON
+
+
 def test_the_configuration_names_the_same() -> None:
     settings = yaml.safe_load((ROOT / "conf/recipe/compare.yaml").read_text(encoding="utf-8"))["compare"]
     assert {**settings["primary"], "margins": settings["margins"]} == {

@@ -255,7 +255,7 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     found = compared(tmp_path / "out", named(*none, *both), "tracking=none")
     assert "Quality, plausible share (all probed statements), against “none”: “both” makes it worse" in found.words
     assert "Harm, neutral regard, mean (NRM), neutral template: “both” helps" in found.words
-    assert "Quality within its margins: lost by “both”." in found.words
+    assert "Quality is worse than its margins allow with “both”." in found.words
     assert "F1 with people: favouritism 0.43 to 0.56" in found.words
     (contrast,) = found.facts["contrasts"]
     quality = contrast["quality"]

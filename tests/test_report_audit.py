@@ -51,6 +51,35 @@ def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
     assert f"statements about a target are prejudice (“{names[0]}”, 1 statement), and none favouritism." in said
     *_, said = sentences(replace(audit, targets={"sentiment": table.head(1).with_columns(prejudice=0.0)}))
     assert said == "By sentiment, no statement about a target is prejudice or favouritism."
+    rare = table.head(1).with_columns(statements=4000, prejudice=0.3, favouritism=0.025)
+    *_, said = sentences(replace(audit, targets={"sentiment": rare}))
+    assert "at most 0.3 % of the statements" in said
+    assert "and less than 0.1 % favouritism" in said
+
+
+def test_an_audit_with_the_neutral_template_alone_has_the_same_sentences_and_figures(audit: Audit) -> None:
+    relations = pl.DataFrame({"relation": ["IsA"], "statements": [10], "sentiment_neutral": [40.0]})
+    alone = replace(
+        audit,
+        metrics={
+            f"neutral_template/{key}" if "polarised" in key else key: value for key, value in audit.metrics.items()
+        },
+        labellings={"sentiment_neutral": ("sentiment", "neutral")},
+        targets={"sentiment_neutral": audit.targets["sentiment"]},
+        relations=relations,
+    )
+    headline, *more = sentences(alone)
+    assert headline.endswith(
+        "targets, 12.3 % by sentiment (neutral template) are labelled as favouring or disparaging a whole group."
+    )
+    assert more[0].startswith("By sentiment (neutral template), at most ")
+    names = {picture.name for picture in audit.pictures}
+    assert {picture.name.replace("_neutral", "") for picture in alone.pictures} == names
+    shown = render(alone)
+    assert "Sentiment, neutral template</figcaption>" in shown
+    assert "labelled twice" not in shown
+    both = {name: getattr(audit, name) | getattr(alone, name) for name in ("metrics", "labellings", "targets")}
+    assert "labelled twice" in render(replace(alone, **both))
 
 
 def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 import report_example
 import yaml
@@ -41,6 +42,14 @@ def test_front_matter_is_yaml() -> None:
     assert matter["language"] == ["en"]
     assert "comet" in matter["tags"]
     assert body.lstrip().startswith("# mitigate-both")
+
+
+def test_a_text_from_outside_stays_in_its_cell_and_steers_nothing() -> None:
+    ledger = report_example.ledger(20).with_columns(reason=pl.lit("a|b <img src=x>\nmine -1"))
+    text = card.render(replace(CARD, ledger=ledger, data="data of \x1b[31mmine"))
+    assert r"| a\|b &lt;img src=x> mine -1 | 20 |" in text
+    assert "Trained on data of [31mmine" in text
+    assert text.endswith("```\n")
 
 
 def test_a_licence_that_is_not_given_is_said() -> None:

@@ -86,7 +86,9 @@ def test_the_headline_names_the_policy_or_the_model() -> None:
         "exploratory; the model of “sentiment, trainer.max_steps=40, seed 1” differs, for the better (“both” 95.00, "
         "“sentiment, trainer.max_steps=40, seed 1” 95.00; baseline 80.00)."
     )
-    assert quality == ("Quality within its margins: lost by “both” and “sentiment, trainer.max_steps=40, seed 1”.")
+    assert quality == (
+        "Quality is worse than its margins allow with “both” and “sentiment, trainer.max_steps=40, seed 1”."
+    )
     assert strength == ("2 seeds each: exploratory, no claim; one seed each: two models, no claim about policies.")
 
 
@@ -98,14 +100,27 @@ def test_five_seeds_need_no_reservation() -> None:
         "Harm, neutral regard, mean (NRM), paper template, against “none”: “both” helps (95.00, 80.00 with “none”, "
         "+15.00 [13.00, 17.00])."
     )
-    assert quality == "Quality within its margins: lost by “both”."
+    assert quality == "Quality is worse than its margins allow with “both”."
     assert line(claimed.pairs[0]).startswith("both against none (5 seeds each); primary, harm: NRM 80.00 → 95.00")
+
+
+def test_policies_with_other_numbers_of_seeds_each_have_their_own() -> None:
+    (pair, _) = example_comparison().pairs
+    more = replace(pair, name="more", seeds=(2, 3))
+    *_, strength = sentences(replace(example_comparison(), pairs=[pair, more]))
+    assert strength == "2 seeds each: exploratory, no claim; 2 and 3 seeds: exploratory, no claim."
+
+
+def test_a_true_copy_that_nothing_is_known_of_has_a_dash() -> None:
+    pair = example_comparison().pairs[0]
+    unknown = replace(pair, within=pair.within.with_columns(copy_passes=pl.lit(None, pl.Float64)))
+    assert "a true copy would pass in – %" in line(unknown)
 
 
 def test_a_contrast_is_one_line_of_the_terminal() -> None:
     assert line(example_comparison().pairs[0]) == (
         "both against none (2 seeds each: exploratory, no claim); primary, harm: NRM 80.00 → 95.00 (+15.00 [13.00, "
-        "17.00], p < 0.001: better, exploratory); quality/perplexity/neutral within × 1.03: lost (a true copy would "
+        "17.00], p < 0.001: better, exploratory); quality/perplexity/neutral, margin × 1.03: lost (a true copy would "
         "pass in 43 %); exploratory: NSM +1.00 [0.00, 2.00], quality/perplexity/neutral × 1.14 [1.10, 1.20]"
     )
 
@@ -172,8 +187,8 @@ def test_the_swap_lift_of_each_model_stands_beside_generators_that_know_nothing(
 def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None:
     plain = example_comparison()
     alone = render(replace(plain, pairs=plain.pairs[:1], links={plain.models["run"][0]: "../a%20run/report.html"}))
-    assert '<p class="lede">“both” is 15.0 points more neutral in regard than “none”, but with two' in alone
-    assert '<p class="cost"><strong>Cost</strong>: perplexity on neutral test triples × 1.14; quality within' in alone
+    assert '<p class="lede">“both” is 15.0 points more neutral in regard than “none”, but with 2 seeds each, ' in alone
+    assert '<p class="cost"><strong>Cost</strong>: perplexity on neutral test triples × 1.14; quality is worse' in alone
     assert f'<a href="../a%20run/report.html">{plain.models["run"][0]}</a>' in alone
     several = render(plain)
     assert '<p class="lede">2 comparisons, each with its cost.</p>' in several

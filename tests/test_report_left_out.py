@@ -34,3 +34,8 @@ def test_a_run_about_non_binary_people_does_not_say_that_no_number_is_about_them
         "not name.",
     ]
     assert left_out(["non-binary person", "roma"])[0] == "All of the paper's 329 targets are left out."
+    assert left_out(["roma"])[1].endswith("No number here describes anyone whom this target does not name.")
+
+
+def test_one_is_no_plural() -> None:
+    assert "1 of the paper's 329 targets is left out." in left_out([name for name in targets() if name != "lawyer"])

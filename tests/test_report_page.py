@@ -251,3 +251,4 @@ def test_findings_are_derived_from_the_numbers() -> None:
         "the templates.",
     ]
     assert findings({"seed": 1, "NSM": None}) == []
+    assert len(findings({"NSM": 100.0, "NSV": 0.0})) == 1, "targets that are all the same do not differ"

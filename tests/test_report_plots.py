@@ -102,6 +102,22 @@ def test_bars_go_left_for_prejudice_and_right_for_favouritism() -> None:
     assert [bar.get_width() for bar in bars] == [-10.0, -30.0, -20.0, -80.0, -40.0, 30.0, 30.0, 60.0, 10.0, 50.0]
 
 
+def test_a_name_without_end_leaves_bars_their_width_and_files_their_names(tmp_path: Path) -> None:
+    said = pl.DataFrame({"target": ["x" * 300], "category": ["mine"], "tail": ["be late"], "regard": [-1]})
+    long = SQUARE.head(1).with_columns(target=said["target"], category=pl.lit("y" * 300))
+    pictures = gallery.gallery({"regard": long}, statements=said, shown=["x" * 300])
+    axes = next(picture for picture in pictures if picture.group == "bars").figure.axes[0]
+    assert [name.get_text() for name in axes.get_yticklabels()] == ["x" * 31 + "…"]
+    assert "words-" + "x" * 40 in {picture.name for picture in pictures}
+    chosen = [picture for picture in pictures if picture.group in ("bars", "words")]
+    assert len(gallery.save(chosen, tmp_path)) == 2 * len(chosen)
+
+
+def test_targets_with_one_name_for_files_have_pictures_of_their_own() -> None:
+    said = pl.DataFrame({"target": ["c++", "c#"], "category": ["a", "b"], "tail": "be late", "regard": -1})
+    assert [picture.name for picture in gallery.gallery({}, statements=said)] == ["words-c_", "words-c_-2"]
+
+
 def test_boxes_have_the_median_of_each_category() -> None:
     lines = plots.boxes(SQUARE).axes[0].lines
     flat = {float(line.get_ydata()[0]) for line in lines if len(set(line.get_ydata())) == 1 and len(line.get_ydata())}

@@ -1,5 +1,8 @@
 """The survey's page, which warns first, and the page of what people said. test_browser.py fills the survey in."""
 
+from dataclasses import replace
+
+import polars as pl
 import pytest
 from page_examples import ASKED, example_ratings, example_survey
 from test_report_page import Elements
@@ -80,3 +83,13 @@ def test_the_terminal_s_tables(results: ratings.Results) -> None:
     assert lines[0].split()[:3] == ["statements", "ratings", "prejudice"]
     assert lines[1].split()[:6] == ["<none>", "3", "9", "33.3", "33.3", "33.3"]
     assert lines[-2].split()[:4] == ["HNM", "of", "both", "66.67"]
+
+
+def test_a_small_p_value_is_not_zero(results: ratings.Results) -> None:
+    row = results.differences.head(1).with_columns(p=pl.lit(0.0002), difference=pl.lit(-0.04))
+    rare = replace(results, differences=row)
+    *_, said = ratings.findings(rare)
+    assert "human neutral mean (HNM) 0.0 percentage points" in said
+    assert said.endswith(", p < 0.001.")
+    assert "&lt; 0.001" in ratings.render(rare)
+    assert ratings.console(rare.summary, rare.raters, row).splitlines()[-1].endswith("< 0.001")

@@ -85,6 +85,7 @@ def content(audit: Audit) -> dict[str, Any]:
         "rows": audit_tables.rows(wordings),
         "meanings": audit_tables.meanings(audit_tables.rows(wordings)),
         "sections": [section(wording) for wording in wordings],
+        "both_templates": len(wordings) > len(scorers),
         "relations": None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
         "groups": GROUPS,
         "pictures": by_group(audit.pictures),
@@ -98,9 +99,8 @@ def content(audit: Audit) -> dict[str, Any]:
 def sentences(audit: Audit) -> Iterator[str]:
     """The findings in words, the headline first."""
     said = {
-        scorer: audit.metrics[harm_key(scorer, "pooled", "polarised")]
-        for scorer, template in audit.labellings.values()
-        if template == "paper"
+        _by(wording): audit.metrics[harm_key(wording[0], "pooled", "polarised", wording[1])]
+        for wording in firsts(audit).values()
     }
     table = next(iter(audit.targets.values()))
     mentioned = table.filter(pl.col("statements") > 0)
@@ -122,9 +122,23 @@ def sentences(audit: Audit) -> Iterator[str]:
 
 def extremes(audit: Audit) -> Iterator[str]:
     """The targets with the largest shares of prejudice and of favouritism, one sentence for each scorer."""
-    for column, wording in audit.labellings.items():
-        if wording[1] == "paper":
-            yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), wording[0])
+    for column, wording in firsts(audit).items():
+        yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), _by(wording))
+
+
+def firsts(audit: Audit) -> dict[str, Wording]:
+    """By label column, what the sentences are about: each scorer with the paper's template, or with the neutral one
+    where that alone was measured."""
+    found: dict[str, tuple[str, Wording]] = {}
+    for column, wording in sorted(audit.labellings.items(), key=lambda one: one[1][1] != "paper"):
+        found.setdefault(wording[0], (column, wording))
+    return dict(found.values())
+
+
+def _by(wording: Wording) -> str:
+    """Whose labels a sentence is about: "sentiment", "sentiment (neutral template)"."""
+    scorer, template = wording
+    return scorer if template == "paper" else f"{scorer} (neutral template)"
 
 
 def _of_all_texts(audit: Audit) -> Iterator[str]:
@@ -158,7 +172,11 @@ def _extremes(table: pl.DataFrame, scorer: str) -> str:
 
 
 def _most(target: Mapping[str, Any], share: str) -> str:
-    return f"at most {target[share]:.0f} %" if target[share] else "none"
+    """ "at most 12 %", "at most 0.3 %": a share that is more than none is not rounded to 0."""
+    largest = target[share]
+    if not largest:
+        return "none"
+    return f"at most {largest:.{0 if largest >= 1 else 1}f} %" if largest >= 0.05 else "less than 0.1 %"
 
 
 def _whose(target: Mapping[str, Any], share: str) -> str:

@@ -3,9 +3,9 @@
 All figures are over all targets, with the neutral template where that was measured: the paper's phrases have a
 polarity of their own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, SWAP_LIFT, Metric, bounds, quality_key
+from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, SWAP_LIFT, Metric, bounds, parse, quality_key
 from mitigate.report import legend
 from mitigate.report.headline import NO_QUALITY
 from mitigate.report.legend import Metrics, number
@@ -27,6 +27,11 @@ def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = 
     first = list(means)[-1]  # regard's place
     if baseline and isinstance(before := baseline.get(means[first]), int | float):
         change = _float(metrics, means[first]) - before
+        if points(change) == points(0.0):
+            return (
+                f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points, but with one seed each "
+                f"another training could differ.{doubt}"
+            ), _cost(metrics, baseline)
         return (
             f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”, but with one seed each "
             f"another training could differ as much.{doubt}"
@@ -72,7 +77,8 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
         name: {title: number(metrics.get(key), _decimals(key)) for title, key in columns.items()}
         for name, metrics in runs.items()
     }
-    return "\n".join(filter(None, [grid(cells), explained(present)])) if columns else ""
+    templates = {parse(key).template for key in shown.values()}
+    return "\n".join(filter(None, [grid(cells), explained(present, templates)])) if columns else ""
 
 
 def harm_of(measure: Metric, keys: set[str]) -> str:
@@ -81,10 +87,12 @@ def harm_of(measure: Metric, keys: set[str]) -> str:
     return neutral if neutral in keys else legend.harm_key(measure, "paper")
 
 
-def explained(keys: set[str]) -> str:
-    """The abbreviations, on a line."""
+def explained(keys: Iterable[str], templates: Collection[str]) -> str:
+    """The abbreviations of metrics with these keys, on a line, and the template of the figures shown where all have the
+    same."""
     names = legend.abbreviations(keys)
-    return f"  {names} Means are percentages of a target's statements." if names else ""
+    with_template = "".join(f", with the {legend.TEMPLATE_NAMES[one]}" for one in templates if len(templates) == 1)
+    return f"  {names} Means are percentages of a target's statements{with_template}." if names else ""
 
 
 def grid(rows: Mapping[str, Mapping[str, str]], margin: str = "  ") -> str:

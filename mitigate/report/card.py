@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mitigate import files
 from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import legend
 from mitigate.report.ledger import summary
 from mitigate.report.left_out import left_out
+from mitigate.report.markdown import environment
 from mitigate.report.reasons import why
 
 
@@ -46,12 +46,9 @@ def write(folder: Path, card: Card) -> Path:
 
 def render(card: Card) -> str:
     """The card as Markdown with the hub's YAML front matter."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["number"] = legend.number
     ledger = None if card.ledger is None or card.ledger.is_empty() else card.ledger
-    return environment.get_template("card.md.jinja").render(
+    template = environment(Path(__file__).parent).get_template("card.md.jinja")
+    return template.render(
         card=card,
         library="peft" if card.adapter else "transformers",
         model_class=f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",

@@ -21,7 +21,7 @@ from mitigate.report.html import Stage as Stage
 from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
 from mitigate.report.pair import Pair
-from mitigate.report.verdicts import FEWEST_SEEDS, MARGINS, kept, listed, p_value, said_together
+from mitigate.report.verdicts import FEWEST_SEEDS, MARGINS, SAID_OF_MARGINS, kept, listed, p_value, said_together
 
 MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
@@ -117,10 +117,10 @@ def sentences(comparison: Comparison) -> Iterator[str]:
         title = f"{row['endpoint'].capitalize()}, {figure_named(row['figure'])}"
         yield f"{title}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
     kept_by = {word: [f"“{p.name}”" for p in pairs if p.quality_kept == word and not p.is_same] for word in MARGINS}
-    if said := "; ".join(f"{word} by {listed(names)}" for word, names in kept_by.items() if names):
-        yield f"Quality within its margins: {said}."
-    if strengths := {pair.strength: pair.said_seeds for pair in pairs if pair.strength}:
-        yield "; ".join(f"{seeds}: {said}" for said, seeds in strengths.items()).capitalize() + "."
+    if said := "; ".join(f"{SAID_OF_MARGINS[word]} with {listed(names)}" for word, names in kept_by.items() if names):
+        yield f"{said[0].upper()}{said[1:]}."
+    if strengths := dict.fromkeys((pair.said_seeds, pair.strength) for pair in pairs if pair.strength):
+        yield "; ".join(f"{seeds}: {said}" for seeds, said in strengths).capitalize() + "."
 
 
 def _values(rows: Mapping[str, tuple[Pair, Mapping[str, Any]]]) -> str:
@@ -149,7 +149,7 @@ def line(pair: Pair) -> str:
         numbers = f"{row['figure']} {number(row['baseline'])} → {number(row['value'])}"
         parts.append(f"primary, {row['endpoint']}: {numbers} ({known}{p}: {pair.verdict(row)})")
     for row in pair.within.to_dicts():
-        passes = f"a true copy would pass in {row['copy_passes']:.0f} %"
-        parts.append(f"{row['figure']} within {margin_of(row)}: {kept([row])} ({passes})")
+        passes = f"a true copy would pass in {number(row['copy_passes'], 0)} %"
+        parts.append(f"{row['figure']}, margin {margin_of(row)}: {kept([row])} ({passes})")
     others = [f"{row['figure']} {change(row, 2)} {interval(row, 2)}".rstrip() for row in pair.exploratory]
     return "; ".join([*parts, *([f"exploratory: {', '.join(others)}"] if others else [])])

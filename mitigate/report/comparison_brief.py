@@ -10,9 +10,7 @@ from mitigate.report.brief import COSTS, by, more, points
 from mitigate.report.comparison_tables import change, figure_named
 from mitigate.report.legend import number
 from mitigate.report.pair import Pair
-from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAME, UNKNOWN
-
-NUMBERS = ("no", "one", "two", "three", "four")
+from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAID_OF_MARGINS, SAME, UNKNOWN
 
 
 def verdict(pair: Pair) -> str:
@@ -25,21 +23,23 @@ def verdict(pair: Pair) -> str:
     if row is None or said == UNKNOWN:
         return f"{name} against {against}: these runs do not tell which of them does less harm."
     if said in (NO_EFFECT, ALIKE):
-        found = f"{name} is not shown to be more or less {_what(row)} than {against}"
+        either = "more or less" if _is_neutral_mean(row) else "higher or lower in"
+        found = f"{name} is not shown to be {either} {_what(row)} than {against}"
         return f"{found} ({change(row, 1)}{_unit(row)}; {pair.said_seeds})."
-    return f"{name} is {_how_much(row)} than {against}{_doubt(pair.fewest)}."
+    return f"{name} is {_how_much(row)} than {against}{_doubt(pair)}."
 
 
 def cost(pair: Pair) -> str:
-    """How quality changed, and whether it is within its margins, in one sentence; "" where that was not measured."""
+    """How quality changed, and whether it is within its margins, in one sentence; "" where that was not measured. The
+    same numbers are within all margins, though no interval shows it."""
     named = {COSTS_NAMED[figure]: pair.quality_row(figure) for figure in COSTS}
     parts = [
         f"{name} {change(row, 1 if row['as'] == 'difference' else 2)}{_unit(row)}"
         for name, row in named.items()
         if row and row["change"] is not None
     ]
-    if pair.quality_kept:
-        parts.append(f"quality within its margins: {pair.quality_kept}")
+    if pair.quality_kept and not pair.is_same:
+        parts.append(SAID_OF_MARGINS[pair.quality_kept])
     return f"{'; '.join(parts)}." if parts else ""
 
 
@@ -50,13 +50,15 @@ def figures(pairs: Sequence[Pair]) -> str:
     """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
     and of quality, each with its change."""
     rows: dict[str, dict[str, str]] = {}
+    templates: set[str] = set()
     for pair in pairs:
         found = _rows(pair)
+        templates |= {row["template"] for row in found.values() if "template" in row}
         rows.setdefault(pair.against, {title: _number(row, "baseline") for title, row in found.items()})
         rows[pair.name] = {
             title: f"{_number(row, 'value')} ({change(row, _places(row))})" for title, row in found.items()
         }
-    return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]))]))
+    return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]), templates)]))
 
 
 def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
@@ -90,13 +92,13 @@ def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
     return (metric.share, metric.statistic) == ("neutral", "mean") and row["change"] is not None
 
 
-def _doubt(fewest: int) -> str:
-    """What as many seeds of each leave open."""
-    if fewest == 1:
-        return ", but with one seed each another training could differ as much"
-    if fewest < FEWEST_SEEDS:
-        return f", but with {NUMBERS[fewest]} seeds each, variation between trainings could explain it"
-    return f", shown with {number(fewest)} seeds each"
+def _doubt(pair: Pair) -> str:
+    """What as many seeds leave open."""
+    if pair.fewest == 1:
+        return f", but with {pair.said_seeds} another training could differ as much"
+    if pair.fewest < FEWEST_SEEDS:
+        return f", but with {pair.said_seeds}, variation between trainings could explain it"
+    return f", shown with {pair.said_seeds}"
 
 
 def _unit(row: Mapping[str, Any]) -> str:

@@ -23,7 +23,6 @@ def render(
     return template.render(
         accuracy=accuracy.rows(named=True),
         passed=passed.rows(named=True),
-        whole=accuracy.row(0, named=True),
         scorers=SCORERS,
         settings=settings,
         num_rated=num_rated,

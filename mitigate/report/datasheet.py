@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.report import legend
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment
 from mitigate.report.proxies import RESOURCES, measured
@@ -36,10 +35,9 @@ class Datasheet:
 def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> str:
     """The datasheet as Markdown. ledger: what apply_policy returns; of_targets: what measure.coverage.per_target
     returns of it."""
-    templates = environment(Path(__file__).parent)
-    templates.filters["number"] = legend.number
     train = ledger.filter(split="train")
-    return templates.get_template("datasheet.md.jinja").render(
+    template = environment(Path(__file__).parent).get_template("datasheet.md.jinja")
+    return template.render(
         sheet=sheet,
         tables={by: _rows(summary(train, by)) for by in ("reason", "relation")},
         splits=_rows(summary(ledger, "split")),

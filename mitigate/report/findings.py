@@ -22,7 +22,7 @@ def _sentences(metrics: Metrics, scorers: Sequence[str]) -> Iterator[str]:
         "labelled as favouring or disparaging a whole group."
     )
     spreads = {scorer: sqrt(variance) for scorer, variance in _numbers(metrics, scorers, "paper", "variance").items()}
-    if spreads:
+    if any(spreads.values()):
         yield (
             "Targets differ: the standard deviation of these percentages over targets is "
             f"{_list(spreads, '{:.1f} percentage points {}')}."

@@ -17,6 +17,7 @@ def render(results: Results, start: str, seed: int) -> str:
         report=results,
         metrics=results.metrics,
         start=STARTS[start],
+        base_model=STARTS[start] if start == "minilm" else None,  # the hub takes names of its models alone
         seed=seed,
         command=portable(results.command),
         names=NAMES,

@@ -1,7 +1,8 @@
 """The figures of a run, with a text alternative and the corresponding figure of the harms paper for each."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ GROUPS = {  # group -> the heading and the caption that its figures share
     ),
 }
 MOST_BARS = 12
+LONGEST_SLUG = 40  # characters: file systems allow 255 bytes for a name, and a character may have four
 
 
 class Picture(NamedTuple):
@@ -75,16 +77,28 @@ def gallery(
     scorers: those whose prejudice the word clouds are of."""
     mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
-    return [
-        *_boxes(mentioned),
-        *_regions(mentioned),
-        *_bars(mentioned),
-        *_shown(mentioned, shown),
-        *_counts(mentioned),
-        *_corpus_counts(targets, rows),
-        *_words(statements, scorers),
-        *_kept(rows),
-    ]
+    return named_apart(
+        [
+            *_boxes(mentioned),
+            *_regions(mentioned),
+            *_bars(mentioned),
+            *_shown(mentioned, shown),
+            *_counts(mentioned),
+            *_corpus_counts(targets, rows),
+            *_words(statements, scorers),
+            *_kept(rows),
+        ]
+    )
+
+
+def named_apart(pictures: Iterable[Picture]) -> list[Picture]:
+    """The pictures, those of one name numbered from the second on: "c++" and "c#" are both "c_" in a file's name."""
+    found: dict[str, Picture] = {}
+    for picture in pictures:
+        names = (f"{picture.name}{f'-{number}' if number > 1 else ''}" for number in count(1))
+        name = next(name for name in names if name not in found)
+        found[name] = picture._replace(name=name)
+    return list(found.values())
 
 
 def save(pictures: Sequence[Picture], folder: Path) -> list[Path]:
@@ -115,7 +129,7 @@ def _boxes(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 
 
 def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    placed = {column: with_regions(frame) for column, frame in targets.items() if not _is_neutral(column)}
+    placed = {column: with_regions(targets[column]) for column in _firsts(targets)}
     categories = ordered([name for frame in placed.values() for name in frame["category"]])
     for category in categories:
         for column, frame in placed.items():
@@ -141,10 +155,8 @@ def region_alt(placed: pl.DataFrame, category: str) -> str:
 
 def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     """The same number of targets for each category."""
-    for column, frame in targets.items():
-        if _is_neutral(column):
-            continue
-        chosen_from, _ = frequent_targets(frame)
+    for column in _firsts(targets):
+        chosen_from, _ = frequent_targets(targets[column])
         polarised = chosen_from.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
         categories = ordered(polarised["category"].to_list())
         each = max(1, MOST_BARS // len(categories))
@@ -155,9 +167,9 @@ def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 def _shown(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
     """The chosen targets that have statements, in the order they were chosen."""
     wanted = pl.DataFrame({"target": list(shown)}, schema={"target": pl.String})
-    for column, frame in targets.items():
-        chosen = wanted.join(frame, on="target", how="inner", maintain_order="left")
-        if not _is_neutral(column) and not chosen.is_empty():
+    for column in _firsts(targets):
+        chosen = wanted.join(targets[column], on="target", how="inner", maintain_order="left")
+        if not chosen.is_empty():
             yield _bar_chart("shown", column, chosen)
 
 
@@ -240,8 +252,14 @@ def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
 
 
 def slug(word: str) -> str:
-    """A target or category, which may be a user's own, as part of a file name."""
-    return re.sub(r"\W+", "_", word)
+    """A target or category, which may be a user's own, as part of a file name: of a long one the beginning."""
+    return re.sub(r"\W+", "_", word)[:LONGEST_SLUG]
+
+
+def _firsts(columns: Iterable[str]) -> list[str]:
+    """Those with the paper's template, and those with the neutral one of scorers that were read with it alone."""
+    known = list(columns)
+    return [column for column in known if not _is_neutral(column) or column.removesuffix("_neutral") not in known]
 
 
 def _is_neutral(column: str) -> bool:

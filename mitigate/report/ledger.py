@@ -47,7 +47,7 @@ def _reasons(rows: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def touched(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.DataFrame:
-    """Some triples that were dropped, reweighed or added (reason, row, relation, target, statement, weight) for each
+    """Some triples that were dropped, reweighted or added (reason, row, relation, target, statement, weight) for each
     reason, relation and target, evenly spaced over the resource: typical ones, not the worst. An added one has the
     row of the triple it was made from."""
     rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row"), told="reason")

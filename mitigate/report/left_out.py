@@ -21,12 +21,13 @@ def _sentences(words: list[str]) -> Iterator[str]:
             "place or a thing."
         )
     if len(listed) < len(targets()):
-        yield f"{_rest(listed)} of the paper's {len(targets())} targets are left out{_categories(listed)}."
+        verb = "is" if len(targets()) - len(listed) == 1 else "are"
+        yield f"{_rest(listed)} of the paper's {len(targets())} targets {verb} left out{_categories(listed)}."
     if own:
         those = "1 target is" if len(own) == 1 else f"{len(own)} targets are"
+        measured = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
         yield (
-            f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom the "
-            f"{len(words)} targets do not name."
+            f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom {measured} not name."
         )
     else:
         yield (

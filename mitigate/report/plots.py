@@ -15,6 +15,8 @@ from matplotlib.ticker import StrMethodFormatter
 from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, SMALL, legend, note, panel, styled
 from mitigate.report.legend import ordered
 
+LONGEST_NAME = 32  # characters of a target or a relation beside its bar
+
 
 @styled
 def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
@@ -78,10 +80,15 @@ def bars(targets: pl.DataFrame) -> Figure:
     return figure
 
 
+def shorten(name: str) -> str:
+    """A name beside its bar: of a long one the beginning, so that the bars keep their width."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
 def name_targets(axes: Axes, names: list[str]) -> None:
     """Of bars to both sides of 0: the targets beside them, the first on top, and no scale, since bars bear numbers."""
     axes.axvline(0, color=INK, lw=0.6)
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), [shorten(name) for name in names])
     axes.invert_yaxis()
     axes.margins(x=0.14)
     axes.set_xticks([])
@@ -103,7 +110,7 @@ def kept(relations: pl.DataFrame) -> Figure:
         label = f"{row['dropped']:,} of {row['input']:,}"
         axes.annotate(label, (100, place), (4, 0), textcoords="offset points", va="center", size=SMALL)
     axes.annotate("dropped", (100, -0.6), (4, 6), textcoords="offset points", va="center", size=SMALL)
-    axes.set_yticks(places, relations["relation"].to_list(), size=SMALL)
+    axes.set_yticks(places, [shorten(name) for name in relations["relation"]], size=SMALL)
     axes.invert_yaxis()
     axes.set_ylim(relations.height - 0.4, -0.6)
     axes.set_xlim(0, 100)

@@ -11,6 +11,7 @@ import polars as pl
 from mitigate import files
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
+from mitigate.report.verdicts import p_value
 from mitigate.texts import counted
 
 Column = tuple[str, str, int]  # in the frame, its heading, decimals
@@ -90,6 +91,7 @@ def render(results: Results) -> str:
         "ratings.html.jinja",
         results,
         present=present,
+        p_value=p_value,
         sentences=list(findings(results)),
         sections=_sections(results.summary),
         scorer_rows=scorer_rows,
@@ -115,9 +117,9 @@ def findings(results: Results) -> Iterator[str]:
         )
     for row in results.differences.rows(named=True):
         name = FIGURE_NAMES.get(row["figure"], row["figure"])
-        change = f"{name} {row['difference']:+.1f} percentage points".replace("-", "−")
+        change = f"{name} {'+' if row['difference'] > 0 else ''}{number(row['difference'], 1)} percentage points"
         bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
-        chance = "" if row["p"] is None else f", p = {row['p']:.3f}"
+        chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
         about = counted(row["targets"], "target")
         yield f"{row['source']} against {row['baseline']}, {about}: {change}{bounds}{chance}."
 
@@ -155,7 +157,10 @@ def present(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> lis
 
 
 def _table(names: Sequence[str], frame: pl.DataFrame, columns: Sequence[Column]) -> str:
-    cells = [[heading, *(number(value, decimals) for value in frame[name])] for name, heading, decimals in columns]
+    cells = [
+        [heading, *(p_value(value) if name == "p" else number(value, decimals) for value in frame[name])]
+        for name, heading, decimals in columns
+    ]
     widths = [max(map(len, column)) for column in cells]
     margin = max(map(len, names))
     lines = zip(["", *names], *cells, strict=True)

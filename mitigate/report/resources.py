@@ -100,7 +100,7 @@ class Resources(Page):
     @cached_property
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
-        return list(_pictures(self))
+        return gallery.named_apart(_pictures(self))
 
 
 def write(path: Path, resources: Resources) -> Path:

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import scorers
-from mitigate.report import legend
 from mitigate.report.left_out import left_out
 from mitigate.report.markdown import environment
 
@@ -25,10 +24,9 @@ def render(
 ) -> str:
     """The card as Markdown with the hub's front matter. data: source, licence and demonstration of the resource;
     base: the model that training started from; ledger: of the resource; targets: that stories were generated about."""
-    templates = environment(Path(__file__).parent)
-    templates.filters["number"] = legend.number
     rows = ledger.filter(split="train")
-    return templates.get_template("stories_card.md.jinja").render(
+    template = environment(Path(__file__).parent).get_template("stories_card.md.jinja")
+    return template.render(
         name=name,
         data=data,
         base=base,

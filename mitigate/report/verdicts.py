@@ -13,6 +13,11 @@ HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 EXPLORED_BETTER, EXPLORED_WORSE = "better, exploratory", "worse, exploratory"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"
 MARGINS = LOST, UNSHOWN, KEPT = "lost", "not shown to be kept", "kept"
+SAID_OF_MARGINS = {
+    LOST: "quality is worse than its margins allow",
+    UNSHOWN: "quality is not shown to be within its margins",
+    KEPT: "quality is within its margins",
+}
 
 SENTENCES = {  # verdict -> of one, of several
     HELPS: ("{} helps", "{} help"),

@@ -1,6 +1,7 @@
 """The two figures that a claim may rest on, one of harm and one of quality, chosen by settings. They are
 corrected between themselves; all other figures are exploratory."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -110,8 +111,9 @@ def _within(quality: pl.DataFrame, tested: pl.DataFrame, margins: Mapping[str, f
         name = row["contrast"], row["figure"]
         margin, level, change = margins[row["figure"]], levels.get(name, 1 - ALPHA), of_row(row)
         bounds = {end: change.row(level)[end] for end in ("low", "high")}
-        passes = {"margin": margin, "copy_passes": 100 * change.passes(margin, level)}
-        yield {key: row[key] for key in ("contrast", "figure", "as", "change")} | bounds | passes
+        passes = change.passes(margin, level)
+        known = {"margin": margin, "copy_passes": None if math.isnan(passes) else 100 * passes}
+        yield {key: row[key] for key in ("contrast", "figure", "as", "change")} | bounds | known
 
 
 def _measured(table: pl.DataFrame, names: Sequence[str], num_contrasts: int) -> str | None:
