@@ -77,3 +77,12 @@ def test_ranks_agree_or_not() -> None:
 def test_nothing_in_common_is_told() -> None:
     with pytest.raises(MitigateError, match="no target that both speak of"):
         side_by_side(FIRST, table({"dog": (3, 0, 0)}))
+
+
+def test_a_single_target_has_no_variance() -> None:
+    both = side_by_side(table({"woman": (10, 10, 20)}), table({"woman": (20, 30, 10)}))
+    found = figures(pl.concat([shares(both, "regard", {}), representation(both, {})]))
+    without = {"regard/D_O-", "regard/D_O+", "NRV", "D_R"}
+    without |= {f"{name}/gender" for name in without}
+    assert {name for name, values in found.items() if values == (None, None, None)} == without
+    assert found["regard/O-"] == pytest.approx((10, 30, 20))

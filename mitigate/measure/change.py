@@ -106,9 +106,9 @@ class Change:
 
 def of_row(row: Mapping[str, Any]) -> Change:
     """What a row of a table of changes was made of."""
-    error = math.nan if row["error"] is None else row["error"]
-    degrees = math.inf if row["degrees"] is None else row["degrees"]
-    return Change(row["baseline"], row["value"], row["as"], error, degrees)
+    unknown = {"baseline": math.nan, "value": math.nan, "error": math.nan, "degrees": math.inf}
+    baseline, value, error, degrees = (if_null if row[name] is None else row[name] for name, if_null in unknown.items())
+    return Change(baseline, value, row["as"], error, degrees)
 
 
 def together(parts: Sequence[tuple[float, float]], level: float = 0.95) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def between_runs(
         first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()
         few = numbers.max() + 1 < FEW_TARGETS
         for name, change in ((mean_name, mean_change), (variance_name, variance_change)):
-            found = NO_VARIANCE if change is variance_change and part.height == 1 else change(first, second, numbers)
+            found = change(first, second, numbers)
             found = replace(found, error=math.nan) if few else found
             rows.append(row_of(name, part.height, found, level) | {"p": None, "drawn": TARGETS})
     return pl.DataFrame(rows, schema=COMPARED)
@@ -71,7 +71,9 @@ def mean_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> 
 
 
 def variance_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Change:
-    """Of their population variances."""
+    """Of their population variances; without values for a single target, which has none."""
+    if len(first) == 1:
+        return NO_VARIANCE
     before, after = (cluster_sums(side - side.mean(), clusters, powers=(0, 1, 2)) for side in (first, second))
     found = paired(before, after, log_variance, "ratio")
     return Change(first.var(), second.var(), "ratio", found.error, found.degrees)  # of uncentred values, exact
