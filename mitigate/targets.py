@@ -4,10 +4,12 @@ data/targets.csv, and how targets of a user's own are named.
 Not every target is a person ("church", "greece"), and the paper's list has no word for non-binary people."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 
 import polars as pl
@@ -120,8 +122,9 @@ def _read(path: Path) -> pl.DataFrame:
             raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
         raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = [_folded(row) for row in csv.DictReader(lines)]
+        content = path.read_bytes().decode("utf-8-sig")
+        _check_line_ends(path, content)
+        rows = [_folded(row) for row in csv.DictReader(StringIO(content, newline=""))]
     except UnicodeDecodeError as error:
         raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
     except csv.Error as error:
@@ -133,6 +136,16 @@ def _read(path: Path) -> pl.DataFrame:
     if faults := list(_faults(rows)):
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
     return pl.DataFrame([_row(row) for row in rows], schema=TARGETS, orient="row")
+
+
+def _check_line_ends(path: Path, content: str) -> None:
+    """Raises MitigateError for a carriage return within a line, which csv takes for its end."""
+    within = re.search(r"\r(?!\n)", content) if "\n" in content else None
+    if within:
+        line = content.count("\n", 0, within.start()) + 1
+        raise MitigateError(
+            f"{path}:{line}: a carriage return stands within the line; save the file with line ends of one kind"
+        )
 
 
 def _folded(row: dict[str, str]) -> dict[str, str]:

@@ -15,13 +15,12 @@ from benchmarks.results import write_section
 from mitigate.files import write
 
 CSV = Path(__file__).parents[1] / "benchmarks" / "faults.csv"
-RUN_ON = (  # what the attempts of the file were made with
-    "Made with the code of commit 0ebfe36 up to ec4b027; kills of seq2seq, language_model, kge, regard and frames "
-    "with that of e830985, of plausibility with the one after it. Two attempts had been lost: a half-written file "
-    "of a killed job stayed, since the system still kept the id of its process (mended in ec4b027), and an "
-    "unfinished file of safetensors in the folder of a plausibility classifier. Both were mended and the attempts "
-    "made again, all of their recipe and kind. Attempts that a fault of the harness itself spoilt were made again, "
-    "or are left out."
+MENDED = (  # what earlier attempts found
+    "Three attempts had been lost: a half-written file of a killed job stayed, since the system still kept the id of "
+    "its process (mended in ec4b027), an unfinished file of safetensors in the folder of a plausibility classifier "
+    "(4d5bfa1), and a half-written status in the folder of a run that was killed at its very end (561bb15). They were "
+    "mended and the attempts made again, all of their recipe and kind. Attempts that a fault of the harness itself "
+    "spoilt were made again, or are left out."
 )
 SAME, TOLD, LOST = "same figures", "told", "lost"
 OUTCOMES = (SAME, TOLD, LOST)
@@ -35,6 +34,7 @@ class Attempt(NamedTuple):
     where: str  # the stage that a kill met, or the file
     outcome: str  # of OUTCOMES
     told: str  # the end of what the command said, where it is not SAME
+    commit: str = ""  # of the code that it was made with
 
 
 def read(path: Path = CSV) -> list[Attempt]:
@@ -60,8 +60,9 @@ def write_tables() -> None:
     about = (
         f"By `python tests/faults.py --write`: {len(found):,} attempts on small commands of recipes, on two cores. "
         "After each fault the same command was given again. 'Same figures': it ended with the files and the figures of "
-        "the run that nothing happened to. 'Told': it ended with a sentence that names the file or folder. 'Lost': "
-        f"anything else. Every attempt is in `benchmarks/faults.csv`. {RUN_ON}"
+        "the run that nothing happened to, and, in attempts since a3dd0fc, each file as its manifest lists it. "
+        "'Told': it ended with a sentence that names the file or folder. 'Lost': "
+        f"anything else. Every attempt is in `benchmarks/faults.csv`, with the commit of its code. {MENDED}"
     )
     write_section(
         "faults", f"## Kills, jobs at once, damaged files, full disks and denied folders\n\n{about}\n\n{tables(found)}"

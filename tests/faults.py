@@ -42,6 +42,8 @@ from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, prepared, share_imports
 from recipe_commands import COMMANDS, make_compared
 
+from mitigate.fingerprints import digest_of, is_intact
+
 CAPABILITIES = 0x20080522  # the version of the system's call that sets them
 
 
@@ -92,6 +94,8 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
     said = (here / "said").read_text(errors="replace")
     if status == 0 and figures(here / "out", here) == run.figures:
         there = left_in(here / "out")
+        if wrong := not_as_listed(here / "out"):
+            return LOST, f"other files than the manifest lists: {wrong}"
         if there == list(run.files):
             return SAME, ""
         missing, over = sorted(set(run.files) - set(there)), sorted(set(there) - set(run.files))
@@ -100,6 +104,15 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
     if status == 2 and "Traceback" not in said and any(name in said for name in names):
         return TOLD, said[-400:]
     return LOST, f"status {status}: {said[-600:]}" if status else "other figures"
+
+
+def not_as_listed(outputs: Path) -> list[str]:
+    """The files of a finished run that are not those whose hashes its manifest holds."""
+    (manifest,) = outputs.glob("*/manifest.json")
+    content = json.loads(manifest.read_text())
+    assert is_intact(content)
+    found = ((name, manifest.parent / name, digest) for name, digest in content["files"].items())
+    return [name for name, path, digest in found if not path.is_file() or digest_of(path.read_bytes()) != digest]
 
 
 def kill(run: Undisturbed, here: Path, draw: random.Random, again_too: bool = True) -> str | None:
@@ -290,11 +303,19 @@ KINDS: dict[str, Callable[[Undisturbed, random.Random, int], Iterator[Attempt]]]
 
 
 def said(attempts: Iterable[Attempt]) -> Iterator[Attempt]:
-    """The attempts; what was lost is printed at once."""
+    """The attempts with the commit of the code; what was lost is printed at once."""
+    commit = commit_of()
     for attempt in attempts:
         if attempt.outcome == LOST:
             print(f"    LOST {attempt.fault}, {attempt.where}: {attempt.told}", flush=True)
-        yield attempt
+        yield attempt._replace(commit=commit)
+
+
+def commit_of() -> str:
+    """The code's, in short; "+" behind it where files were changed since."""
+    asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
+    return told.stdout.strip() or "unknown"
 
 
 def main() -> None:

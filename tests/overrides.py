@@ -6,32 +6,29 @@ import contextlib
 import io
 import os
 import random
+import shutil
 import sys
 import traceback
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from compared_runs import make_run
 from hunting import Found, hunt
+from hydra import compose, initialize_config_dir
 from killing import ROOT, call, share_imports
+from omegaconf import OmegaConf
+from recipe_commands import COMMANDS, arguments_of
 
 from mitigate.settings import settings
 from mitigate.texts import escaped
 
-RECIPES = {
-    "mitigate": ["policy=both"],
-    "audit": ["recipe=audit", "data=sample"],
-    "stories": ["recipe=stories", "policy=none"],
-    "template": ["recipe=template"],
-    "filter": ["recipe=filter", "policy=both"],
-    "kge": ["recipe=kge", "model=transe", "data=fb15k237", "kge.sensitive=gender", "kge.values=[male,female]"],
-    "compare": ["recipe=compare"],
-    "humans": ["recipe=humans"],
-    "labels": ["recipe=labels", "texts=[the nurse is kind]"],
-    "profile": ["recipe=profile"],
-    "frames": ["recipe=frames"],
-    "workspace": ["recipe=workspace"],
-}
+CONF = ROOT / "conf"
+LEFT_OUT = ("compare_audits", "stories_trained", "seq2seq", "language_model")  # other commands of the same recipes
+RECIPES = [name for name in COMMANDS if name not in LEFT_OUT]
+KEPT = ("dry_run", "paths", "tracking")  # settings that say where the command may write
 VALUES = [
     *(
         "",
@@ -55,11 +52,47 @@ VALUES = [
 ]
 
 
-def drawn(recipe: str, draw: random.Random) -> list[str]:
-    """A command of a recipe with one to three settings that have any value."""
-    keys = [key for key in settings() if not key.startswith(("dry_run", "paths", "tracking"))]
-    given = [f"{draw.choice(keys)}={draw.choice(VALUES)}" for _ in range(draw.choice((1, 1, 2, 3)))]
-    return [*RECIPES[recipe], *given]
+@cache
+def command_of(name: str, place: Path) -> list[str]:
+    """A command of a recipe that goes on, with its input, which is written to the place."""
+    for number in range({"compare": 2, "profile": 1}.get(name, 0)):
+        made = make_run(place / f"made-{number}", ("none", "both")[number])
+        shutil.copytree(made, place / "compared" / str(number))
+    return arguments_of(name, place)
+
+
+@cache
+def keys_of(name: str, place: Path) -> list[str]:
+    """The settings that the command's configuration has."""
+    groups = {path.name for path in CONF.iterdir() if path.is_dir()}
+    chosen = [part for part in command_of(name, place) if part.partition("=")[0] in groups]
+    with initialize_config_dir(str(CONF), version_base=None):
+        config: Any = OmegaConf.to_container(compose("config", chosen), resolve=False)
+    return [key for key in settings() if not key.startswith(KEPT) and _has(config, key)]
+
+
+def _has(config: Any, key: str) -> bool:
+    for part in key.split("."):
+        if not isinstance(config, dict) or part not in config:
+            return False
+        config = config[part]
+    return True
+
+
+def drawn(name: str, draw: random.Random, place: Path) -> list[str]:
+    """The command with one to three settings of its configuration: half of the time with values of the right type, at
+    the ends of their ranges, else with any."""
+    keys = keys_of(name, place)
+    fitting = draw.random() < 0.5
+    if fitting:
+        keys = [key for key in keys if _right(key)]
+    chosen = draw.choices(keys, k=draw.choice((1, 1, 2, 3)))
+    return [*command_of(name, place), *(f"{key}={draw.choice(_right(key) if fitting else VALUES)}" for key in chosen)]
+
+
+def _right(key: str) -> list[str]:
+    setting = settings()[key]
+    return [*setting.words, *(f"{bound:g}" for _, bound in setting.bounds)]
 
 
 def fault(arguments: list[str], outputs: Path) -> str | None:
@@ -79,10 +112,10 @@ def fault(arguments: list[str], outputs: Path) -> str | None:
     return None
 
 
-def attempt(recipe: str, draw: random.Random, outputs: Path) -> Found | None:
+def attempt(name: str, draw: random.Random, place: Path) -> Found | None:
     """A recipe is given settings with any value."""
-    arguments = drawn(recipe, draw)
-    found = fault(arguments, outputs)
+    arguments = drawn(name, draw, place / name)
+    found = fault(arguments, place / "out")
     return None if found is None else Found(found.splitlines()[-1][:120], f"{arguments}\n{found}")
 
 

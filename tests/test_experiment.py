@@ -371,6 +371,8 @@ def test_a_finished_run_fills_its_row(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again == found  # labels from the cache
 
 
-def test_replaced_control(tmp_path: Path) -> None:
-    known = {"a": replace(arms()["both"], control="b")}
-    assert tables.tested(rows(both=(1, 1)), known | {"both_neutral": arms()["both_neutral"], "both": known["a"]}) == []
+def test_a_policy_without_runs_of_its_control_is_not_tested() -> None:
+    made, known = rows(none_short=(42, 50), random_both=(40, 50), both=(30, 51)), arms()
+    assert [one.policy for one in tables.tested(made, known)] == ["both"]
+    other = {"both": replace(known["both"], control="random_both_neutral")}
+    assert tables.tested(made, known | other) == []

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fault_tables import LOST, SAME, TOLD, Attempt, add, by_recipe, kind_of_file, outcomes, read
+from fault_tables import LOST, SAME, TOLD, Attempt, add, by_recipe, kind_of_file, outcomes, read, tables
 from killing import figures
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +29,14 @@ def test_a_fault_loses_nothing(kind: str) -> None:
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"| recipe | {kind} |" in done.stdout
+
+
+@pytest.mark.thorough
+def test_a_kill_before_each_file_operation_loses_nothing() -> None:
+    line = [sys.executable, "tests/killing.py", "labels"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 lost" in done.stdout, done.stdout
 
 
 def test_figures_are_the_same_wherever_the_runs_lie_and_however_fast_they_were(tmp_path: Path) -> None:
@@ -91,3 +99,8 @@ def test_attempts_are_kept_and_give_way_to_new_ones(tmp_path: Path) -> None:
     again = [Attempt("labels", "killed", "train", LOST, "")]
     add(again, path)
     assert read(path) == [*ATTEMPTS[2:], *again]
+
+
+def test_the_tables_of_results_are_those_of_the_kept_attempts() -> None:
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    assert tables(read()) in results

@@ -34,12 +34,12 @@ def test_a_recipes_help_has_an_example_and_its_settings(
 def test_every_recipe_has_an_example_and_settings_that_are_described(recipe: str) -> None:
     said = helping.help_of(recipe, CONF)
     assert f"recipe={recipe}" in said.splitlines()[0]
-    assert recipe == "mitigate" or f"python -m mitigate recipe={recipe}" in said or "-m mitigate -m" in said
+    assert recipe == "mitigate" or f"python -m mitigate recipe={recipe}" in said
     assert max(map(len, said.splitlines())) <= 200
     own = dict(helping._own_settings(CONF[0] / "recipe" / f"{recipe}.yaml"))
     for key in own:
         assert key in settings(), key
-        assert settings()[key].meaning.split()[0] in said
+        assert "".join(settings()[key].meaning.split()) in "".join(said.split())
 
 
 def test_lists_of_policies_data_and_models(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

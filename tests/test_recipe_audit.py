@@ -152,11 +152,11 @@ def test_one_wording_alone_is_measured_when_asked_for(audit) -> None:
 
 
 def test_targets_inside_phrases_are_found_when_wished(audit) -> None:
-    heads = {}
-    for match in ("exact", "contains"):
-        _, said, _, _ = audit("data=sample", f"measure.match={match}", "recipe.targets=[doctor,nurse]")
-        heads[match] = said
-    assert heads["exact"] != heads["contains"]
+    exact, within = (
+        metrics_told(audit("data=sample", f"measure.match={match}", "recipe.targets=[doctor,nurse]")[1])
+        for match in ("exact", "contains")
+    )
+    assert within["rows_about_a_target"] == exact["rows_about_a_target"] + 2  # "become nurse" and "tooth doctor"
 
 
 @pytest.mark.parametrize(

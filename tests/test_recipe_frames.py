@@ -217,12 +217,15 @@ def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reaso
 
 
 class Rude:
-    """Labels a statement as prejudice where it says "rude", and says of what."""
+    """Labels a statement as prejudice where it has a word, and says of what."""
 
     reads = "statement"
 
+    def __init__(self, word: str = "rude") -> None:
+        self.word = word
+
     def __call__(self, texts: Sequence[str]) -> Labels:
-        label = np.array([PREJUDICE if "rude" in text else NEUTRAL for text in texts], dtype=np.int8)
+        label = np.array([PREJUDICE if self.word in text else NEUTRAL for text in texts], dtype=np.int8)
         return Labels(label, label.astype(np.float32))
 
     def explain(self, texts: Sequence[str]) -> list[str]:
@@ -241,6 +244,22 @@ def test_statements_are_swapped_within_their_category_and_flips_are_counted(run:
     assert found["category"].to_list()[0] == "all"
     assert dict(found.select("category", "pairs").rows()) == {"all": 6, "profession": 3, "gender": 3}
     assert found["flipped"].is_between(0, 100).all()
+    assert found["flipped"].null_count() == 0
+
+
+def test_flips_are_those_of_the_scorers_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one that labels as prejudice what names lawyers, and nothing else."""
+    monkeypatch.setattr("mitigate.tasks.frames.scorer.Frames", lambda folder, unsure: Rude("lawyer"))
+    rated = pl.DataFrame(
+        {
+            "sentence": ["the lawyer sings", "women sing well"],
+            "target": ["lawyer", "women"],
+            "category": ["profession", "gender"],
+        }
+    )
+    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=tmp_path)
+    rows = found.select("category", "pairs", "statements", "flipped", "harmful").rows()
+    assert sorted(rows) == [("all", 6, 2, 50, 50), ("gender", 3, 1, 0, 0), ("profession", 3, 1, 100, 100)]
 
 
 def test_it_is_said_that_crowd_learns_from_the_same_posts() -> None:

@@ -18,7 +18,7 @@ from models.adapters import base_of, is_adapter
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER
-from models.layouts import CONFIG, read_settings
+from models.layouts import CONFIG
 from models.stored import read_facts
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
@@ -114,11 +114,12 @@ def check_length(start: Start, longest: int) -> None:
     if getattr(start.code, "__self__", None) is not Comet:
         return
     try:
-        positions = read_settings(start.folder)["positions"]
+        config = read_facts(start.folder / CONFIG)
     except (ValueError, OSError) as error:
         raise MitigateError(str(error)) from error
+    positions = config.get("n_positions", config.get("max_position_embeddings"))
     needed = 1 + HEAD_TOKENS + RELATION_TOKENS + longest - 1  # that of the last token of a tail is never read
-    if needed > positions:
+    if isinstance(positions, int) and 0 < positions < needed:  # anything else is told when it is loaded
         raise MitigateError(
             f"probe.max_length={longest} must be at most {longest - needed + positions}: with heads and relations of "
             f"up to {HEAD_TOKENS + RELATION_TOKENS} tokens texts have {needed}, and the model in {start.folder} has "
