@@ -83,8 +83,9 @@ def wait_for(folder: Path) -> None:
 def tidy(folder: Path) -> None:
     """Remove what killed processes left half-written in a run's folder, unless one is working on it or it cannot be
     written to."""
-    with suppress(MitigateError):
-        Run(folder).close()
+    if any(folder.rglob(".*.part")):  # else nothing of a finished run is touched
+        with suppress(MitigateError):
+            Run(folder).close()
 
 
 class Run:

@@ -17,6 +17,7 @@ from compared_runs import make_run, seal
 from starlette.testclient import TestClient
 
 from mitigate.errors import MitigateError
+from mitigate.fingerprints import sealed
 from mitigate.serve import app as serving
 from mitigate.serve import queue, shapes
 from mitigate.serve.app import Service, make_app
@@ -241,7 +242,7 @@ def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path, path
     (folder / "folder").symlink_to(secret.parent)
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][path] = hashlib.sha256(secret.read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     address = f"/runs/mitigate-none-1-/files/{quote(path, safe='')}"
     assert faults(client.get(address), 404) == ["the run has no such file; GET /runs/{name} lists them"]
 
