@@ -284,3 +284,12 @@ def left_open(node: Any, path: str = "") -> Iterator[str]:
     elif isinstance(node, Mapping):
         for name, part in node.items():
             yield from left_open(part, f"{path}.{name}" if path else name)
+
+
+def has_key(node: Any, key: str) -> bool:
+    """Whether a configuration, as plain data, has a value at a key such as "probe.top"."""
+    for part in key.split("."):
+        if not isinstance(node, Mapping) or part not in node:
+            return False
+        node = node[part]
+    return True

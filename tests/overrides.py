@@ -22,7 +22,7 @@ from killing import ROOT, call, share_imports
 from omegaconf import OmegaConf
 from recipe_commands import COMMANDS, arguments_of
 
-from mitigate.settings import settings
+from mitigate.settings import has_key, settings
 from mitigate.texts import escaped
 
 CONF = ROOT / "conf"
@@ -68,15 +68,7 @@ def keys_of(name: str, place: Path) -> list[str]:
     chosen = [part for part in command_of(name, place) if part.partition("=")[0] in groups]
     with initialize_config_dir(str(CONF), version_base=None):
         config: Any = OmegaConf.to_container(compose("config", chosen), resolve=False)
-    return [key for key in settings() if not key.startswith(KEPT) and _has(config, key)]
-
-
-def _has(config: Any, key: str) -> bool:
-    for part in key.split("."):
-        if not isinstance(config, dict) or part not in config:
-            return False
-        config = config[part]
-    return True
+    return [key for key in settings() if not key.startswith(KEPT) and has_key(config, key)]
 
 
 def drawn(name: str, draw: random.Random, place: Path) -> list[str]:

@@ -29,7 +29,7 @@ from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.settings import Setting, check, left_open, settings, with_lists
+from mitigate.settings import Setting, check, has_key, left_open, settings, with_lists
 
 RECIPES = (
     *("mitigate", "audit", "stories", "kge", "template", "agreement"),
@@ -149,12 +149,12 @@ class Rules:
         """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
         whole that they make is wrong."""
         there = self._written(tuple(base))
-        if strange := [key for key in values if not _has(there, key)]:
+        if strange := [key for key in values if not has_key(there, key)]:
             whole = " ".join(base)
             raise RefusedError(
                 [f"{key} is no setting of {whole}; leave it out, or choose another option" for key in strange]
             )
-        given = {key: value for key, value in self.given.items() if _has(there, key)}
+        given = {key: value for key, value in self.given.items() if has_key(there, key)}
         arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]
         resolved, written = self.composed(arguments)
         for key, value in with_lists(resolved).items():
@@ -229,14 +229,6 @@ def _spelt(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)
-
-
-def _has(node: Any, key: str) -> bool:
-    for part in key.split("."):
-        if not isinstance(node, Mapping) or part not in node:
-            return False
-        node = node[part]
-    return True
 
 
 def _put(node: dict[str, Any], key: str, value: Any) -> None:
