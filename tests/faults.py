@@ -3,7 +3,7 @@ run, or say in a sentence which file is at fault.
 
     python tests/faults.py [NAME ...] [--kinds killed together damaged full denied] [--attempts 12] [--seed 1] [--write]
 
-killed    SIGKILL at a random moment, half of the time once more while the same command goes on.
+killed    SIGKILL at a random moment of each stage in turn, half of the time once more while the same command goes on.
 together  Two jobs at once on one cache, as in a sweep; half of the time one of them is killed at a random moment.
 damaged   Each stored file (results, checkpoints, models, label cache, compared runs; those of a finished run and those
           of a killed one) is truncated, changed in one bit, emptied or deleted.
@@ -16,6 +16,7 @@ of that file into benchmarks/RESULTS.md. Full disks need root, to mount small on
 
 import argparse
 import ctypes
+import itertools
 import json
 import os
 import random
@@ -45,6 +46,7 @@ from recipe_commands import COMMANDS, make_compared
 from mitigate.fingerprints import digest_of, is_intact
 
 CAPABILITIES = 0x20080522  # the version of the system's call that sets them
+MOMENT = 0.002  # seconds between two looks at a status
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ class Undisturbed:
     arguments: Sequence[str]
     figures: Mapping[str, Any]
     files: Sequence[str]
-    seconds: float  # with an empty cache
+    stages: Mapping[str, float]  # seconds of each with an empty cache, in order, from the start of the command on
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.stages.values())
 
     def line(self, here: Path, cache: Path | None = None) -> list[str]:
         """The command with the outputs of a copy, the compared runs that lie there, and its cache or another."""
@@ -71,14 +77,26 @@ def undisturbed(name: str, place: Path) -> Undisturbed:
     make_compared(name, place, lambda asked: forked(lambda: call([*asked, cache]), place / "said"))
     for part in ("compared", "cache"):  # which not every recipe needs
         (place / part).mkdir(exist_ok=True)
-    found = Undisturbed(name, place, arguments, {}, [], 0.0)
-    began = time.monotonic()
-    status = forked(lambda: call(found.line(place)), place / "said")
-    seconds = time.monotonic() - began
-    assert status == 0, (place / "said").read_text()
+    line = Undisturbed(name, place, arguments, {}, [], {}).line(place)
+    stages = stages_of(started(lambda: call(line), place / "said"), place)
     expected = figures(place / "out", place)
     assert expected, f"{name} left no figures"
-    return Undisturbed(name, place, arguments, expected, left_in(place / "out"), seconds)
+    return Undisturbed(name, place, arguments, expected, left_in(place / "out"), stages)
+
+
+def stages_of(process: int, place: Path) -> dict[str, float]:
+    """How long a command is in each of its stages, in seconds, watched until it ends."""
+    stages: dict[str, float] = {}
+    before = time.monotonic()
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        stage, now = stage_of(place / "out"), time.monotonic()
+        stages[stage] = stages.get(stage, 0.0) + now - before
+        if ended:
+            assert status == 0, (place / "said").read_text()
+            return stages
+        before = now
+        time.sleep(MOMENT)
 
 
 def left_in(outputs: Path) -> list[str]:
@@ -115,19 +133,25 @@ def not_as_listed(outputs: Path) -> list[str]:
     return [name for name, path, digest in found if not path.is_file() or digest_of(path.read_bytes()) != digest]
 
 
-def kill(run: Undisturbed, here: Path, draw: random.Random, again_too: bool = True) -> str | None:
-    """Starts the command and kills it at a random moment; the stage that it was in. None where it had ended."""
+def kill(run: Undisturbed, here: Path, draw: random.Random, stage: str | None = None) -> str | None:
+    """Starts the command and kills it at a random moment of a stage, without one at any moment; the stage that it was
+    in. None where it had ended."""
     process = started(lambda: call(run.line(here)), here / "said")
-    time.sleep(draw.uniform(0, run.seconds))
+    if stage is not None:
+        await_stage(process, here, stage)
+    time.sleep(draw.uniform(0, run.seconds if stage is None else run.stages[stage]))
     os.killpg(process, signal.SIGKILL)
     ended = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     if ended != -signal.SIGKILL:
         assert ended == 0, (here / "said").read_text()
         return None
-    stage = stage_of(here / "out")
-    if again_too and draw.random() < 0.5:
-        kill(run, here, draw, again_too=False)
-    return stage
+    return stage_of(here / "out")
+
+
+def await_stage(process: int, here: Path, stage: str) -> None:
+    """Waits until the command is in the stage, or has ended."""
+    while stage_of(here / "out") != stage and not os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        time.sleep(MOMENT)
 
 
 def started(work: Callable[[], int], said: Path) -> int:
@@ -144,18 +168,24 @@ def started(work: Callable[[], int], said: Path) -> int:
 def stage_of(outputs: Path) -> str:
     """The stage that status.json names; "between" where it names none, "start" where there is none."""
     for path in outputs.glob("*/status.json"):
-        return json.loads(path.read_text())["stage"] or "between stages"
+        content = json.loads(path.read_text())
+        return content["stage"] or ("end" if content["state"] == "finished" else "between stages")
     return "start"
 
 
 def killed(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
-    """Kills at random moments."""
+    """Kills at random moments of each stage in turn. Some stages are over at once: what is recorded is the one that
+    the kill met."""
+    stages = itertools.cycle(run.stages)
     while attempts:
         with a_copy(run, "compared", *(["cache"] if draw.random() < 0.75 else [])) as here:
-            stage = kill(run, here, draw)
-            if stage is not None:
-                attempts -= 1
-                yield Attempt(run.name, "killed", stage, *again(run, here))
+            stage = kill(run, here, draw, next(stages))
+            if stage is None:
+                continue
+            attempts -= 1
+            if draw.random() < 0.5:
+                kill(run, here, draw)
+            yield Attempt(run.name, "killed", stage, *again(run, here))
 
 
 def together(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
@@ -335,7 +365,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
             Path(place).chmod(0o777)
             run = undisturbed(name, Path(place))
-            print(f"{name}: {run.seconds:.1f} s undisturbed", flush=True)
+            stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in run.stages.items())
+            print(f"{name}: {run.seconds:.1f} s undisturbed ({stages})", flush=True)
             for kind in given.kinds:
                 draw = random.Random(f"{given.seed} {name} {kind}")
                 attempts = list(said(KINDS[kind](run, draw, given.attempts)))
