@@ -103,6 +103,7 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "filter": lambda place: ["recipe=filter", "policy=both"],
     "compare": compare,
     "compare_audits": compare,
+    "compare_kge": compare,
     "labels": lambda place: ["recipe=labels", *statements(place)],
     "profile": profile,
     "seq2seq": lambda place: generator(place, "seq2seq", save_bart),
@@ -128,6 +129,9 @@ def compared(name: str, place: Path) -> list[list[str]]:
         other = written(place / "others.tsv", STATEMENTS.replace("kind", "rude"))
         both = [statements(place), ["data=statements", f"data.path={other}"]]
         return [["recipe=audit", *file, *SMALL] for file in both]
+    if name == "compare_kge":
+        place.mkdir(parents=True, exist_ok=True)
+        return [[*kge(place), *SMALL, f"model={model}"] for model in ("transe", "complex")]
     return []
 
 

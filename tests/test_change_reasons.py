@@ -36,8 +36,8 @@ def row(**known: object) -> dict[str, object]:
     [
         ({"low": 0.5, "high": 2.0}, 1, ""),
         ({"value": None, "change": None}, 1, ""),  # there is no change either
-        ({}, 1, "too few different words, one seed each"),
-        ({"items": None, "drawn": "seeds"}, 1, "one seed each"),
+        ({}, 1, "too few different words, a single seed"),
+        ({"items": None, "drawn": "seeds"}, 1, "a single seed"),
         ({"drawn": "test triples"}, 1, "too few different heads"),
         ({"error": 0.0}, 3, "nothing varied"),
         ({}, 3, "one of the two does not vary"),
@@ -51,8 +51,8 @@ def test_why_there_is_no_change_and_no_p() -> None:
     assert why_no_change(row()) == ""
     assert why_no_change(row(value=None, change=None)) == "one target only"
     assert why_no_change(row(change=None)) == "the baseline does not vary"
-    assert (why_no_p(0.2, 1), why_no_p(None, 1), why_no_p(None, 3)) == ("", "one seed each", "nothing varied")
-    assert (why_not_fixed(row(), 1), why_not_fixed(row(fixed_error=0.0), 2)) == ("one seed each", "nothing varied")
+    assert (why_no_p(0.2, 1), why_no_p(None, 1), why_no_p(None, 3)) == ("", "a single seed", "nothing varied")
+    assert (why_not_fixed(row(), 1), why_not_fixed(row(fixed_error=0.0), 2)) == ("a single seed", "nothing varied")
 
 
 def test_what_is_not_compared_is_named_by_reason() -> None:
@@ -134,9 +134,9 @@ def test_the_page_says_what_is_not_compared_and_why(runs: list[Path]) -> None:
     about, words = page(make_plan(*read_compared([str(run) for run in runs], None)))
     assert about.pairs[0].missing == {"quality/first_valid/all": "not measured (in 1 of 2 runs)"}
     assert "Not compared, not measured (in 1 of 2 runs): plausible first tails (all held-out triples)." in words
-    assert "p one seed each" not in words
+    assert "p a single seed" not in words
     assert not re.search(
-        r"– (?!one seed each|too few|nothing|not |no )", words.split("Limits")[0].split("Summary", 1)[1]
+        r"– (?!a single seed|too few|nothing|not |no )", words.split("Limits")[0].split("Summary", 1)[1]
     )
 
 

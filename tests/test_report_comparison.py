@@ -76,7 +76,7 @@ def test_policies_with_one_verdict_are_named_together() -> None:
     said = said_together({"a": "helps", "b": "no effect shown", "c": "helps", "d": "differ, for the worse"})
     assert said == "a and c help; b is not shown to change anything; the model of d differs, for the worse"
     assert listed(["a", "b", "c"]) == "a, b and c"
-    assert [p_value(p) for p in (None, 0.0004, 0.0312)] == ["–", "< 0.001", "0.031"]
+    assert [p_value(p) for p in (None, 0.0004, 0.0312, 0.0499, 0.05)] == ["–", "< 0.001", "0.031", "0.0499", "0.050"]
 
 
 def test_the_headline_names_the_policy_or_the_model() -> None:

@@ -74,7 +74,15 @@ def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest
         patched.setattr(training.TailModule, "training_step", dying)
         with pytest.raises(RuntimeError, match="killed"):
             fit(start(), TEXTS, often, tmp_path / "killed", fingerprint="1", dev=NOTHING, accelerator="cpu")
+    went_on: list[int] = []
+
+    def counted(self, batch, batch_idx):
+        went_on.append(self.global_step)
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(training.TailModule, "training_step", counted)
     resumed = fit(start(), TEXTS, often, tmp_path / "killed", fingerprint="1", dev=NOTHING, accelerator="cpu")
+    assert went_on == [5, 6, 7]
     assert resumed.train_loss == pytest.approx(whole.train_loss, rel=1e-5)
     with pytest.raises(MitigateError, match="is of another training"):
         fit(start(), TEXTS, often, tmp_path / "killed", fingerprint="2", dev=NOTHING, accelerator="cpu")

@@ -2,6 +2,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -148,7 +149,9 @@ def test_a_run_goes_on_offline_where_nothing_answers(
     server: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.listen()
+    began = time.monotonic()
     place, url = online(server, tmp_path, monkeypatch)
+    assert time.monotonic() - began < 60  # of which the answer may take 3; wandb itself waits for minutes
     assert place == f"W&B offline, since {url} did not answer within 3 seconds: {tmp_path}"
 
 
@@ -180,10 +183,6 @@ def test_a_run_goes_on_offline_where_the_server_refuses(
         place, url = online(server, tmp_path, monkeypatch)
         refusing.shutdown()
     assert place == f"W&B offline, since {fault.format(url=url)}: {tmp_path}"
-
-
-def test_offline_within_ten_seconds() -> None:
-    assert tracking.ANSWER + tracking.INIT < 10
 
 
 def test_none_records_nothing(tmp_path: Path) -> None:

@@ -127,9 +127,11 @@ def test_the_best_weights_are_kept_and_training_ends(tmp_path):
     assert fitted.epochs == 2 * (found.index(max(found)) + 1)
     assert fitted.steps < 200 * 39 // 16
     # The same command again: nothing is trained, and the same weights come back.
-    again, twice = train(tmp_path, "distmult", settings)
+    seen = len(logged)
+    again, twice = train(tmp_path, "distmult", settings, log=lambda numbers, step: logged.append((numbers, step)))
     assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)
     assert torch.equal(again.entities, model.entities)
+    assert len(logged) == seen
 
 
 @pytest.mark.parametrize("loss", ["shared", "all"])
@@ -143,7 +145,9 @@ def test_an_interrupted_training_comes_to_the_same_weights(loss, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "parts", settings=settings, log=stop)
-    again, twice = train(tmp_path / "parts", settings=settings)
+    resumed: list[int] = []
+    again, twice = train(tmp_path / "parts", settings=settings, log=lambda _, step: resumed.append(step))
+    assert fitted.steps / 2 < resumed[0]  # it goes on, it does not begin again
     assert torch.equal(again.entities, whole.entities)
     assert torch.equal(again.relations, whole.relations)
     assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)

@@ -9,7 +9,7 @@ from mitigate.metrics import parse, relation_of
 from mitigate.report.legend import part_named
 from mitigate.report.reasons import ONE_TARGET
 
-ONE_SEED = "one seed each"
+ONE_SEED = "a single seed"
 FEW_WORDS = "too few different words"
 FEW_ITEMS = "too few different heads"
 ALIKE = "nothing varied"

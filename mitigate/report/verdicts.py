@@ -95,7 +95,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """As it is shown: "0.031", "< 0.001", or a dash."""
+    """As it is shown: "0.031", "< 0.001", or a dash. One below 0.05 is not rounded to it: "0.0498"."""
     if p is None:
         return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return "< 0.001" if p < 0.001 else f"{p:.4f}" if 0.0495 <= p < 0.05 else f"{p:.3f}"
