@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo check lint types test thorough faults format docs wheel clean
+.PHONY: install demo check lint types test thorough lowest faults format docs wheel clean
 
 install: $(VENV)/installed
 
@@ -34,6 +34,13 @@ test: install
 # processes.
 thorough: install
 	$(BIN)/python -m pytest -m thorough -n auto --durations 10
+
+# The tests with the lowest allowed version of each direct dependency. Some warn of what has changed since; that is no failure.
+lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install uv
+	.venv-lowest/bin/uv pip install --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[dev]"
+	.venv-lowest/bin/python -m pytest -W default -m "not thorough" -n auto --dist worksteal
 
 # Kills, two jobs at once, damaged files, full disks and denied folders, for every recipe; hours. As root, to mount small disks.
 faults: install
