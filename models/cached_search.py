@@ -4,14 +4,20 @@ Prompts of one length are worked on together, so that nothing is padded, and wha
 matter. A prompt is read once, whatever the number of its beams, and only beams that live are continued."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from itertools import groupby
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from models.beams import Beam, Beams
 from models.top_tokens import largest
+
+CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
+"""What models of transformers call their cache, as an argument and in what they return. transformers 5.24 warns of the
+old name, past_key_values, which ends with 5.40."""
 
 
 class Reading(Protocol):
@@ -44,8 +50,8 @@ class CausalReading:
         return self._read(tokens[:, None])
 
     def _read(self, tokens: Tensor) -> Tensor:
-        said = self.model(input_ids=tokens, past_key_values=self.cache, use_cache=True)
-        self.cache = said.past_key_values
+        said = self.model(input_ids=tokens, use_cache=True, **{CACHE: self.cache})
+        self.cache = said[CACHE]
         return said.logits[:, -1]
 
 

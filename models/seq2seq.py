@@ -18,6 +18,7 @@ from transformers import (
 )
 
 from models import layouts
+from models.cached_search import CACHE
 from models.comet import TAIL_TOKENS, regimen
 from models.learning import WHOLE, Learning
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, save_model
@@ -142,9 +143,9 @@ class Seq2SeqReading:
 
     def _read(self, tokens: Tensor) -> Tensor:
         said = self.model(
-            encoder_outputs=(self.encoded,), decoder_input_ids=tokens, past_key_values=self.cache, use_cache=True
+            encoder_outputs=(self.encoded,), decoder_input_ids=tokens, use_cache=True, **{CACHE: self.cache}
         )
-        self.cache = said.past_key_values
+        self.cache = said[CACHE]
         return said.logits[:, -1]
 
 
