@@ -66,16 +66,24 @@ def writing(path: Path) -> Iterator[None]:
 def disk_fault(error: BaseException) -> str | None:
     """What the system says of a full disk, or of a read-only one, where that is behind the error; None
     for any other error."""
-    seen: BaseException | None = error
-    while seen is not None:
+    for seen in _chain(error):
         if isinstance(seen, OSError) and seen.errno in OF_THE_DISK:
             return os.strerror(seen.errno)
         if (quoted := RUST.search(str(seen))) and int(quoted[1]) in OF_THE_DISK:
             return os.strerror(int(quoted[1]))
         if isinstance(seen, RuntimeError) and TORCH.search(str(seen)) and not seen.__context__:
             return "torch could not write it, which is most often because space ran out"
-        seen = seen.__cause__ or seen.__context__
     return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and those behind it, each once: one that was carried by another and raised again is behind itself."""
+    seen: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and not any(following is one for one in seen):
+        yield following
+        seen.append(following)
+        following = following.__cause__ or following.__context__
 
 
 def _cannot_write(path: Path, reason: str | None) -> MitigateError:
