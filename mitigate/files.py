@@ -14,26 +14,28 @@ from mitigate.errors import MitigateError
 PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never meets them
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
+PLACES = "paths.outputs=DIR and paths.cache=DIR"  # the settings that say where a recipe writes
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made.
+def replacing(path: Path, places: str = PLACES) -> Iterator[BinaryIO]:
+    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made. places: the
+    settings that name another place, as the message says them.
 
     Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Any other
     error of who writes to the file stays what it is."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with _telling(path):
+        with _telling(path, places):
             path.parent.mkdir(parents=True, exist_ok=True)
             opened = part.open("wb")
-        with writing(path), opened as file:
+        with writing(path, places), opened as file:
             yield file
-            with _telling(path):
+            with _telling(path, places):
                 file.flush()
                 os.fsync(file.fileno())
-        with _telling(path):
+        with _telling(path, places):
             part.replace(path)
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
@@ -41,53 +43,61 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _telling(path: Path, places: str) -> Iterator[None]:
     """Raises MitigateError for what the system refuses of a file at `path`."""
     try:
         yield
     except OSError as error:
-        raise _cannot_write(path, error.strerror) from error
+        raise _cannot_write(path, error.strerror, places) from error
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, places: str = PLACES) -> Iterator[None]:
     """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
-    read-only, in whatever words the library that writes says so."""
+    read-only, in whatever words the library that writes says so. places: as in `replacing`."""
     try:
         yield
     except MitigateError:
         raise
     except Exception as error:
         if reason := disk_fault(error):
-            raise _cannot_write(path, reason) from error
+            raise _cannot_write(path, reason, places) from error
         raise
 
 
 def disk_fault(error: BaseException) -> str | None:
     """What the system says of a full disk, or of a read-only one, where that is behind the error; None
     for any other error."""
-    seen: BaseException | None = error
-    while seen is not None:
+    for seen in _chain(error):
         if isinstance(seen, OSError) and seen.errno in OF_THE_DISK:
             return os.strerror(seen.errno)
         if (quoted := RUST.search(str(seen))) and int(quoted[1]) in OF_THE_DISK:
             return os.strerror(int(quoted[1]))
         if isinstance(seen, RuntimeError) and TORCH.search(str(seen)) and not seen.__context__:
             return "torch could not write it, which is most often because space ran out"
-        seen = seen.__cause__ or seen.__context__
     return None
 
 
-def _cannot_write(path: Path, reason: str | None) -> MitigateError:
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and those behind it, each once: one that was carried by another and raised again is behind itself."""
+    seen: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and not any(following is one for one in seen):
+        yield following
+        seen.append(following)
+        following = following.__cause__ or following.__context__
+
+
+def _cannot_write(path: Path, reason: str | None, places: str) -> MitigateError:
     return MitigateError(
-        f"cannot write {path} ({reason}); free some space, or choose another place with paths.outputs=DIR and "
-        "paths.cache=DIR. What is finished is kept, and the same command goes on from there."
+        f"cannot write {path} ({reason}); free some space, or choose another place with {places}. What is finished is "
+        "kept, and the same command goes on from there."
     )
 
 
-def write(path: Path, content: bytes | str) -> Path:
-    """Replace `path` by the content, text as UTF-8."""
-    with replacing(path) as file:
+def write(path: Path, content: bytes | str, places: str = PLACES) -> Path:
+    """Replace `path` by the content, text as UTF-8. places, and errors: as in `replacing`."""
+    with replacing(path, places) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
 

@@ -1,5 +1,6 @@
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.files import remove_parts, replacing, replacing_folder, write, writing
+from mitigate.files import disk_fault, remove_parts, replacing, replacing_folder, write, writing
 
 
 def test_text_and_bytes_in_folders_that_are_made(tmp_path: Path) -> None:
@@ -115,6 +116,22 @@ def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
         _ = 1 / 0
     with pytest.raises(FileNotFoundError), writing(tmp_path):
         (tmp_path / "absent").read_bytes()
+
+
+def test_an_error_that_was_carried_by_another_and_raised_again_is_looked_at_once() -> None:
+    error, carrier = FileNotFoundError(2, "No such file or directory"), RuntimeError("carries it")
+    carrier.__cause__, error.__context__ = error, carrier
+
+    def too_long(*_: object) -> None:
+        raise AssertionError("the chain of errors is followed without end")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(5)
+    try:
+        assert disk_fault(error) is None
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_unfinished_files_of_processes_that_have_ended_are_removed(tmp_path: Path) -> None:

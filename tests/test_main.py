@@ -66,12 +66,13 @@ def test_faults_are_named_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_bug_is_not_dressed_up_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [ZeroDivisionError, FileNotFoundError])
+def test_a_bug_is_not_dressed_up_as_a_fault(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(config: object) -> None:
-        raise ZeroDivisionError
+        raise kind
 
     monkeypatch.setattr("mitigate.__main__.get_method", lambda _: fail)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(kind):
         here(monkeypatch)
 
 

@@ -114,6 +114,10 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
             "data.output=out.xls: its ending names the format; allowed: .parquet, .csv, .tsv, .jsonl",
         ),
         (["texts=@absent.txt"], "texts=@absent.txt: there is no file absent.txt; a text that begins with @ stands in"),
+        (
+            ["texts=hello", "data=statements", "data.path=mine.tsv"],
+            "texts and data.path=mine.tsv are both given, and only texts would be labelled; leave one out",
+        ),
         (["texts=absent.csv"], "there is no file absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),
         (["score.regard=berd"], "unknown score.regard 'berd'; allowed: vader, minilm"),
@@ -193,6 +197,13 @@ def test_given_texts_with_commas_and_quotes_are_written_in_the_format_of_the_end
     read = {".parquet": pl.read_parquet, ".csv": pl.read_csv, ".jsonl": pl.read_ndjson}[ending](output)
     assert read["statement"].to_list() == ["Hello, world", "it's a thief", "two\nlines", "Nan is 5"]
     assert read["sentiment"].to_list() == [0, -1, 0, 0]
+
+
+def test_a_place_that_labels_cannot_be_written_to_names_its_own_setting(labels, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    status, _, error = labels("texts=hello", "score.regard=null", f"data.output={tmp_path / 'file' / 'out.csv'}")
+    assert status == 2
+    assert "out.csv (File exists); free some space, or choose another place with data.output=FILE. What is" in error
 
 
 def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command import here
-from hydra.errors import MissingConfigException, OverrideParseException
+from command import ROOT, here
+from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
@@ -16,6 +16,7 @@ from mitigate.metrics import parse
 from mitigate.recipes import faults
 from mitigate.recipes.arguments import named_folders, readable
 from mitigate.recipes.job import build
+from mitigate.settings import settings
 
 OWN = """
 from mitigate import Labels
@@ -73,6 +74,8 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
         ("relations=[IsA]", "or humans.relations?"),
         ("data.path=x.tsv", "data.path (file of the data) is a setting of others than the data that is chosen; choose"),
         ("texts=[a]", ") is a setting of another recipe; say recipe=labels"),
+        ("profile.runs=[x]", "is a setting of another recipe; say recipe=profile"),
+        ("measure.match=contains", "is a setting of another recipe; say recipe=audit"),
         ("hydra.foo=1", "unknown setting of Hydra 'hydra.foo'; --hydra-help says where its settings are described"),
         ("~policy", "the configuration has no policy, which is read; a ~policy takes it away"),
         ("probe.relations=[CapabelOf]", "; did you mean CapableOf?"),
@@ -86,6 +89,8 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
             "score.regard=minlm",
             "unknown score.regard 'minlm'; allowed: vader, minilm, ",
         ),
+        ("score.sentiment=null score.regard=null", "score.sentiment and score.regard are both null, and this recipe"),
+        ("recipe=template score.sentiment=null score.regard=null", "name a scorer of one at least, such as score.sent"),
         ("score.extra=[keywrd]", "; did you mean keyword?"),
         ("policy.scorers=[sentimnt]", "; did you mean sentiment?"),
         (
@@ -100,6 +105,11 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
             "policy=none policy.scorers=[regard]",
             "policy.name=none is the name of the baseline, which keeps every triple",
         ),
+        ("model.load._target_=absent.load", "model.load._target_=absent.load cannot be imported (ModuleNotFoundError: "),
+        ("model.load._target_=models.comet.Comet.laod", "model.load._target_=models.comet.Comet.laod cannot be imported"),
+        ("model.load._target_=math.pi", "model.load._target_=math.pi is no class and no function, so that it cannot"),
+        ("+model.load.dropuot=0.2", "model.load: models.comet.Comet.from_encoder takes no argument 'dropuot'; it takes: "),
+        ("~model.load._target_", "model.load._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method"),
         ("policy._target_=builtins.dict", "policy._target_=builtins.dict makes a dict, which is no policy; derive"),
         ("+policy.wrods=1", "policy: mitigate.filter.Policy takes no argument 'wrods'; it takes: name, scorers, "),
         ("+score.scorers.mine=5 score.extra=[mine]", "score.scorers.mine must be a class and its arguments, such as"),
@@ -183,6 +193,27 @@ def test_a_class_of_ones_own_that_cannot_be_built(
     assert message in str(error.value)
     assert capfd.readouterr().err == ""
     assert build(OmegaConf.create({"_target_": "own.Words", "words": ["a"], "measures": "regard"})).words == ["a"]
+
+
+def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
+    groups = ("recipe", "defaults", "hydra")
+    found = {}
+    for path in sorted((ROOT / "conf" / "recipe").glob("*.yaml")):
+        content = yaml.safe_load(path.read_text())
+        if path.read_text().startswith("# @package _global_") and path.stem != "workspace":  # which is of compare's
+            found |= {
+                f"{group}.{key}" if isinstance(part, dict) else group: path.stem
+                for group, part in content.items()
+                if group not in groups
+                for key in (part if isinstance(part, dict) else [group])
+            }
+    assert len(found) > 60
+    for key, recipe in found.items():
+        keys = [key] if key in settings() else [name for name in settings() if name.startswith(f"{key}.")]
+        assert keys
+        for name in keys:
+            error = ConfigCompositionException(f"Could not override '{name}'.")
+            assert faults.in_words(error).endswith(f"is a setting of another recipe; say recipe={recipe}")
 
 
 def test_an_error_of_the_projects_own_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:

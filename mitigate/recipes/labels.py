@@ -37,6 +37,10 @@ def run(config: DictConfig) -> None:
     file = _file(given) if isinstance(given, str) else None
     scorers = build_scorers(config.score)
     cache = LabelStore(Path(config.paths.cache) / "labels")
+    if given and config.data.get("path") is not None:
+        raise MitigateError(
+            f"texts and data.path={config.data.path} are both given, and only texts would be labelled; leave one out"
+        )
     if given and config.measure.masking == "paper":
         raise MitigateError(
             "measure.masking=paper masks the target that each statement is about, and texts= names none: leave it out, "
@@ -107,7 +111,7 @@ def notices_of(labels: pl.DataFrame) -> None:
 def save(labels: pl.DataFrame, output: Path | None) -> None:
     """Write the labels to data.output, in the format that its ending names."""
     if output is not None:
-        write(output, table_bytes(labels, output.suffix[1:]))
+        write(output, table_bytes(labels, output.suffix[1:]), "data.output=FILE")
         say(f"  written     {output}")
 
 
