@@ -342,10 +342,12 @@ def said(attempts: Iterable[Attempt]) -> Iterator[Attempt]:
 
 
 def commit_of() -> str:
-    """The code's, in short; "+" behind it where files were changed since."""
-    asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
-    return told.stdout.strip() or "unknown"
+    """The code's, in short; "+" behind it where files other than those of benchmarks/ were changed since."""
+    commit, changed = (
+        subprocess.run(["git", *asked], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        for asked in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", ".", ":!benchmarks"])
+    )
+    return f"{commit}+" if commit and changed else commit or "unknown"
 
 
 def main() -> None:
