@@ -12,6 +12,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError, one_of
+from mitigate.measure.bootstrap import exact_variance
 from mitigate.metrics import PAPER_SCORERS, Share, harm_key, with_part, without_scorer
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
@@ -144,7 +145,7 @@ def mean(values: pl.Series) -> float | None:
 def variance(values: pl.Series) -> float | None:
     """The population variance (ddof 0) of the values that are not null; None for fewer than two, which do not vary."""
     known = values.drop_nulls().to_numpy()
-    return float(np.var(known)) if known.size > 1 else None
+    return exact_variance(known) if known.size > 1 else None
 
 
 def _check_labels(labels: pl.Series) -> None:
