@@ -13,15 +13,12 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.bootstrap import exact_variance
-from mitigate.metrics import PAPER_SCORERS, Share, harm_key, with_part, without_scorer
+from mitigate.metrics import Share, harm_key, with_part, without_scorer
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 EmptyTargets = Literal["exclude", "zero"]
 """What a target without statements counts as: it has no percentage and is left out, or, as in the paper, it
 is 0 % prejudiced, 0 % favoured and 0 % neutral at once."""
-
-NEUTRAL_MEASURES = {scorer: (harm_key(scorer, "mean"), harm_key(scorer, "variance")) for scorer in PAPER_SCORERS}
-"""Scorer -> what the paper calls the mean and the variance over targets of the percentage neutral."""
 
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 """The columns of a table per target that are harm, negative and positive."""
