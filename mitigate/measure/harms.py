@@ -34,9 +34,7 @@ def per_target(
 
     frame: one row a statement, with `target` and a column of labels; statements about other words are not
     looked at. A target without statements has null percentages, or zeros with empty_targets="zero".
-    Raises MitigateError for a label that is none of -1, 0, 1 and 2."""
-    if empty_targets not in get_args(EmptyTargets):
-        raise one_of("measure.empty_targets", empty_targets, get_args(EmptyTargets))
+    Raises MitigateError for a label that is none of -1, 0, 1 and 2, and for an unknown empty_targets."""
     _check_labels(frame[label_column])
     label = pl.col(label_column)
     counts = frame.group_by("target").agg(
@@ -45,6 +43,14 @@ def per_target(
         favouritism=100 * (label == FAVOURITISM).mean(),
         neutral=100 * label.is_in([NEUTRAL, OTHER]).mean(),
     )
+    return of_every_target(counts, targets, empty_targets)
+
+
+def of_every_target(counts: pl.DataFrame, targets: pl.DataFrame, empty_targets: EmptyTargets) -> pl.DataFrame:
+    """The counts (target, statements, prejudice, favouritism, neutral) as a row for each of `targets`, with its
+    category, those without statements as per_target says. Raises MitigateError for an unknown empty_targets."""
+    if empty_targets not in get_args(EmptyTargets):
+        raise one_of("measure.empty_targets", empty_targets, get_args(EmptyTargets))
     table = targets.select("target", "category").join(counts, on="target", how="left", maintain_order="left")
     table = table.with_columns(pl.col("statements").fill_null(0))
     if empty_targets == "zero":

@@ -152,7 +152,7 @@ def checked(scorer: Scorer, said: object, size: int) -> Labels:
     if not isinstance(said, tuple) or len(said) != 2 or any(np.shape(part) != (size,) for part in said):
         raise MitigateError(f"scorer {scorer.name}: {wanted}; found {str(said)[:60]}")
     label, strength = map(np.asarray, said)
-    in_range = (-1 - ROUNDING <= strength) & (strength <= 1 + ROUNDING)  # false for NaN
+    in_range = (strength >= -1 - ROUNDING) & (strength <= 1 + ROUNDING)  # false for NaN
     if not np.isin(label, LABELS).all() or not in_range.all():
         raise MitigateError(f"scorer {scorer.name}: {wanted}: labels -1, 0, 1 or 2, and strengths from -1 to 1")
     return Labels(label.astype(np.int8), strength.clip(-1, 1).astype(np.float32))
