@@ -54,6 +54,8 @@ class Block(NamedTuple):
 
 
 class Chunk(NamedTuple):
+    """What a block became."""
+
     rows: pl.DataFrame  # schema TRIPLES or SENTENCES
     met: Met
 
