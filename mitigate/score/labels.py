@@ -155,4 +155,4 @@ def checked(scorer: Scorer, said: object, size: int) -> Labels:
     in_range = (strength >= -1 - ROUNDING) & (strength <= 1 + ROUNDING)  # false for NaN
     if not np.isin(label, LABELS).all() or not in_range.all():
         raise MitigateError(f"scorer {scorer.name}: {wanted}: labels -1, 0, 1 or 2, and strengths from -1 to 1")
-    return Labels(label.astype(np.int8), strength.clip(-1, 1).astype(np.float32))
+    return Labels(label.astype(np.int8), strength.astype(np.float32).clip(-1, 1))
