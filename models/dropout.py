@@ -8,6 +8,8 @@ CHANCES = 2**16  # a rate is exact to one part in so many
 
 
 class Dropout(nn.Dropout):
+    """nn.Dropout, by `dropout` below. Entries of any shape -> the same shape."""
+
     def forward(self, input: Tensor) -> Tensor:
         return dropout(input, self.p if self.training else 0.0)
 

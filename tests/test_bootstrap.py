@@ -1,5 +1,7 @@
 """Do intervals cover what they say? Simulated percentages of targets, as generators and resources have them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,14 @@ def test_sums_and_draws():
     counts = draw(4, 1000, seed=0)
     assert (counts.sum(axis=1) == 4).all()
     assert counts.mean(axis=0) == pytest.approx(np.ones(4), abs=0.1)
+
+
+def test_sums_over_many_clusters_need_no_matrix_of_clusters_and_items() -> None:
+    """A test set of 20,000 triples about 10,000 heads, which would be 1.6 GB."""
+    tracemalloc.start()
+    sums = cluster_sums(np.ones((20_000, 1)), np.arange(20_000) % 10_000, powers=(0, 1))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sums.shape == (2, 10_000, 1)
+    assert (sums == 2).all()
+    assert most < 10e6

@@ -37,6 +37,8 @@ def test_a_variance_that_vanishes_is_bounded_by_nothing() -> None:
 def test_where_nothing_varied_nothing_is_known(error: float) -> None:
     row = Change(100.0, 100.0, "difference", error).row()
     assert (row["change"], row["low"], row["high"], row["p"], row["detectable"]) == (0, None, None, None, None)
+    ratio = Change(100.0, 50.0, "ratio", error)
+    assert all(map(math.isnan, (*ratio.bounds(), ratio.detectable(), ratio.p)))
 
 
 def test_a_true_copy_passes_as_often_as_it_should() -> None:

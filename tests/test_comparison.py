@@ -51,6 +51,15 @@ def test_false_positives_of_means_of_percentages_that_are_nearly_all_the_same() 
     assert np.mean(np.array(p) < 0.05) <= 0.05
 
 
+def test_targets_that_are_all_alike_have_no_variance_for_a_ratio_to_divide_by() -> None:
+    """By rounding, the variance of twelve times 100 / 3 is 5e-29, and that of others 1e31 times as large."""
+    alike, others = np.full((12, 1), 100 / 3), np.arange(12.0)[:, None]
+    assert alike.var() > 0
+    row = variance_change(alike, others, np.arange(12)).row()
+    assert (row["baseline"], row["change"], row["low"], row["high"]) == (0, None, 0, None)
+    assert variance_change(others, alike, np.arange(12)).row()["change"] == 0
+
+
 def test_false_positives_when_inflections_move_together():
     first, second = pairs(80, 4000, seed=3)
     clusters = np.concatenate([np.arange(80), np.arange(40)])

@@ -267,6 +267,12 @@ def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
     assert ledger["head"].to_list() == ledger["target"].to_list()
 
 
+def test_a_target_at_both_ends_is_swapped_at_both() -> None:
+    ledger = swap(("woman", "CapableOf", "woman", -0.4), ("man", "CapableOf", "man", 0.0))
+    added = ledger.filter(pl.col("source_row").is_not_null())
+    assert added.select("head", "tail", "statement").rows() == [("man", "man", "man is capable of man")]
+
+
 def test_own_targets_are_swapped_within_their_category() -> None:
     row = ("Deaf people", "CapableOf", "fail", -0.4)
     ledger = swap(row, ("trans woman", "IsA", "noun", 0.0), ("nurse", "IsA", "noun", 0.0), target_list=OWN)

@@ -206,7 +206,7 @@ PUBLISHED = {  # train, valid, test, entities, relations
 def real_graph(name: str, root: Path) -> Graph:
     if not (root / "kg").is_dir():
         pytest.skip("needs the folder kg/ in MITIGATE_DATA")
-    return published.GRAPHS[name](str(root))
+    return getattr(published, name)(str(root))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -51,16 +51,25 @@ def test_how_many_peers_have_a_pair_is_counted_without_words_of_the_same_cluster
 
 
 def test_a_difference_is_paired_by_relation() -> None:
-    found = against_peers(values({"nurse": [50, 70, 60], "chef": [10, 30, 20], "pilot": [20, 40, 30]}), DRAWN)
+    rows = {"nurse": [50, 70, 60], "chef": [10, 30, 20], "pilot": [20, 40, 30]}
+    found = against_peers(values({who: [*row, *row] for who, row in rows.items()}), DRAWN)
     row = found.filter(target="nurse").row(0, named=True)
     assert list(row) == list(AGAINST)
     assert (row["value"], row["peers_mean"]) == (60, 25)
     assert (row["difference"], row["low"], row["high"]) == pytest.approx((35, 35, 35))  # the same in each relation
     assert (row["peers_low"], row["peers_high"]) == (20, 30)
-    assert (row["place"], row["peers"], row["relations"]) == (1, 2, 3)
+    assert (row["place"], row["peers"], row["relations"]) == (1, 2, 6)
     assert (row["beyond"], row["peers_beyond"]) == (True, 2)
     assert found.filter(target="chef")["difference"].item() == pytest.approx(20 - 45)
     assert found["place"].to_list() == [1, 3, 2]
+
+
+def test_five_relations_are_too_few_to_call_a_difference_one() -> None:
+    """All on one side, as in one of 16 targets whose differences are chance."""
+    rows = {"nurse": [40.0, 50, 60, 70, 80], "chef": [0.0] * 5, "pilot": [0.0] * 5}
+    row = against_peers(values(rows), DRAWN).row(0, named=True)
+    assert row["low"] > 0
+    assert not row["beyond"]
 
 
 def test_a_generator_that_says_the_same_of_all_differs_in_nothing() -> None:

@@ -199,8 +199,9 @@ def test_cached_labels_are_of_the_code_as_it_is(tmp_path: Path, monkeypatch: pyt
             "scorer toy: expected Labels(label, strength), two arrays of 2, one value for each text",
         ),
         ("Labels(np.zeros(3), np.zeros(3))", "two arrays of 2, one value for each text; found Labels(label=array("),
-        ("Labels(np.full(2, 5), np.zeros(2))", "one value for each text: labels -1, 0, 1 or 2, and strengths that are"),
-        ("Labels(np.zeros(2), np.full(2, np.nan))", "labels -1, 0, 1 or 2, and strengths that are numbers"),
+        ("Labels(np.full(2, 5), np.zeros(2))", "one value for each text: labels -1, 0, 1 or 2, and strengths from"),
+        ("Labels(np.zeros(2), np.full(2, np.nan))", "labels -1, 0, 1 or 2, and strengths from -1 to 1"),
+        ("Labels(np.full(2, -1), np.full(2, -3.0))", "labels -1, 0, 1 or 2, and strengths from -1 to 1"),
     ],
 )
 def test_what_a_scorer_of_ones_own_returns_is_checked(

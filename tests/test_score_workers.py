@@ -80,7 +80,7 @@ def _started_for(folder: str) -> list[str]:
 
 
 class Here:
-    """A scorer whose strength is the process that it is asked in."""
+    """A scorer whose strength is the process that it is asked in, its number scaled to below 1."""
 
     name = "regard"
 
@@ -88,13 +88,13 @@ class Here:
         self.fingerprint = fingerprint
 
     def __call__(self, texts: Sequence[str]) -> Labels:
-        return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), os.getpid(), np.float32))
+        return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), os.getpid() / 2**23, np.float32))
 
 
 @needs_ray
 def test_a_single_piece_is_labelled_here(tmp_path: Path) -> None:
     found = label_column(pl.Series(["a", "b"]), OnWorkers(Here(), Here, 2), LabelStore(tmp_path))
-    assert set(found.strength) == {os.getpid()}
+    assert set(found.strength * 2**23) == {os.getpid()}
 
 
 class OfStatements(Here):

@@ -78,6 +78,12 @@ def test_packed_and_plain_files_cut_anywhere_say_the_same(written, monkeypatch: 
             assert notices == expected[1]
 
 
+def test_a_file_of_one_line_needs_no_line_end(written) -> None:
+    assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "nurses care.")]
+    line = '{"head": "nurse", "relation": "IsA", "generations": ["x"]}'
+    assert generations.load(written("mine.jsonl", line)).triples["tail"].to_list() == ["x"]
+
+
 def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "BLOCK", 700)
     monkeypatch.setattr(stream, "PEEKED", 700)

@@ -103,7 +103,7 @@ def test_bounds_are_the_bootstrap_s_and_the_jackknife_s(scorer):
     values = np.array(list(neutral.values()))[:, None]
     bootstrap = Bootstrap(level=0.9, resamples=500, seed=3)
     bounds = neutral_intervals(table(neutral), scorer, {}, bootstrap)
-    mean_name, variance_name = harms.NEUTRAL_MEASURES[scorer]
+    mean_name, variance_name = harms.neutral_names(scorer)
     # numbers follow the alphabet (g10 before g2), so the draws do too
     numbers = cluster_numbers(table(neutral), {})
     assert bounds[f"{mean_name}_low"] == bootstrap.mean(values, numbers).low.item()

@@ -15,7 +15,7 @@ from mitigate.score.vader import Vader
 from mitigate.score.words import driving_words, occluded
 from mitigate.triples import Labels
 
-WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.2, "bit": -0.01}
+WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.05, "bit": -0.01}
 
 
 class Sums:

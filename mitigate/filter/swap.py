@@ -55,7 +55,7 @@ def swap(
     )
     added = exploded.with_columns(
         *(pl.when(is_target[end]).then("others").otherwise(end).alias(end) for end in ENDS),
-        statement=_statement(is_head),
+        statement=_statement(is_target),
         target="other",
         category=pl.col("other").replace_strict(target_list.categories, return_dtype=pl.String),
         source_row="row",
@@ -120,8 +120,12 @@ def _draw(others: dict[str, int], size: int, chance: np.random.Generator) -> lis
     return [list(others)[i] for i in sorted(drawn)]
 
 
-def _statement(is_head: pl.Expr) -> pl.Expr:
-    """The statement with the other target: first or last in it, as a target is the whole head or tail."""
-    behind = pl.concat_str("others", pl.col("statement").str.strip_prefix(pl.col("head")))
-    before = pl.concat_str(pl.col("statement").str.strip_suffix(pl.col("tail")), "others")
-    return pl.when(is_head).then(behind).otherwise(before)
+def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The statement with the other target: first or last in it, or both, as a target is the whole head or tail."""
+    first = pl.col("statement").str.strip_prefix(pl.col("head"))
+    headed = pl.when(is_target["head"]).then(pl.concat_str("others", first)).otherwise("statement")
+    return (
+        pl.when(is_target["tail"])
+        .then(pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "others"))
+        .otherwise(headed)
+    )

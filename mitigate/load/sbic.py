@@ -51,7 +51,8 @@ ANNOTATIONS: dict[str, Any] = {
 
 
 def read_annotations(folder: Path) -> pl.DataFrame:
-    """All annotations in a folder (columns ANNOTATIONS) of the files that it has, published and partial ones.
+    """All annotations in a folder (columns ANNOTATIONS) of the files that it has, published and partial ones, but for
+    posts without a letter or a digit, which have no key.
 
     Raises MitigateError for a folder without any, and for rows and columns that cannot be read, by file and row."""
     known = {row["file"]: row for row in _known()}

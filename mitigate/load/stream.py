@@ -54,6 +54,8 @@ class Block(NamedTuple):
 
 
 class Chunk(NamedTuple):
+    """What a block became."""
+
     rows: pl.DataFrame  # schema TRIPLES or SENTENCES
     met: Met
 
@@ -191,7 +193,7 @@ def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
             f"{path} is damaged or was cut short after line {first - 1:,} ({error}); fetch it again (`gzip -t` tells "
             "whether a packed file is whole)"
         ) from error
-    if first == 1:
+    if not unpacked:
         raise MitigateError(f"{path} is empty")
 
 

@@ -79,7 +79,7 @@ def krippendorff_alpha(counts: np.ndarray) -> float | None:
 
 
 def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Cohen (1960): agreement of two labellings of the same items."""
+    """Cohen (1960): agreement of two labellings of the same items, (items,) each."""
     classes = np.union1d(first, second)
     expected = sum((first == label).mean() * (second == label).mean() for label in classes)
     return _beyond_chance((first == second).mean(), expected)
@@ -91,9 +91,10 @@ def classification(
     """How well `predicted` meets `truth`: accuracy, balanced_accuracy (mean recall), macro_f1, kappa, and
     NAME/precision, NAME/recall, NAME/f1 and NAME/count (in truth) for each class, all from 0 to 1.
 
-    Precision is 0 for a class never predicted, recall 0 for one that never occurs. The means run over the
-    classes that occur in truth or prediction, balanced accuracy over those that occur in truth. Accuracy
-    alone says little where most is neutral: give a scorer that always says neutral beside it."""
+    truth, predicted: labels, (items,), of one item at least. Precision is 0 for a class never predicted, recall 0 for
+    one that never occurs. The means run over the classes that occur in truth or prediction, balanced accuracy over
+    those that occur in truth. Accuracy alone says little where most is neutral: give a scorer that always says neutral
+    beside it."""
     scores: dict[str, float | None] = {"accuracy": float((truth == predicted).mean())}
     recalls, f1s = [], []
     for label, name in classes.items():

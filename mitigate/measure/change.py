@@ -129,4 +129,4 @@ def together(parts: Sequence[tuple[float, float]], level: float = 0.95) -> tuple
 
 
 def _exp(value: float) -> float:
-    return math.exp(value) if value < 700 else math.inf
+    return math.inf if value >= 700 else math.exp(value)  # NaN stays

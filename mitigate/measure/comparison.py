@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.bootstrap import cluster_sums, mean_of
+from mitigate.measure.bootstrap import cluster_sums, exact_variance, mean_of
 from mitigate.measure.change import CHANGE, Change, How
 from mitigate.measure.harms import neutral_names, overall_and_categories
 from mitigate.measure.jackknife import Figure, jackknife, log_variance, without_each
@@ -76,7 +76,7 @@ def variance_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray)
         return NO_VARIANCE
     before, after = (cluster_sums(side - side.mean(), clusters, powers=(0, 1, 2)) for side in (first, second))
     found = paired(before, after, log_variance, "ratio")
-    return Change(first.var(), second.var(), "ratio", found.error, found.degrees)  # of uncentred values, exact
+    return Change(exact_variance(first), exact_variance(second), "ratio", found.error, found.degrees)
 
 
 def paired(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "difference") -> Change:

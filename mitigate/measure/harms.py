@@ -12,15 +12,13 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError, one_of
-from mitigate.metrics import PAPER_SCORERS, Share, harm_key, with_part, without_scorer
+from mitigate.measure.bootstrap import exact_variance
+from mitigate.metrics import Share, harm_key, with_part, without_scorer
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 EmptyTargets = Literal["exclude", "zero"]
 """What a target without statements counts as: it has no percentage and is left out, or, as in the paper, it
 is 0 % prejudiced, 0 % favoured and 0 % neutral at once."""
-
-NEUTRAL_MEASURES = {scorer: (harm_key(scorer, "mean"), harm_key(scorer, "variance")) for scorer in PAPER_SCORERS}
-"""Scorer -> what the paper calls the mean and the variance over targets of the percentage neutral."""
 
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 """The columns of a table per target that are harm, negative and positive."""
@@ -36,9 +34,7 @@ def per_target(
 
     frame: one row a statement, with `target` and a column of labels; statements about other words are not
     looked at. A target without statements has null percentages, or zeros with empty_targets="zero".
-    Raises MitigateError for a label that is none of -1, 0, 1 and 2."""
-    if empty_targets not in get_args(EmptyTargets):
-        raise one_of("measure.empty_targets", empty_targets, get_args(EmptyTargets))
+    Raises MitigateError for a label that is none of -1, 0, 1 and 2, and for an unknown empty_targets."""
     _check_labels(frame[label_column])
     label = pl.col(label_column)
     counts = frame.group_by("target").agg(
@@ -47,6 +43,14 @@ def per_target(
         favouritism=100 * (label == FAVOURITISM).mean(),
         neutral=100 * label.is_in([NEUTRAL, OTHER]).mean(),
     )
+    return of_every_target(counts, targets, empty_targets)
+
+
+def of_every_target(counts: pl.DataFrame, targets: pl.DataFrame, empty_targets: EmptyTargets) -> pl.DataFrame:
+    """The counts (target, statements, prejudice, favouritism, neutral) as a row for each of `targets`, with its
+    category, those without statements as per_target says. Raises MitigateError for an unknown empty_targets."""
+    if empty_targets not in get_args(EmptyTargets):
+        raise one_of("measure.empty_targets", empty_targets, get_args(EmptyTargets))
     table = targets.select("target", "category").join(counts, on="target", how="left", maintain_order="left")
     table = table.with_columns(pl.col("statements").fill_null(0))
     if empty_targets == "zero":
@@ -144,7 +148,7 @@ def mean(values: pl.Series) -> float | None:
 def variance(values: pl.Series) -> float | None:
     """The population variance (ddof 0) of the values that are not null; None for fewer than two, which do not vary."""
     known = values.drop_nulls().to_numpy()
-    return float(np.var(known)) if known.size > 1 else None
+    return exact_variance(known) if known.size > 1 else None
 
 
 def _check_labels(labels: pl.Series) -> None:

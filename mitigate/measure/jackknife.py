@@ -24,10 +24,10 @@ TOO_SMALL = 1e-9
 
 
 class Error(NamedTuple):
-    """The standard error of an estimate, and the degrees of freedom of Student's t; infinite where one word decides."""
+    """How certain an estimate is, (figures,) each."""
 
-    size: np.ndarray
-    degrees: np.ndarray
+    size: np.ndarray  # standard error; infinite where the estimate without some word has no finite value
+    degrees: np.ndarray  # of freedom of Student's t, at most the number of words less 1
 
 
 def without_each(sums: np.ndarray, figure: Figure) -> np.ndarray:

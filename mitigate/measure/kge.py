@@ -38,34 +38,6 @@ def change_of_scores(professions: np.ndarray, direction: np.ndarray, step: float
     return step * professions @ direction
 
 
-def change_by_distance(
-    people: np.ndarray,
-    values: tuple[np.ndarray, np.ndarray],
-    professions: np.ndarray,
-    relations: tuple[np.ndarray, np.ndarray],
-    step: float = STEP,
-) -> np.ndarray:
-    """Equation 1 in closed form for the score -||head + relation - tail||: of every person (n, dimension) the change of
-    each profession's score (p, dimension), (n, p).
-
-    values: the vectors of a and b; relations: those of the attribute and of professions. The gradient of m is the
-    direction to a minus the direction to b, both of length 1, so that people change differently."""
-    to_a, to_b = (_unit(value - people - relations[0]) for value in values)
-    moved = people + step * (to_a - to_b)
-    return _distances(people + relations[1], professions) - _distances(moved + relations[1], professions)
-
-
-def count_groups(
-    holders: np.ndarray, professions: np.ndarray, group_a: np.ndarray, group_b: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of each profession 0 to p - 1 how many of its holders are in each group, two times (p,) int.
-
-    holders, professions: (triples,) a person and the number of a profession; group_a, group_b: people."""
-    size = int(professions.max()) + 1 if len(professions) else 0
-    of_a, of_b = (np.bincount(professions[np.isin(holders, group)], minlength=size) for group in (group_a, group_b))
-    return of_a, of_b
-
-
 def log_count_ratio(of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
     """log((a + 1/2) / (b + 1/2)) of each profession; the halves keep it finite where a group has no holder."""
     return np.log((np.asarray(of_a) + 0.5) / (np.asarray(of_b) + 0.5))
@@ -77,11 +49,3 @@ def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
     if len(changes) < 3 or np.ptp(changes) == 0 or np.ptp(ratios) == 0:
         return None
     return float(spearmanr(changes, ratios).statistic)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-
-
-def _distances(points: np.ndarray, others: np.ndarray) -> np.ndarray:  # (n, p), a row at a time to bound the memory
-    return np.stack([np.linalg.norm(others - point, axis=-1) for point in points])

@@ -19,7 +19,8 @@ class Mean(NamedTuple):
 
 
 def over_seeds(values: np.ndarray) -> Mean:
-    """The mean over trainings, (seeds, ...), and what the mean of many would be; one training has no interval."""
+    """The mean over trainings, (seeds, ...), and the interval in which the mean of many would be; one training has no
+    interval."""
     values = np.asarray(values, dtype=float)
     mean = values.mean(0)
     if len(values) < 2:
@@ -30,7 +31,7 @@ def over_seeds(values: np.ndarray) -> Mean:
 
 def null_band(values: np.ndarray) -> Mean:
     """The mean over permuted graphs, (graphs, ...), and the band in which 95 % of the figures of further permuted
-    graphs lie (Student's prediction interval, one training each)."""
+    graphs lie (Student's prediction interval, one training each); fewer than three graphs have no band."""
     values = np.asarray(values, dtype=float)
     mean = values.mean(0)
     if len(values) < 3:

@@ -27,10 +27,14 @@ AGAINST = {
     "relations": pl.UInt32,
     "peers": pl.UInt32,
     "place": pl.UInt32,  # 1: no peer has a larger value
-    "beyond": pl.Boolean,  # whether the interval excludes 0
+    "beyond": pl.Boolean,  # whether the interval excludes 0, of at least FEWEST relations
     "peers_beyond": pl.UInt32,  # of how many peers it does, each against its own peers
 }
 BY = ["relation", "figure"]
+
+FEWEST = 6
+"""Relations, for a difference to be called one. Resampling never leaves the range of what there is, and the differences
+of fewer than six lie on one side of 0 by chance alone in more than 5 % of cases: 2 / 2 ** 5."""
 
 
 def with_peers(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -108,7 +112,8 @@ def _intervals(differences: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
             )
         )
     found = pl.concat(frames).with_columns(pl.col("low", "high").fill_nan(None))
-    return found.with_columns(beyond=((pl.col("low") > 0) | (pl.col("high") < 0)).fill_null(False))
+    excludes_0 = ((pl.col("low") > 0) | (pl.col("high") < 0)).fill_null(False)
+    return found.with_columns(beyond=excludes_0 & (pl.col("relations") >= FEWEST))
 
 
 def _among(row: Mapping[str, Any], everyone: pl.DataFrame) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> 
 def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
     """BLEU-2 of one tail, from 0 to 1: the geometric mean of the shares of its words and of its word pairs
     that some reference has (no more often than that reference), times a penalty for being shorter than
-    the reference nearest in length. 0 if no word is right."""
+    the reference nearest in length. 0 if no word is right. references: at least one."""
     found, total = zip(*(_found(tail, references, length) for length in (1, 2)), strict=True)
     if not found[0]:
         return 0.0
@@ -76,7 +76,9 @@ def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | N
 
 def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
     """The score above which to call a triple valid, so that most of these labelled triples are classified rightly:
-    halfway between two neighbouring scores, the lower pair where several are as good."""
+    halfway between two neighbouring scores, the lower pair where several are as good.
+
+    scores (n,), valid (n,) bool, of two triples at least."""
     order = np.argsort(scores, kind="stable")
     ascending = scores[order]
     right = valid.sum() + np.cumsum(np.where(valid[order], -1, 1))[:-1]  # with the threshold behind each but the last

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from mitigate.measure.harms import EmptyTargets
+from mitigate.measure.harms import EmptyTargets, of_every_target
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 TALLY = {"column": pl.String, "target": pl.String, "label": pl.Int8, "count": pl.Int64}
@@ -53,8 +53,4 @@ def per_target(
             neutral=share(NEUTRAL, OTHER),
         )
     )
-    table = targets.select("target", "category").join(counts, on="target", how="left", maintain_order="left")
-    table = table.with_columns(pl.col("statements").fill_null(0))
-    if empty_targets == "zero":
-        table = table.with_columns(pl.col("prejudice", "favouritism", "neutral").fill_null(0.0))
-    return table
+    return of_every_target(counts, targets, empty_targets)

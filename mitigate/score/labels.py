@@ -22,6 +22,7 @@ from mitigate.triples import (
 )
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
+ROUNDING = 1e-6  # by which a difference of two probabilities may be beyond 1
 PIECE = 2048  # texts scored at once
 EVERY = 5.0  # seconds between two writes to the cache: what a killed run loses; one write of many texts is the quickest
 
@@ -145,11 +146,13 @@ def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, La
 
 
 def checked(scorer: Scorer, said: object, size: int) -> Labels:
-    """What a scorer has said of that many texts. Raises MitigateError for anything but Labels of each text."""
+    """What a scorer has said of that many texts. Raises MitigateError for anything but Labels of each text: labels of
+    LABELS, and strengths from -1 to 1, of which a policy makes weights."""
     wanted = f"expected Labels(label, strength), two arrays of {size:,}, one value for each text"
     if not isinstance(said, tuple) or len(said) != 2 or any(np.shape(part) != (size,) for part in said):
         raise MitigateError(f"scorer {scorer.name}: {wanted}; found {str(said)[:60]}")
     label, strength = map(np.asarray, said)
-    if not np.isin(label, LABELS).all() or not np.isfinite(strength).all():
-        raise MitigateError(f"scorer {scorer.name}: {wanted}: labels -1, 0, 1 or 2, and strengths that are numbers")
-    return Labels(label.astype(np.int8), strength.astype(np.float32))
+    in_range = (strength >= -1 - ROUNDING) & (strength <= 1 + ROUNDING)  # false for NaN
+    if not np.isin(label, LABELS).all() or not in_range.all():
+        raise MitigateError(f"scorer {scorer.name}: {wanted}: labels -1, 0, 1 or 2, and strengths from -1 to 1")
+    return Labels(label.astype(np.int8), strength.astype(np.float32).clip(-1, 1))

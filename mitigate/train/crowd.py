@@ -1,7 +1,8 @@
 """Training the crowd classifier: multinomial logistic regression towards the shares of raters, and its thresholds.
 
-Every head leaves out some folds of targets. The threshold of a head is chosen by heads that leave out one fold more, so
-that no statement has a part in the threshold it is labelled by, nor in the head that scores it for that choice."""
+Every head but the first leaves out a fold of targets. The threshold of a head is chosen by heads that leave out one
+fold more, so that no statement has a part in the threshold it is labelled by, nor in the head that scores it for that
+choice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

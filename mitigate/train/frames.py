@@ -53,7 +53,7 @@ class Fitted(NamedTuple):
     steps: int
     seconds: float
     examples_per_second: float
-    train_loss: float  # per learnt token, mean of the last steps
+    train_loss: float  # per learnt choice plus per learnt token of texts (Form.loss), mean of the last steps
 
 
 class FormModule(TrainingModule):

@@ -20,11 +20,17 @@ def normalise(scores: Tensor, left_out: Cells | None = None, picked: Cells | Non
 def matches(own: Tensor, drawn: Tensor) -> Cells:
     """The cells of a matrix (n, m) at which own (n,) and drawn (m,) are the same number."""
     ordered, order = drawn.sort()
+    rows, places = places_of(own, ordered)
+    return rows, order[places]
+
+
+def places_of(own: Tensor, ordered: Tensor) -> Cells:
+    """The same where drawn is in ascending order."""
     start = torch.searchsorted(ordered, own)
     count = torch.searchsorted(ordered, own, right=True) - start
     rows = torch.repeat_interleave(torch.arange(len(own), device=own.device), count)
     within = torch.arange(len(rows), device=own.device) - torch.repeat_interleave(count.cumsum(0) - count, count)
-    return rows, order[start[rows] + within]
+    return rows, start[rows] + within
 
 
 class _Normalise(torch.autograd.Function):

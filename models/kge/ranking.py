@@ -7,6 +7,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from models.kge.normaliser import places_of
+
 CELLS = 2**24  # scores held at a time: 64 MiB
 
 
@@ -70,19 +72,10 @@ def _ranks(scores_of: Callable[[Tensor], Tensor], keys: Tensor, targets: Tensor,
         target = scores[place, targets[chosen]]
         if not scores.sum(1).isfinite().all():  # a pass of its own over all cells would take a quarter of the time
             raise FloatingPointError("a score is not a finite number")
-        rows, entities = _known_of(distinct, answers)
-        scores[rows, entities] = -torch.inf
+        rows, places = places_of(distinct, answers.keys)
+        scores[rows, answers.entities[places]] = -torch.inf
         scores[place, targets[chosen]] = -torch.inf  # counted as the first of its equals below
         # 1 for a score above, 0 for an equal one, -1 for one below: the sum is exact for up to 2**24 entities.
         signs = scores[place].sub_(target[:, None]).sign_().sum(1)
         ranks[chosen] = 1 + (scores.shape[1] + signs.double()) / 2
     return ranks
-
-
-def _known_of(queries: Tensor, answers: Answers) -> tuple[Tensor, Tensor]:
-    """The place of a query and a true answer to it, of all such pairs."""
-    start = torch.searchsorted(answers.keys, queries)
-    count = torch.searchsorted(answers.keys, queries, right=True) - start
-    rows = torch.repeat_interleave(torch.arange(len(queries), device=queries.device), count)
-    within = torch.arange(len(rows), device=queries.device) - torch.repeat_interleave(count.cumsum(0) - count, count)
-    return rows, answers.entities[start[rows] + within]

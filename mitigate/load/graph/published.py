@@ -52,9 +52,6 @@ def wd50k(root: str | None = None) -> Graph:
     return build(*_parts(read, _wikidata_names(root), {}))
 
 
-GRAPHS = {"fb15k237": fb15k237, "codex_m": codex_m, "wd50k": wd50k}
-
-
 def find(root: str | None, folder: str, names: Sequence[str]) -> Path:
     """The folder under data.root or MITIGATE_DATA. Raises MitigateError as root_with does."""
     return root_with(root, [f"{folder}/{name}" for name in names], UPSTREAM[folder]) / folder
