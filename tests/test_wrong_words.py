@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command import here
-from hydra.errors import MissingConfigException, OverrideParseException
+from command import ROOT, here
+from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
@@ -16,6 +16,7 @@ from mitigate.metrics import parse
 from mitigate.recipes import faults
 from mitigate.recipes.arguments import named_folders, readable
 from mitigate.recipes.job import build
+from mitigate.settings import settings
 
 OWN = """
 from mitigate import Labels
@@ -73,6 +74,8 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
         ("relations=[IsA]", "or humans.relations?"),
         ("data.path=x.tsv", "data.path (file of the data) is a setting of others than the data that is chosen; choose"),
         ("texts=[a]", ") is a setting of another recipe; say recipe=labels"),
+        ("profile.runs=[x]", "is a setting of another recipe; say recipe=profile"),
+        ("measure.match=contains", "is a setting of another recipe; say recipe=audit"),
         ("hydra.foo=1", "unknown setting of Hydra 'hydra.foo'; --hydra-help says where its settings are described"),
         ("~policy", "the configuration has no policy, which is read; a ~policy takes it away"),
         ("probe.relations=[CapabelOf]", "; did you mean CapableOf?"),
@@ -183,6 +186,27 @@ def test_a_class_of_ones_own_that_cannot_be_built(
     assert message in str(error.value)
     assert capfd.readouterr().err == ""
     assert build(OmegaConf.create({"_target_": "own.Words", "words": ["a"], "measures": "regard"})).words == ["a"]
+
+
+def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
+    groups = ("recipe", "defaults", "hydra")
+    found = {}
+    for path in sorted((ROOT / "conf" / "recipe").glob("*.yaml")):
+        content = yaml.safe_load(path.read_text())
+        if path.read_text().startswith("# @package _global_") and path.stem != "workspace":  # which is of compare's
+            found |= {
+                f"{group}.{key}" if isinstance(part, dict) else group: path.stem
+                for group, part in content.items()
+                if group not in groups
+                for key in (part if isinstance(part, dict) else [group])
+            }
+    assert len(found) > 60
+    for key, recipe in found.items():
+        keys = [key] if key in settings() else [name for name in settings() if name.startswith(f"{key}.")]
+        assert keys
+        for name in keys:
+            error = ConfigCompositionException(f"Could not override '{name}'.")
+            assert faults.in_words(error).endswith(f"is a setting of another recipe; say recipe={recipe}")
 
 
 def test_an_error_of_the_projects_own_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,14 @@ OF_RECIPES = {
     "humans": "humans",
     "kge": "kge",
     "frames": "frames",
+    "profile": "profile",
     "serve": "serve",
-} | dict.fromkeys(("ask", "head", "relation"), "ask")  # settings that a recipe brings along
+    "data.output": "labels",
+    "data.runs": "humans",
+}
+"""Groups and settings that a recipe brings along."""
+OF_RECIPES |= dict.fromkeys(("ask", "head", "relation"), "ask")
+OF_RECIPES |= dict.fromkeys(("measure.match", "measure.template", "measure.texts"), "audit")
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by how the names of Hydra's options begin
 MOST_MEANT = 4  # keys of other groups that are offered
 FAULTS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
@@ -85,8 +91,8 @@ def _no_setting(name: str, appended: str | None) -> str:
     if name in settings():
         group = name.split(".")[0]
         what = f"{name} ({settings()[name].meaning}) is a setting of"
-        if group in OF_RECIPES:
-            return f"{what} another recipe; say recipe={OF_RECIPES[group]}"
+        if recipe := OF_RECIPES.get(name, OF_RECIPES.get(group)):
+            return f"{what} another recipe; say recipe={recipe}"
         return f"{what} others than the {group} that is chosen; choose one of them by {group}=NAME"
     group, _, _ = name.rpartition(".")
     while group and not any(key.startswith(f"{group}.") for key in known):
