@@ -73,10 +73,17 @@ def test_a_folder_that_another_service_has_and_an_address_that_is_taken(
         port = taken.getsockname()[1]
         assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", f"serve.port={port}") == 2
     assert f"serve.port={port} cannot be had (Address already in use); choose another port" in capsys.readouterr().err
+    elsewhere = ("serve.address=192.0.2.1", f"serve.token={TOKEN}")  # of no machine
+    assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", *elsewhere) == 2
+    assert "cannot be had (Cannot assign requested address); choose another port or address" in capsys.readouterr().err
     with (tmp_path / ".serve" / "service.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}") == 2
     assert f"another service already has {tmp_path}; stop it" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path / 'file'}") == 2
+    told = f"cannot write to {tmp_path / 'file' / '.serve'} (Not a directory); choose another place with paths.outputs"
+    assert told in capsys.readouterr().err
 
 
 def test_a_damaged_queue_is_named_before_anybody_submits(

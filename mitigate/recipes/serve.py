@@ -1,5 +1,6 @@
 """recipe=serve: the service, until it is stopped. It leaves no run folder; its jobs do."""
 
+import errno
 import fcntl
 import ipaddress
 import os
@@ -129,9 +130,15 @@ def address_of(config: DictConfig) -> str:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Raises MitigateError where another service has the folder."""
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "service.lock").open("w") as lock:
+    """Raises MitigateError where another service has the folder, or it cannot be written to."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        opened = (place / "service.lock").open("w")
+    except OSError as error:
+        raise MitigateError(
+            f"cannot write to {place} ({error.strerror}); choose another place with paths.outputs=DIR"
+        ) from error
+    with opened as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -149,8 +156,9 @@ def _listening(config: DictConfig) -> Iterator[socket.socket]:
         made = socket.create_server((address, port), family=family, backlog=512)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error  # below 0: of a name
+        other = "port" if error.errno == errno.EADDRINUSE else "port or address"
         raise MitigateError(
-            f"serve.address={address} serve.port={port} cannot be had ({reason}); choose another port"
+            f"serve.address={address} serve.port={port} cannot be had ({reason}); choose another {other}"
         ) from error
     with made:
         yield made
