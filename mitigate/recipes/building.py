@@ -27,6 +27,25 @@ def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
         raise fault or error from error.__cause__
 
 
+def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
+    """What a part of the configuration names by `_target_`, not called yet. setting: where the part stands; more: names
+    of arguments that it will be given besides the part's other keys.
+
+    Raises MitigateError for a part without `_target_`, and for a target that cannot be imported or cannot be called with
+    these arguments."""
+    if not (target := node.get("_target_")):
+        raise MitigateError(f"{setting}._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method")
+    try:
+        found = _object(str(target))
+    except Exception as error:
+        raise _not_imported(str(target), setting, error) from error
+    if not callable(found):
+        raise _not_called(str(target), setting)
+    if wrong := _wrong_arguments(found, {*node, *more} - {"_target_"}):
+        raise MitigateError(f"{setting}: {target} {wrong}")
+    return found
+
+
 def _fault(cause: BaseException | None, node: Mapping[str, Any], setting: str, more: set[str]) -> MitigateError | None:
     """The error for a target that cannot be imported, does not take these arguments, or fails with them; None for an
     error of the project's own."""
@@ -39,7 +58,7 @@ def _fault(cause: BaseException | None, node: Mapping[str, Any], setting: str, m
     except Exception as error:
         return _not_imported(target, setting, error)
     if not callable(found):
-        return MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
+        return _not_called(target, setting)
     given = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
     if wrong := _wrong_arguments(found, given | more):
         return MitigateError(f"{setting}: {target} {wrong}")
@@ -68,6 +87,10 @@ def _not_imported(target: str, setting: str, why: Exception) -> MitigateError:
         f"{setting}._target_={target} cannot be imported ({type(why).__name__}: {why}{where}){meant or '.'} It is "
         "MODULE.CLASS of a module that is installed, or that lies in the folder of the command or of --config-dir"
     )
+
+
+def _not_called(target: str, setting: str) -> MitigateError:
+    return MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
 
 
 def _names_in(module: str) -> list[str]:

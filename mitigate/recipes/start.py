@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hydra.utils import get_object
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
+from mitigate.recipes.building import named
 from mitigate.recipes.job import build, plain
 from mitigate.relations import Relation
 from mitigate.tasks.start import Start
@@ -34,9 +34,10 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
             f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false): its "
             "figures would be called the policy's. Say policy=none"
         )
-    folder = build(settings.folder)
     options = plain(settings.load)
-    code = get_object(options.pop("_target_"))
+    code = named(options, "model.load", "folder")
+    folder = build(settings.folder)
+    options.pop("_target_")
     if settings.layout == "comet" and code in [kind.load for kind in OF_TRANSFORMERS]:
         raise MitigateError(
             f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
