@@ -14,26 +14,28 @@ from mitigate.errors import MitigateError
 PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never meets them
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
+PLACES = "paths.outputs=DIR and paths.cache=DIR"  # the settings that say where a recipe writes
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made.
+def replacing(path: Path, places: str = PLACES) -> Iterator[BinaryIO]:
+    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made. places: the
+    settings that name another place, as the message says them.
 
     Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Any other
     error of who writes to the file stays what it is."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with _telling(path):
+        with _telling(path, places):
             path.parent.mkdir(parents=True, exist_ok=True)
             opened = part.open("wb")
-        with writing(path), opened as file:
+        with writing(path, places), opened as file:
             yield file
-            with _telling(path):
+            with _telling(path, places):
                 file.flush()
                 os.fsync(file.fileno())
-        with _telling(path):
+        with _telling(path, places):
             part.replace(path)
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
@@ -41,25 +43,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _telling(path: Path, places: str) -> Iterator[None]:
     """Raises MitigateError for what the system refuses of a file at `path`."""
     try:
         yield
     except OSError as error:
-        raise _cannot_write(path, error.strerror) from error
+        raise _cannot_write(path, error.strerror, places) from error
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, places: str = PLACES) -> Iterator[None]:
     """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
-    read-only, in whatever words the library that writes says so."""
+    read-only, in whatever words the library that writes says so. places: as in `replacing`."""
     try:
         yield
     except MitigateError:
         raise
     except Exception as error:
         if reason := disk_fault(error):
-            raise _cannot_write(path, reason) from error
+            raise _cannot_write(path, reason, places) from error
         raise
 
 
@@ -86,16 +88,16 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         following = following.__cause__ or following.__context__
 
 
-def _cannot_write(path: Path, reason: str | None) -> MitigateError:
+def _cannot_write(path: Path, reason: str | None, places: str) -> MitigateError:
     return MitigateError(
-        f"cannot write {path} ({reason}); free some space, or choose another place with paths.outputs=DIR and "
-        "paths.cache=DIR. What is finished is kept, and the same command goes on from there."
+        f"cannot write {path} ({reason}); free some space, or choose another place with {places}. What is finished is "
+        "kept, and the same command goes on from there."
     )
 
 
-def write(path: Path, content: bytes | str) -> Path:
-    """Replace `path` by the content, text as UTF-8."""
-    with replacing(path) as file:
+def write(path: Path, content: bytes | str, places: str = PLACES) -> Path:
+    """Replace `path` by the content, text as UTF-8. places, and errors: as in `replacing`."""
+    with replacing(path, places) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
 

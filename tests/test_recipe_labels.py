@@ -195,6 +195,13 @@ def test_given_texts_with_commas_and_quotes_are_written_in_the_format_of_the_end
     assert read["sentiment"].to_list() == [0, -1, 0, 0]
 
 
+def test_a_place_that_labels_cannot_be_written_to_names_its_own_setting(labels, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    status, _, error = labels("texts=hello", "score.regard=null", f"data.output={tmp_path / 'file' / 'out.csv'}")
+    assert status == 2
+    assert "out.csv (File exists); free some space, or choose another place with data.output=FILE. What is" in error
+
+
 def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:
     piped = io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n"))
     monkeypatch.setattr("sys.stdin", piped)

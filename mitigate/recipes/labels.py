@@ -107,7 +107,7 @@ def notices_of(labels: pl.DataFrame) -> None:
 def save(labels: pl.DataFrame, output: Path | None) -> None:
     """Write the labels to data.output, in the format that its ending names."""
     if output is not None:
-        write(output, table_bytes(labels, output.suffix[1:]))
+        write(output, table_bytes(labels, output.suffix[1:]), "data.output=FILE")
         say(f"  written     {output}")
 
 
