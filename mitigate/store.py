@@ -25,6 +25,8 @@ from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest
 
 __all__ = ["as_parquet", "digest_of"]
 
+SETTINGS = "config.yaml"  # of the run
+RECORDS = "stages"  # the folder of what is recorded of each stage
 NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # of a run folder
 MARKER = ".of"  # in a folder of parts: the fingerprint of the unfinished stage whose parts they are
 
@@ -99,13 +101,14 @@ class Run:
         self.dry = dry
         self.keep_code = keep_code
         self.results: list[Result] = []
+        self._stages_files: set[str] = set()  # that the stages so far left, or have found intact
         if not dry:
             self._lock_folder()
 
     def _lock_folder(self) -> None:
         folder = self.folder
         try:
-            (folder / "stages").mkdir(parents=True, exist_ok=True)
+            (folder / RECORDS).mkdir(parents=True, exist_ok=True)
             self._lock = (folder / ".lock").open("w")
         except OSError as error:
             raise MitigateError(
@@ -168,12 +171,13 @@ class Run:
 
     def _known(self, stage: str, inputs: str, code: str, keep_code: bool) -> Result | None:
         """The recorded result, if it is of these inputs and this code, and intact."""
-        record = _record(self.folder / "stages" / f"{stage}.json")
+        record = _record(self.folder / RECORDS / f"{stage}.json")
         if record is None or record["inputs"] != inputs or not (record["code"] == code or keep_code):
             return None
         files = record["files"]
         if any(self._digest(name) != digest for name, digest in files.items()):
             return None
+        self._stages_files.update(files)
         path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
         return Result(stage, path, digest, record["seconds"], record["peak_memory"], True, record["code"] != code)
 
@@ -193,9 +197,10 @@ class Run:
         write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
         seconds = round(time.perf_counter() - started, 3)
         files = {path.name: self._digest(path.name)} | self._digests(leaves)
+        self._stages_files.update(files)
         result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
         record = {**depends, "files": files, "seconds": seconds, "peak_memory": result.peak_memory}
-        write(self.folder / "stages" / f"{stage}.json", as_json(sealed(record)))
+        write(self.folder / RECORDS / f"{stage}.json", as_json(sealed(record)))
         return result
 
     def _remove(self, names: Sequence[str]) -> None:
@@ -203,11 +208,16 @@ class Run:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def finished(self) -> bool:
-        """Whether the manifest, written last, is there and whole."""
+        """Whether the manifest, written last, is there and whole, and with it what a recipe writes besides its stages'
+        files: tables and cards. Not looked at are the settings, which every job can write anew, and the records of
+        stages, which were looked at when the stages were."""
         manifest = read_json(self.folder / "manifest.json") or {}
         files = manifest.get("files")
-        listed = isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
-        return listed and is_intact(manifest)
+        if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
+            return False
+        known = {*self._stages_files, SETTINGS}
+        others = [name for name in files if name not in known and not name.startswith(f"{RECORDS}/")]
+        return is_intact(manifest) and all(self._digest(name) == files[name] for name in others)
 
     def reopen(self) -> None:
         """Take the manifest away, since something is about to be computed anew."""

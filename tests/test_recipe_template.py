@@ -1,7 +1,10 @@
 """recipe=template: what each policy drops, counted by hand, and phrases as they stand before any tail."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
+from command import here
 
 from mitigate.recipes.template import printed
 from mitigate.score.vader import Vader
@@ -31,6 +34,30 @@ def test_drops_of_each_policy_under_both_templates() -> None:
         "both/neutral": 1,
     }
     assert set(drops["IsA"].values()) == {2, 0}
+
+
+def test_a_policy_that_drops_every_triple_is_counted_too() -> None:
+    drops = count_drops(LABELLED.head(2))
+    assert drops.row(0, named=True)["sentiment/paper"] == drops.row(0, named=True)["triples"] == 2
+
+
+def test_a_table_that_is_damaged_is_written_anew_and_shown_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.tsv").write_text("head\trelation\ttail\nlawyer\tCapableOf\thelp people\n")
+    data = ("recipe=template", "data=triples", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null")
+    places = (f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", "tracking=none")
+    found = []
+    for _ in range(3):
+        assert here(monkeypatch, *data, *places) == 0
+        said = capsys.readouterr().out
+        assert said.count("\nCapableOf ") == 1
+        (table,) = tmp_path.glob("out/*/template.csv")
+        found.append(table.read_text())
+        if len(found) == 1:
+            table.write_text("damaged")
+    assert found[0] == found[1] == found[2]
+    assert "complete: nothing is left to do" in said
 
 
 def test_totals_are_over_all_relations() -> None:

@@ -187,6 +187,23 @@ def test_manifest_lists_files_and_goes_when_something_is_computed_anew(run: Run)
     assert not run.finished()
 
 
+@pytest.mark.parametrize("content", [None, "", "a,b"])
+def test_a_table_that_no_stage_wrote_is_looked_at_too(content: str | None, run: Run) -> None:
+    run.stage("score", one_row)
+    for name in ("table.csv", "config.yaml"):
+        (run.folder / name).write_text("a,c")
+    run.finish({})
+    again = Run(run.folder, dry=True)
+    again.stage("score", one_row)
+    assert again.finished()
+    (run.folder / "config.yaml").unlink()  # which is written anew by itself
+    assert again.finished()
+    (run.folder / "table.csv").unlink()
+    if content is not None:
+        (run.folder / "table.csv").write_text(content)
+    assert not again.finished()
+
+
 def test_a_file_that_is_being_written_is_not_in_the_manifest(run: Run) -> None:
     """Such as the status, which a thread of the same process writes every two seconds."""
     run.stage("score", one_row)

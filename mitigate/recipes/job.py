@@ -23,7 +23,18 @@ from mitigate.recipes.building import build as build
 from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
 from mitigate.settings import deciding
 from mitigate.status import Status
-from mitigate.store import BusyError, NotComputedError, Result, Run, as_json, digest_of, read_json, tidy, wait_for
+from mitigate.store import (
+    SETTINGS,
+    BusyError,
+    NotComputedError,
+    Result,
+    Run,
+    as_json,
+    digest_of,
+    read_json,
+    tidy,
+    wait_for,
+)
 from mitigate.texts import without_folders
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
@@ -137,7 +148,7 @@ def _perform(
     status = Status(run.folder, config.recipe.name)
     state, error = "failed", None
     try:
-        write(run.folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
+        write(run.folder / SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
         notes.leave(call(config), {"folder": str(run.folder)})
         seldom = is_brief(config) and call(config)["sweep"]
         with listening(Showing(status, SELDOM if seldom else EVERY)):
@@ -191,7 +202,7 @@ def _recorded(
 
 def _restore_settings(config: DictConfig, folder: Path) -> None:
     """Write config.yaml of a complete run anew when it is gone or damaged."""
-    path, manifest = folder / "config.yaml", read_json(folder / "manifest.json") or {}
+    path, manifest = folder / SETTINGS, read_json(folder / "manifest.json") or {}
     if not path.is_file() or digest_of(path.read_bytes()) != manifest["files"].get(path.name):
         content = OmegaConf.to_yaml(config, resolve=True)
         write(path, content)

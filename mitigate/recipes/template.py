@@ -36,7 +36,7 @@ def run(config: DictConfig) -> None:
         say(f"  note: {notice}")
     triples, own = loaded.triples.filter(split="train"), list(loaded.own_relations)
     name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
-    metrics = perform(
+    found = perform(
         config,
         name,
         digest_of_values(triples, own, target_list),
@@ -44,10 +44,11 @@ def run(config: DictConfig) -> None:
         lambda job: pipeline(job, triples, own, scorers, target_list),
         uploads=["a table of the phrases"],
     )
-    if metrics:
+    if found:
+        metrics, names = found["metrics"], [scorer.name for scorer in scorers]
+        say(printed(found["table"], names))
         policies = (
-            f"{policy} {metrics[f'{policy}/paper']:,} ({metrics[f'{policy}/neutral']:,})"
-            for policy in filters([scorer.name for scorer in scorers])
+            f"{policy} {metrics[f'{policy}/paper']:,} ({metrics[f'{policy}/neutral']:,})" for policy in filters(names)
         )
         say(f"  of {metrics['triples']:,} training triples drop (with the neutral phrases): {', '.join(policies)}")
 
@@ -55,22 +56,19 @@ def run(config: DictConfig) -> None:
 def pipeline(
     job: Job, triples: pl.DataFrame, own: list[Relation], scorers: list[Scorer], target_list: TargetList
 ) -> dict[str, Any]:
-    """The stages in their order; the table is left in the run folder as template.csv."""
+    """The stages in their order; the table is left in the run folder as template.csv. Returns metrics and table."""
     using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
     phrases = job.stage("phrases", label_masked, carriers(own), scorers, using=using)
     how = {"masking": job.config.measure.masking, "target_list": target_list, "own_relations": own}
     labels = job.stage("labels", label_statements, triples, scorers, **how, using=using)
-    names = [scorer.name for scorer in scorers]
-    drops = job.stage("drops", count_drops, labels, names)
+    drops = job.stage("drops", count_drops, labels, [scorer.name for scorer in scorers])
     metrics = job.stage("metrics", totals, drops)
     table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
     if not job.run.dry:
         write(job.folder / "template.csv", table.write_csv())
         job.tracking.summarise(metrics.facts())
         job.tracking.table("template", table)
-    if not job.config.dry_run:
-        say(printed(table, names))
-    return metrics.facts()
+    return {"metrics": metrics.facts(), "table": table}
 
 
 def printed(table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.filter import Policy, apply
+from mitigate.filter import Policy, polarised
 from mitigate.relations import Relation, comet_relations
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.label import label_masked
@@ -58,11 +58,11 @@ def count_drops(labelled: pl.DataFrame, scorers: Sequence[str] = ROLES) -> pl.Da
     policies = filters(scorers)
     columns = [f"{policy}/{template}" for policy in policies for template in TEMPLATES]
     dropped = [
-        (apply(Policy(policy, by, template), labelled)["weight"] == 0).alias(f"{policy}/{template}")
+        polarised(Policy(policy, by, template)).alias(f"{policy}/{template}")
         for policy, by in policies.items()
         for template in TEMPLATES
     ]
-    rows = labelled.select("relation").with_columns(dropped)
+    rows = labelled.select("relation", *dropped)
     return rows.group_by("relation", maintain_order=True).agg(pl.len().alias("triples"), pl.col(columns).sum())
 
 
