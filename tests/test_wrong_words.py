@@ -89,6 +89,8 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
             "score.regard=minlm",
             "unknown score.regard 'minlm'; allowed: vader, minilm, ",
         ),
+        ("score.sentiment=null score.regard=null", "score.sentiment and score.regard are both null, and this recipe"),
+        ("recipe=template score.sentiment=null score.regard=null", "name a scorer of one at least, such as score.sent"),
         ("score.extra=[keywrd]", "; did you mean keyword?"),
         ("policy.scorers=[sentimnt]", "; did you mean sentiment?"),
         (

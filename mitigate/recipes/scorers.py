@@ -38,6 +38,15 @@ def build_role_scorers(score: DictConfig) -> list[Scorer]:
     ]
 
 
+def check_roles(score: DictConfig) -> None:
+    """Raises MitigateError where both roles are null, for recipes whose figures are those of the roles."""
+    if not of_roles(score):
+        raise MitigateError(
+            "score.sentiment and score.regard are both null, and this recipe measures by them; name a scorer of one at "
+            "least, such as score.sentiment=vader"
+        )
+
+
 def build_extras(score: DictConfig) -> list[Scorer]:
     """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own. One
     that labels already, under that name, does not label twice."""

@@ -13,7 +13,7 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.scorers import build_role_scorers
+from mitigate.recipes.scorers import build_role_scorers, check_roles
 from mitigate.recipes.targets import list_named
 from mitigate.relations import Relation
 from mitigate.target_list import TargetList
@@ -27,6 +27,7 @@ STAGES = ("phrases", "labels", "drops", "metrics")
 
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
+    check_roles(config.score)
     scorers = build_role_scorers(config.score)
     loaded = triples_of(load_data(config))
     for notice in loaded.notices:

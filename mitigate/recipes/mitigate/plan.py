@@ -24,6 +24,7 @@ from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
     build_role_scorers,
+    check_roles,
 )
 from mitigate.recipes.start import find_start, training_settings
 from mitigate.relations import with_own
@@ -117,6 +118,7 @@ class Plan:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
+    check_roles(config.score)
     policy, described = build_policy(config), origin(config)
     verbalising.check(config.measure.masking)
     settings, where = training_settings(config)
