@@ -52,6 +52,20 @@ def written(tmp_path: Path, content: str) -> str:
     return f"data.path={path}"
 
 
+def test_the_same_triples_in_other_words_are_another_audit(audit, tmp_path: Path) -> None:
+    mine = written(tmp_path, "head\trelation\ttail\nlawyer\tHelpsWith\tgood work\nnurse\tHelpsWith\tcrime\n")
+    for phrase in ("helps with", "is helpful for"):
+        relations = tmp_path / "relations.csv"
+        relations.write_text(f"relation,phrase\nHelpsWith,{phrase}\n")
+        arguments = ("data=triples", mine, f"data.relations={relations}", "recipe.targets=[lawyer,nurse]")
+        assert audit(*arguments, "score.regard=null")[0] == 0
+    folders = (tmp_path / "outputs").iterdir()
+    assert sorted((folder / "statements.tsv").read_text().split("\n")[1] for folder in folders) == [
+        "lawyer\tlawyer helps with good work",
+        "lawyer\tlawyer is helpful for good work",
+    ]
+
+
 def test_a_file_of_statements(audit, tmp_path: Path) -> None:
     status, said, _, folder = audit("data=statements", written(tmp_path, STATEMENTS), "score.extra=[keyword]")
     assert status == 0

@@ -1,12 +1,15 @@
 """The data that the configuration names, loaded: shared by the recipes that read triples or statements."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.fingerprints import digest_of_values
 from mitigate.load.stories import LoadedStories
 from mitigate.recipes.building import build
+from mitigate.relations import Relation
 
 
 def load_data(config: DictConfig) -> Any:
@@ -17,6 +20,12 @@ def load_data(config: DictConfig) -> Any:
     if isinstance(loaded, LoadedStories):
         raise _of_another_recipe(config, "has stories", "stories")
     return loaded
+
+
+def known_by_relations(own: Sequence[Relation]) -> bytes:
+    """The hash of a user's own relations with their wordings, which decide what is labelled; b"" where there are none.
+    It is a part of what a run is known by: the same triples in other words are another run."""
+    return digest_of_values(list(own)).encode() if own else b""
 
 
 def _of_another_recipe(config: DictConfig, what: str, recipe: str) -> MitigateError:

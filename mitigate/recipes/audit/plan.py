@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.audit.people import rated_statements
 from mitigate.recipes.job import plain
-from mitigate.recipes.loading import load_data
+from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import wanted
@@ -37,7 +37,7 @@ class Plan:
     scorers: list[Scorer]  # none where the file gives labels
     labellings: list[Labelling]
     cache: LabelCache
-    source: str  # the hash of the resource and the targets
+    source: str  # the hash of the resource, its own relations and the targets
     rated: pl.DataFrame | None  # the resource's statements that people rated
 
     @property
@@ -71,6 +71,7 @@ def make_plan(config: DictConfig) -> Plan:
         _check_given(given)
     scorers = [] if given else build_scorers(config.score)
     templates = resource.templates(config.measure.template)
+    known = resource.content.encode() + as_parquet(targets) + target_list.content
     return Plan(
         config=config,
         resource=resource,
@@ -81,5 +82,5 @@ def make_plan(config: DictConfig) -> Plan:
         labellings=[Labelling(given, given, "paper")] if given else labellings(scorers, templates),
         cache=LabelStore(Path(config.paths.cache) / "labels"),
         rated=rated_statements(config) if scorers else None,
-        source=digest_of(resource.content.encode() + as_parquet(targets) + target_list.content),
+        source=digest_of(known + known_by_relations(resource.own_relations)),
     )

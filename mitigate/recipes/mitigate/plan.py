@@ -11,13 +11,12 @@ from omegaconf import DictConfig
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
-from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.loading import load_data
+from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import (
     build_extras,
@@ -148,7 +147,8 @@ def make_plan(config: DictConfig) -> Plan:
     policy_scorers = build_policy_scorers(config.score, policy)
     plausibility = build(config.score.plausibility) if config.score.plausibility else None
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
-    source = digest_of(as_parquet(corpus.triples) + as_parquet(targets) + target_list.content + _words(corpus))
+    known = as_parquet(corpus.triples) + as_parquet(targets) + target_list.content
+    source = digest_of(known + known_by_relations(corpus.own_relations))
     cache = LabelStore(Path(config.paths.cache) / "labels")
     if corpus.own_relations:
         worded = not_neutral(corpus.own_relations, scorers, cache)
@@ -179,11 +179,6 @@ def _asked(corpus: Corpus, targets: pl.DataFrame, events: pl.DataFrame | None, r
     """(head, relation) of all that is trained, predicted and probed."""
     probed = prompts(targets, [(name, "") for name in relations], events)
     return pl.concat([rows.select("head", "relation") for rows in (corpus.triples.filter("valid"), probed)])
-
-
-def _words(corpus: Corpus) -> bytes:
-    """The wordings of a user's own relations, which decide what is labelled."""
-    return digest_of_values(list(corpus.own_relations)).encode() if corpus.own_relations else b""
 
 
 def _published(

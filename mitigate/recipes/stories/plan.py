@@ -17,7 +17,7 @@ from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import find_devices
 from mitigate.prompts import prompts
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.loading import load_data
+from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import (
     build_policy,
@@ -147,9 +147,9 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
     resource = Resource(
         corpus, policy, [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     )
-    known = start.weights + digest_of(as_parquet(corpus.triples) + as_parquet(_words(chosen)))
+    read = as_parquet(corpus.triples) + as_parquet(_words(chosen)) + known_by_relations(corpus.own_relations)
     more: dict[str, Any] = {"start": start, "resource": resource, "notices": corpus.notices}
-    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, known, **more)
+    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights + digest_of(read), **more)
 
 
 def check_policy(policy: Policy) -> None:
