@@ -325,6 +325,14 @@ def test_what_is_asked_for_must_fit_together(humans, runs: list[str]) -> None:
         ((), "recipe=humans makes a survey or reads ratings. Make one: data.runs"),
         (("humans.answers=[a.csv]",), "give both humans.answers=[FILE.csv,...] and humans.survey=DIR"),
         (("humans.sentences=a.txt",), "give both humans.sentences=FILE and humans.bias_labels=FILE"),
+        (
+            ("humans.answers=[a.csv]", "humans.survey=b", "humans.sentences=a.txt", "humans.bias_labels=b.txt"),
+            "humans.answers and humans.sentences are both given, and only one of them would be read; leave one out",
+        ),
+        (
+            (f"data.runs=[{runs[0]}]", "data=statements", "data.path=a.tsv"),
+            "data.runs and data.path are both given, and only one of them would be read; leave one out",
+        ),
         ((f"data.runs=[{runs[0]}]", "humans.sentences=a.txt"), "either make a survey (data.runs or data.path) or read"),
         ((f"data.runs=[{runs[0]}]", "humans.top=0"), "humans.top=0 must be a whole number from 1 to 1,000"),
         (

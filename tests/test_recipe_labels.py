@@ -114,6 +114,10 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
             "data.output=out.xls: its ending names the format; allowed: .parquet, .csv, .tsv, .jsonl",
         ),
         (["texts=@absent.txt"], "texts=@absent.txt: there is no file absent.txt; a text that begins with @ stands in"),
+        (
+            ["texts=hello", "data=statements", "data.path=mine.tsv"],
+            "texts and data.path=mine.tsv are both given, and only texts would be labelled; leave one out",
+        ),
         (["texts=absent.csv"], "there is no file absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),
         (["score.regard=berd"], "unknown score.regard 'berd'; allowed: vader, minilm"),

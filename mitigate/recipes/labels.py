@@ -37,6 +37,10 @@ def run(config: DictConfig) -> None:
     file = _file(given) if isinstance(given, str) else None
     scorers = build_scorers(config.score)
     cache = LabelStore(Path(config.paths.cache) / "labels")
+    if given and config.data.get("path") is not None:
+        raise MitigateError(
+            f"texts and data.path={config.data.path} are both given, and only texts would be labelled; leave one out"
+        )
     if given and config.measure.masking == "paper":
         raise MitigateError(
             "measure.masking=paper masks the target that each statement is about, and texts= names none: leave it out, "

@@ -38,9 +38,10 @@ def run(config: DictConfig) -> float | None:
 
 
 def stages_of(plan: Plan) -> list[str]:
-    """The names of all stages in their order."""
+    """The names of the stages that there are, in their order."""
     folds = [f"fold_{fold}" for fold in plan.folds]
-    return ["base", *folds, MEASURES[0], *(["predict_folds"] if folds else []), *MEASURES[1:]]
+    measures = [name for name in MEASURES if name != "flips" or plan.rated is not None]
+    return ["base", *folds, measures[0], *(["predict_folds"] if folds else []), *measures[1:]]
 
 
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:

@@ -10,16 +10,20 @@ PAIR = ("sentences", "bias_labels")
 
 def run(config: DictConfig) -> None:
     """Make a survey when runs or a file of statements are given, else read the ratings that are named. Raises
-    MitigateError when both are, or half of what belongs together."""
-    asking = bool(config.data.runs) or bool(config.data.get("path"))
-    reading = bool(config.humans.answers) or any(config.humans[name] for name in (*PAIR, "quality_labels"))
+    MitigateError when both are, two sources of one kind, or half of what belongs together."""
+    runs, path = bool(config.data.runs), bool(config.data.get("path"))
+    answers, labels = bool(config.humans.answers), any(config.humans[name] for name in (*PAIR, "quality_labels"))
+    asking, reading = runs or path, answers or labels
     if asking and reading:
         raise MitigateError(
             "either make a survey (data.runs or data.path) or read ratings (humans.answers or humans.sentences), not "
             "both at once"
         )
-    if bool(config.humans.answers) != bool(config.humans.survey):
+    if (runs and path) or (answers and labels):
+        one, other = ("data.runs", "data.path") if runs and path else ("humans.answers", "humans.sentences")
+        raise MitigateError(f"{one} and {other} are both given, and only one of them would be read; leave one out")
+    if answers != bool(config.humans.survey):
         raise MitigateError("give both humans.answers=[FILE.csv,...] and humans.survey=DIR, its run folder")
-    if reading and not config.humans.answers and not all(config.humans[name] for name in PAIR):
+    if labels and not all(config.humans[name] for name in PAIR):
         raise MitigateError("give both humans.sentences=FILE and humans.bias_labels=FILE")
     (survey if asking else ratings).run(config)

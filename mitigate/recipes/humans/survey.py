@@ -28,7 +28,6 @@ FEW_HOURS = 2  # below which a time is given in minutes
 
 def run(config: DictConfig) -> None:
     """Draw the statements and write the survey."""
-    check(config.humans)
     pool, target_list = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
     demonstration = any(is_demonstration(folder) for folder in config.data.runs)
@@ -47,17 +46,6 @@ def run(config: DictConfig) -> None:
 
     source = digest_of(as_parquet(pool) + target_list.content)
     perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
-
-
-def check(settings: DictConfig) -> None:
-    """Raises MitigateError for sizes below 1, all named together."""
-    faults = [
-        f"humans.{name}={settings[name]}: at least 1"
-        for name in ("top", "size", "raters", "daily")
-        if not isinstance(settings[name], int) or settings[name] < 1
-    ]
-    if faults:
-        raise MitigateError("; ".join(faults))
 
 
 def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
