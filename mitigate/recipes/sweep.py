@@ -19,7 +19,7 @@ from mitigate.tasks.runs import recipe_of, short_names
 
 MOST_RUNS = 24  # beyond, as in a search for settings, nobody reads a page with a section for each
 LIKE_THE_SWEEP = (
-    *("paths.outputs", "paths.cache", "measure.resamples"),
+    *("paths.outputs", "paths.cache"),
     *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
 )
 PLAIN = re.compile(r"(?:[A-Za-z_/]|\.\.?/)[\w./-]*")  # .5 is a number
