@@ -78,8 +78,8 @@ def _check_sweep(config: DictConfig) -> None:
             raise MitigateError(f"{override.input_line} names nothing to sweep over: there are no jobs; name values")
     if config.dry_run and "n_trials" in config.hydra.sweeper:
         raise MitigateError(
-            "dry_run=true cannot rehearse a search, which chooses jobs by the results of earlier ones; rehearse one job: "
-            "the same command without -m and hydra/sweeper"
+            "dry_run=true cannot rehearse a search, which chooses jobs by the results of earlier ones; rehearse one "
+            "job, by the same command without -m and hydra/sweeper"
         )
     launcher = config.hydra.launcher
     if config.dry_run and launcher._target_ != HERE:

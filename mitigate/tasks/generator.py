@@ -28,7 +28,8 @@ def open_generator(
     sequence-to-sequence model; None: a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). A GPT-1,
     GPT-2 or bert-generation is computed by the project's own decoder, any other by transformers. trainable=False: it is
     probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): how
-    it is asked; None: as it was trained; "comet" only by the project's own decoder. own_relations: those that it is trained on or probed with besides COMeT's 34.
+    it is asked, "comet" by the project's own decoder alone; None: as it was trained. own_relations: those that it is
+    trained on or probed with besides COMeT's 34.
 
     Raises MitigateError for a model that is not found, or that was trained to be asked another way, or cannot be."""
     try:
