@@ -33,7 +33,7 @@ MARKER = ".of"  # in a folder of parts: the fingerprint of the unfinished stage 
 
 @dataclass(frozen=True)
 class Result:
-    """A finished stage: its name, the file it left, that file's hash, and what it took."""
+    """A finished stage: its name, the file it left, the hash of all files it left, and what it took."""
 
     stage: str
     path: Path

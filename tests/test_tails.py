@@ -58,6 +58,11 @@ def test_it_gives_no_probabilities(tmp_path: Path) -> None:
         ("a.tsv", "head\ttail\nnurse\thelper\n", "has no column relation, but head, tail; name them in its first line"),
         ("a.tsv", "relation\ttail\nIsA\t \n", r"1 rows have no tail, the first is row 1; leave them out"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
+        (
+            "a.csv",
+            "relation,tail,score\nIsA,helper, 2\nIsA,worker,high\n",
+            "row 2: the score 'high' is no number; correct it, or leave it empty",
+        ),
         ("a.xls", "", r"unknown ending of model.path '.xls'; allowed: .tsv, .txt, .csv"),
         ("a.parquet", "no", "is no table that can be read"),
     ],
@@ -65,6 +70,16 @@ def test_it_gives_no_probabilities(tmp_path: Path) -> None:
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(MitigateError, match=message):
         locate(str(written(tmp_path, text, name)))
+
+
+def test_blanks_around_a_score_and_one_that_is_not_known_decide_no_place(tmp_path: Path) -> None:
+    rows = {"relation": ["IsA"] * 3, "tail": ["person", "worker", "helper"]}
+    written(tmp_path, "relation,tail,score\nIsA,person,\nIsA,worker, 2\nIsA,helper,3 \n", "a.csv")
+    pl.DataFrame({**rows, "score": [math.nan, 2.0, 3.0]}).write_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        start = find_start(open_tails, tmp_path / name, relation="token", train=False)
+        probed = probe_generator(start, ["nurse"], ASKED, top=3)
+        assert probed["tail"].to_list()[:3] == ["helper", "worker", "person"]
 
 
 def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
+from small_models import save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.tasks.filtered import filter_figures
+from mitigate.tasks.generator import open_generator
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
 from mitigate.tasks.likelihood import held_out_likelihood
@@ -141,6 +143,13 @@ def test_a_generator_of_another_class_cannot_be_trained(tmp_path: Path) -> None:
         match="Words cannot be trained; start from a model that Comet.load, LanguageModel.load, Seq2Seq.load opens",
     ):
         train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
+
+
+def test_fixed_places_are_the_own_decoders_alone(tmp_path: Path) -> None:
+    folder = save_llama(tmp_path / "llama", ["the nurse is a person", "a lawyer is capable of help people"])
+    assert open_generator(folder, layout="packed").regimen.layout == "packed"
+    with pytest.raises(MitigateError, match="layout='comet' has fixed places for head and relation, as the original"):
+        open_generator(folder, layout="comet")
 
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:

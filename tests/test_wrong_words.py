@@ -105,11 +105,23 @@ def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() ->
             "policy=none policy.scorers=[regard]",
             "policy.name=none is the name of the baseline, which keeps every triple",
         ),
-        ("model.load._target_=absent.load", "model.load._target_=absent.load cannot be imported (ModuleNotFoundError: "),
-        ("model.load._target_=models.comet.Comet.laod", "model.load._target_=models.comet.Comet.laod cannot be imported"),
+        (
+            "model.load._target_=absent.load",
+            "model.load._target_=absent.load cannot be imported (ModuleNotFoundError: ",
+        ),
+        (
+            "model.load._target_=models.comet.Comet.laod",
+            "model.load._target_=models.comet.Comet.laod cannot be imported",
+        ),
         ("model.load._target_=math.pi", "model.load._target_=math.pi is no class and no function, so that it cannot"),
-        ("+model.load.dropuot=0.2", "model.load: models.comet.Comet.from_encoder takes no argument 'dropuot'; it takes: "),
-        ("~model.load._target_", "model.load._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method"),
+        (
+            "+model.load.dropuot=0.2",
+            "model.load: models.comet.Comet.from_encoder takes no argument 'dropuot'; it takes: ",
+        ),
+        (
+            "~model.load._target_",
+            "model.load._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method",
+        ),
         ("policy._target_=builtins.dict", "policy._target_=builtins.dict makes a dict, which is no policy; derive"),
         ("+policy.wrods=1", "policy: mitigate.filter.Policy takes no argument 'wrods'; it takes: name, scorers, "),
         ("+score.scorers.mine=5 score.extra=[mine]", "score.scorers.mine must be a class and its arguments, such as"),

@@ -31,8 +31,8 @@ def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
     """What a part of the configuration names by `_target_`, not called yet. setting: where the part stands; more: names
     of arguments that it will be given besides the part's other keys.
 
-    Raises MitigateError for a part without `_target_`, and for a target that cannot be imported or cannot be called with
-    these arguments."""
+    Raises MitigateError for a part without `_target_`, and for a target that cannot be imported, or cannot be called
+    with these arguments."""
     if not (target := node.get("_target_")):
         raise MitigateError(f"{setting}._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method")
     try:

@@ -48,25 +48,39 @@ class Failures(Callback):
         notes.leave(notes.call_of(config.hydra), {"failure": failure})
         job_return.status = JobStatus.COMPLETED
         job_return.return_value = None  # which an optimiser takes for a trial that failed
+        here = config.hydra.launcher._target_ == HERE  # the end of a process of another launcher is not the sweep's
+        if here and len(_failed(config)) == config.hydra.sweeper.get("n_trials"):
+            self.on_multirun_end(config)  # now, since an optimiser that has no result raises an error of its own
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit."""
-        failed = [note for note in notes.read(config) if "failure" in note]
+        failed = _failed(config)
         notes.forget(config)
         if failed:
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
-            _tell(f"{jobs}; the others are done, and the same command does what is left:{lines}")
+            others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else "the others are done, and "
+            _tell(f"{jobs}; {others}the same command does what is left:{lines}")
             raise SystemExit(1)
 
 
+def _failed(config: DictConfig) -> list[dict[str, Any]]:
+    """The notes of the jobs that have failed."""
+    return [note for note in notes.read(config) if "failure" in note]
+
+
 def _check_sweep(config: DictConfig) -> None:
-    """Raises MitigateError where the jobs cannot be started from here, or what they are searched by is not measured. A
-    rehearsal of jobs submits none of them."""
+    """Raises MitigateError where the jobs cannot be started from here, what they are searched by is not measured, or a
+    search is to be rehearsed. A rehearsal of jobs submits none of them."""
     parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
     for override in parser.parse_overrides(list(config.hydra.overrides.task)):
         if override.is_discrete_sweep() and not list(override.sweep_string_iterator()):
             raise MitigateError(f"{override.input_line} names nothing to sweep over: there are no jobs; name values")
+    if config.dry_run and "n_trials" in config.hydra.sweeper:
+        raise MitigateError(
+            "dry_run=true cannot rehearse a search, which chooses jobs by the results of earlier ones; rehearse one "
+            "job, by the same command without -m and hydra/sweeper"
+        )
     launcher = config.hydra.launcher
     if config.dry_run and launcher._target_ != HERE:
         with read_write(config), open_dict(config):

@@ -28,9 +28,10 @@ def open_generator(
     sequence-to-sequence model; None: a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). A GPT-1,
     GPT-2 or bert-generation is computed by the project's own decoder, any other by transformers. trainable=False: it is
     probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): how
-    it is asked; None: as it was trained. own_relations: those that it is trained on or probed with besides COMeT's 34.
+    it is asked, "comet" by the project's own decoder alone; None: as it was trained. own_relations: those that it is
+    trained on or probed with besides COMeT's 34.
 
-    Raises MitigateError for a model that is not found, or that was trained to be asked another way."""
+    Raises MitigateError for a model that is not found, or that was trained to be asked another way, or cannot be."""
     try:
         folder = minilm.locate() if model is None else hub.locate(str(model))
     except (ValueError, OSError) as error:
@@ -44,4 +45,9 @@ def open_generator(
         raise MitigateError(f"{folder} is no folder of a model ({error})") from error
     if kind is Comet:
         return find_start(Comet.load, folder, options={"layout": layout, "relation": relation}, **how)
+    if layout == "comet":
+        raise MitigateError(
+            f"layout='comet' has fixed places for head and relation, as the original COMeT; the model in {folder} is "
+            "asked with one text. Say layout='packed', or leave it out"
+        )
     return find_start(kind.load, folder, options={"relation": relation} if relation else {}, **how)

@@ -29,7 +29,8 @@ def open_tails(folder: Path) -> GivenTails:
     by falling score, else in the file's order. Rows without a head are said of every head. Which relations it may name
     is checked by check_relations.
 
-    Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail."""
+    Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
+    with a score that is no number."""
     path = folder
     plain = _rows(path)
     _check(path, plain)
@@ -57,17 +58,33 @@ def _rows(path: Path) -> pl.DataFrame:
         raise MitigateError(
             f"{path} has no column {' and no column '.join(lacking)}, but {found}; name them in its first line"
         )
-    absent = [pl.lit(None).alias(name) for name in ("head", "score") if name not in table.columns]
+    absent = [pl.lit(None).alias("head")] if "head" not in table.columns else []
     plain = (
         table.with_columns(absent)
         .with_row_index("row", offset=1)
         .select(
             "row",
             pl.col("head", "relation", "tail").cast(pl.String).str.strip_chars(),
-            pl.col("score").cast(pl.Float64, strict=False),
+            _numbers(path, table).alias("score")
+            if "score" in table.columns
+            else pl.lit(None, pl.Float64).alias("score"),
         )
     )
     return plain.with_columns(pl.when(pl.col("head") != "").then("head"))
+
+
+def _numbers(path: Path, table: pl.DataFrame) -> pl.Series:
+    """The scores; null where there is none. Raises MitigateError for one that is no number."""
+    given = table["score"]
+    if given.dtype == pl.String:
+        given = given.str.strip_chars().replace("", None)
+    found = given.cast(pl.Float64, strict=False)
+    wrong = (found.is_null() & given.is_not_null()).arg_true()
+    if len(wrong):
+        raise MitigateError(
+            f"{path}, row {wrong[0] + 1}: the score {given[wrong[0]]!r} is no number; correct it, or leave it empty"
+        )
+    return found.fill_nan(None)
 
 
 def _read(path: Path) -> pl.DataFrame:
