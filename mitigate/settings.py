@@ -14,24 +14,9 @@ from importlib.resources import files
 from typing import Any
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.triples import ROLES
 
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
-SURROUNDINGS: dict[str, tuple[str, ...]] = {
-    "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call", "code"),
-    "recipe": ("run", "shown", "reads"),
-    "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
-    "compare": ("runs", "baseline"),
-    "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
-    "kge": ("device", "checkpoint_every"),
-    "frames": ("device", "checkpoint_every", "weights"),
-    "profile": ("runs", "kge", "frames"),
-    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
-    "probe": ("processes", "device", "published"),
-    "score": ("engine", "workers", "address", "networks"),
-}
-"""By group, settings that say where and by what a run is done, not what it finds."""
 BOUNDS = {
     ">=": (operator.ge, "at least"),
     ">": (operator.gt, "above"),
@@ -104,46 +89,6 @@ def with_lists(given: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, str) and value and not setting.fits(value) and _fits_in_a_list(setting, value):
             found[key] = [value]
     return found
-
-
-def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of nested plain settings those that decide what a run finds: the groups that its recipe reads (`recipe.reads`; of
-    a recipe that does not say, all), without SURROUNDINGS."""
-    recipe = given.get("recipe")
-    reads = recipe.get("reads") if isinstance(recipe, Mapping) else None
-    kept = {
-        name: part
-        for name, part in given.items()
-        if name not in SURROUNDINGS[""] and (reads is None or name in (*reads, "recipe"))
-    }
-    return {
-        name: {key: value for key, value in part.items() if key not in SURROUNDINGS.get(name, ())}
-        if isinstance(part, Mapping)
-        else part
-        for name, part in kept.items()
-    }
-
-
-def called(score: Mapping[str, Any]) -> dict[str, str]:
-    """What the scorer of each role is called in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A
-    role that is null is left out.
-
-    A scorer that measures its role (`measures: regard` in score.scorers) is called by the role, and its neutral mean
-    and variance are the paper's NRM and NRV. Any other keeps the name it is configured under: {"regard": "mine"}.
-    score: the group of settings, as plain data; where it does not say what any scorer measures, as in a run of an
-    earlier revision, a role's scorer is called by the role."""
-    known = score.get("scorers")
-    nodes = known.items() if isinstance(known, Mapping) else ()
-    measures = {name: node.get("measures") for name, node in nodes if isinstance(node, Mapping)}
-    given = {role: str(score[role]) for role in ROLES if score.get(role) is not None}
-    is_said = any(measures.values())
-    return {role: role if not is_said or measures.get(name) == role else name for role, name in given.items()}
-
-
-def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
-    """The configured scorers of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}; with
-    one of a user's own in place of minilm {"sentiment": "vader", "mine": "mine"}."""
-    return {name: str(score[role]) for role, name in called(score).items()}
 
 
 def _read(row: Mapping[str, str]) -> Setting:

@@ -10,8 +10,8 @@ import pytest
 from compared_runs import make_run, seal
 from omegaconf import OmegaConf
 
+from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError
-from mitigate.settings import called, role_scorers
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.findings import axes_of
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared

@@ -28,6 +28,7 @@ BASE = {
     "processes",
     "progress",
     "settings",
+    "decisions",
     "fingerprints",
     "texts",
 }

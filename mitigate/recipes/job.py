@@ -13,6 +13,7 @@ import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
+from mitigate.decisions import deciding
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.fingerprints import plain as known_by
@@ -21,7 +22,6 @@ from mitigate.progress import listening
 from mitigate.recipes import notes
 from mitigate.recipes.building import build as build
 from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
-from mitigate.settings import deciding
 from mitigate.status import Status
 from mitigate.store import (
     SETTINGS,
@@ -257,7 +257,7 @@ def is_said(config: DictConfig) -> bool:
 
 
 def science(config: DictConfig) -> dict[str, Any]:
-    """The settings that decide what a run finds (settings.deciding), as a plain dict."""
+    """The settings that decide what a run finds (decisions.deciding), as a plain dict."""
     return deciding(plain(config))
 
 

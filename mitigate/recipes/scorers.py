@@ -1,5 +1,5 @@
 """The scorers that the configuration names. In tables and metrics one that measures its role is called by the role, any
-other by the name it is configured under (settings.called)."""
+other by the name it is configured under (decisions.called)."""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -8,13 +8,13 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
 from mitigate.metrics import harm_key, parse
 from mitigate.recipes.building import NOT_ARGUMENTS, build
 from mitigate.recipes.job import plain
 from mitigate.score.workers import OnWorkers
-from mitigate.settings import called, role_scorers
 from mitigate.tasks.scorers import check_name, identified
 from mitigate.triples import ROLES, Scorer
 
@@ -119,12 +119,12 @@ def check_optimised(config: DictConfig) -> None:
 
 def of_roles(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, str]:
     """The scorers of the roles, whose figures stand first: what each is called, and the configured one
-    (settings.role_scorers)."""
+    (decisions.role_scorers)."""
     return role_scorers(_checked(score, roles))
 
 
 def _checked(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, Any]:
-    """What settings.called needs. Raises MitigateError where a scorer measures what is no role, or is called as one."""
+    """What decisions.called needs. Raises MitigateError where a scorer measures no role, or has a role's name."""
     for name, node in score.scorers.items():
         if not OmegaConf.is_dict(node) or "_target_" not in node:
             raise MitigateError(

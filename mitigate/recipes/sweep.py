@@ -10,10 +10,10 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
+from mitigate.decisions import role_scorers
 from mitigate.recipes import notes
 from mitigate.recipes.arguments import quoted
 from mitigate.recipes.job import is_brief, plain, say
-from mitigate.settings import role_scorers
 from mitigate.store import read_json
 from mitigate.tasks.runs import recipe_of, short_names
 

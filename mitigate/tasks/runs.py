@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 import yaml
 
+from mitigate.decisions import deciding
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of, is_intact
-from mitigate.settings import deciding
 from mitigate.tasks.ask.answers import Answers
 from mitigate.triples import Scorer
 

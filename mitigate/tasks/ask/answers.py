@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import polars as pl
 
+from mitigate.decisions import called
 from mitigate.errors import MitigateError
 from mitigate.filter import STEERING, Policy, polarised
 from mitigate.relations import asked_with
-from mitigate.settings import called
 from mitigate.targets import as_targets
 from mitigate.tasks.ask.asked import AskedRun
 from mitigate.tasks.ask.known import Known

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import polars as pl
 
+from mitigate.decisions import role_scorers
 from mitigate.errors import MitigateError, one_of
 from mitigate.relations import Relation, comet_relations, relations, spelt
-from mitigate.settings import role_scorers
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import as_targets, choose_targets
 from mitigate.tasks.ask.asked import AskedRun

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mitigate.settings import called, role_scorers
+from mitigate.decisions import called, role_scorers
 from mitigate.tasks.runs import FinishedRun
 from mitigate.triples import ROLES
 
