@@ -2,14 +2,17 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.recipes import sweep
+from mitigate.recipes import notes, sweep
+from mitigate.recipes.failures import Failures
 from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare
 
 
@@ -18,7 +21,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Ends a sweep of runs (policy, seed), "unfinished" among them; returns the settings of the comparison, as Hydra
     reads them, or None where there was none."""
     commands: list[list[str]] = []
-    monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command))
+    monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command) or Mock(returncode=0))
     place = tmp_path / "it's, a [place]=here"
     config = {
         "paths": {"outputs": str(place), "cache": "cache"},
@@ -91,7 +94,7 @@ def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two policies with a seed each are two lines of the comparison, with two seeds they are means."""
-    monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}"))
+    monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}") or 0)
     monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
     said = []
     for seeds in (1, 2):
@@ -107,3 +110,19 @@ def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
     assert said[0] == "comparison of 2\n"
     assert "table of 4" in said[1]
     assert said[1].endswith("comparison of 4\n")
+
+
+@pytest.mark.parametrize(("status", "ends"), [(0, False), (2, True)])
+def test_a_comparison_that_fails_ends_the_sweep_with_status_1(
+    status: int, ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = OmegaConf.create({"verbose": False, "hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
+    monkeypatch.setenv(notes.SWEEP, "one")
+    monkeypatch.setattr(sweep.notes, "runs", lambda _: [])
+    monkeypatch.setattr(sweep, "comparable", lambda _: {tmp_path: {}})
+    monkeypatch.setattr(sweep, "compare", lambda config, runs: status)
+    SideBySide().on_multirun_end(config)
+    with pytest.raises(SystemExit, match="1") if ends else nullcontext():
+        Failures().on_multirun_end(config)
+    assert ("their comparison failed" in capsys.readouterr().err) is ends
+    assert not (tmp_path / "sweep" / "one").exists()

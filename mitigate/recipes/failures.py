@@ -1,4 +1,5 @@
-"""Jobs of a sweep that fail: the others are done and compared all the same, and the sweep ends with exit status 1."""
+"""Jobs of a sweep that fail: the others are done and compared all the same, and the sweep ends with exit status 1. It
+does so too where the comparison fails."""
 
 import shutil
 import sys
@@ -54,13 +55,16 @@ class Failures(Callback):
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit."""
-        failed = _failed(config)
+        failed, not_compared = _failed(config), notes.comparison_failed(config)
         notes.forget(config)
+        if not_compared:
+            _tell("the runs are done, but their comparison failed, for the reason above")
         if failed:
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
             others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else "the others are done, and "
             _tell(f"{jobs}; {others}the same command does what is left:{lines}")
+        if failed or not_compared:
             raise SystemExit(1)
 
 

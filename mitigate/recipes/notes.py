@@ -17,6 +17,7 @@ from mitigate.recipes import arguments
 from mitigate.store import as_json, read_json
 
 SWEEP = "MITIGATE_SWEEP"  # the environment variable
+COMPARISON = "comparison"  # the file that is there where the comparison failed
 
 
 def begin() -> None:
@@ -69,6 +70,16 @@ def read(config: DictConfig) -> list[dict[str, Any]]:
 def runs(config: DictConfig) -> list[Path]:
     """The run folders of the sweep that ends, each once, in the order of their jobs."""
     return [Path(folder) for folder in dict.fromkeys(note["folder"] for note in read(config) if "folder" in note)]
+
+
+def leave_failed_comparison(config: DictConfig) -> None:
+    """Leave word that the runs of the sweep that ends could not be compared."""
+    write(_folder(config.hydra.sweep.dir) / COMPARISON, "")
+
+
+def comparison_failed(config: DictConfig) -> bool:
+    """Whether the runs of the sweep that ends could not be compared."""
+    return (_folder(config.hydra.sweep.dir) / COMPARISON).exists()
 
 
 def forget(config: DictConfig) -> None:

@@ -36,8 +36,8 @@ class SideBySide(Callback):
         if len(finished) > 1 and not (is_brief(config) and _has_all(compared, finished)):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + _beside(config, named))
-        if compared:
-            compare(config, compared)
+        if compared and compare(config, compared) != 0:
+            notes.leave_failed_comparison(config)
 
 
 def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
@@ -69,19 +69,19 @@ def _has_all(compared: Mapping[Path, Mapping[str, Any]], runs: Mapping[Path, Map
     return len({metrics["policy"] for metrics in compared.values()}) == len(runs) <= MOST_RUNS
 
 
-def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> None:
-    """Compare runs (folder -> metrics); where they are too many for a page, say the command.
+def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> int:
+    """Compare runs (folder -> metrics); where they are too many for a page, say the command. Returns the exit status
+    of the comparison.
 
     It is a command like any other, in a process of its own: it can be typed again, and any launcher may have run the
     jobs."""
     if len(runs) > MOST_RUNS:
         say(f"\n{len(runs)} runs are too many for one page; name those to compare:")
         say("  python -m mitigate recipe=compare compare.runs=[DIR,DIR,...] compare.baseline=DIR")
-        return
+        return 0
     say("\ncomparison")
-    subprocess.run(
-        [sys.executable, "-m", "mitigate", *_what(runs), *_how(config)], check=False
-    )  # it says itself what goes wrong
+    command = [sys.executable, "-m", "mitigate", *_what(runs), *_how(config)]
+    return subprocess.run(command, check=False).returncode  # it says itself what goes wrong
 
 
 def _what(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
