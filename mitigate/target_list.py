@@ -13,7 +13,17 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.targets import TARGETS, as_targets, choose_targets, clusters, targets
-from mitigate.word_forms import ARTICLE, anywhere, inflections, pattern, plain, spellings, unhyphenated, with_plurals
+from mitigate.word_forms import (
+    ARTICLE,
+    anywhere,
+    extract_all,
+    inflections,
+    pattern,
+    plain,
+    spellings,
+    unhyphenated,
+    with_plurals,
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,7 @@ class TargetList:
     def found_in(self, text: pl.Expr, among: Sequence[str]) -> pl.Expr:
         """Which of these targets stand in a text, as a list: the paper's as whole words, own ones in all their forms;
         of two that overlap the longer one."""
-        found = text.str.to_lowercase().str.extract_all(self.pattern_among(among))
+        found = extract_all(text.str.to_lowercase(), self.pattern_among(among))
         return found.list.eval(self.target_of(pl.element())) if self.spelt else found
 
     @cached_property
@@ -159,8 +169,16 @@ class TargetList:
 
     def pattern_among(self, among: Sequence[str]) -> str:
         """A regular expression for these targets where a text names them."""
-        own = frozenset(form for form, word in self.spelt.items() if word in set(among))
+        own = frozenset(form for word in among for form in self._spellings.get(word, ()))
         return pattern(own, frozenset(word for word in among if word in targets()))
+
+    @cached_property
+    def _spellings(self) -> dict[str, list[str]]:
+        """Own target -> its forms."""
+        found: dict[str, list[str]] = {}
+        for form, word in self.spelt.items():
+            found.setdefault(word, []).append(form)
+        return found
 
 
 PAPER = TargetList()

@@ -105,15 +105,15 @@ def notice_of_own(chosen: pl.DataFrame) -> list[str]:
     if not own:
         return misspelt
     near = [_nearest(word, targets()) for word in own]
-    meant = ", ".join(dict.fromkeys(word for words in near for word in words))
-    many = f"{len(own)} targets are" if len(own) > 1 else "1 target is"
+    meant = named(list(dict.fromkeys(word for words in near for word in words)))
+    many = f"{len(own):,} targets are" if len(own) > 1 else "1 target is"
     return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else ""), *misspelt]
 
 
 def named(words: Sequence[str]) -> str:
     """The words as a list in a sentence; of many, the first NAMED and how many others there are."""
     rest = len(words) - NAMED
-    return ", ".join(words[:NAMED]) + (f" and {rest} others" if rest > 1 else f", {words[-1]}" if rest == 1 else "")
+    return ", ".join(words[:NAMED]) + (f" and {rest:,} others" if rest > 1 else f", {words[-1]}" if rest == 1 else "")
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from mitigate.errors import one_of
 from mitigate.events import PERSON, as_one_person, is_of_event
 from mitigate.relations import Relation, with_own
 from mitigate.target_list import PAPER, TargetList
+from mitigate.word_forms import replace_all
 
 Masking = Literal["token", "paper"]
 MASKINGS = ("token", "paper")
@@ -78,7 +79,7 @@ def mask_column(column: str, masking: Masking, target_list: TargetList = PAPER) 
         return pl.struct(column, "target").map_elements(
             lambda row: _as_in_the_paper(row[column], row["target"], target_list), return_dtype=pl.String
         )
-    return pl.col(column).str.replace_all(target_list.pattern, MASK)
+    return replace_all(pl.col(column), target_list.pattern, MASK)
 
 
 def _as_in_the_paper(text: str, target: str | None, target_list: TargetList) -> str:

@@ -3,13 +3,22 @@ only; plurals that are not regular are in data/plurals.csv."""
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
+from typing import TypeVar
 
+import polars as pl
+
+LARGEST = 50_000  # characters of a pattern that polars is given: it refuses those that take more than 10 MiB
+BLANKS = " _-"
+BLANK = f"[{BLANKS}]"  # what a blank in a form may be in a text
 ARTICLE = r"^(?:an?|the) "
 VOWEL_SOUND = r"(?!eu|ewe|onc?e\b|uni(?!n|m)|us[eu]|uk|uti|uto)[aeiou]|hour|honest|honou?r|heir"
 """How a word begins that "an" stands before."""
+
+
+Text = TypeVar("Text", pl.Expr, pl.Series)
 
 
 def plain(word: str) -> str:
@@ -64,11 +73,67 @@ def unhyphenated(text: str) -> str:
 def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
     """A regular expression for any of the forms as whole words, the longest first, in capitals or not. A blank in a
     form may be an underscore or a hyphen in a text; in those of `exact` it is a blank."""
-    ordered = sorted(forms | exact, key=lambda form: (-len(form), form))
-    escaped = {form: re.escape(form) if form in exact else _escaped(form) for form in ordered}
-    words = [escaped.pop(form) for form in ordered if re.fullmatch(r"\w(?:.*\w)?", form)]
-    others = list(escaped.values())  # "lgbtq+" ends in no word
-    return "(?i)" + "|".join([*others, *([rf"\b(?:{'|'.join(words)})\b"] if words else [])])
+    parts = {form: tuple(map(_folded, form)) for form in forms | exact}
+    parts |= {form: tuple(BLANK if part == " " else part for part in parts[form]) for form in forms - exact}
+    words = {part for form, part in parts.items() if re.fullmatch(r"\w(?:.*\w)?", form)}
+    others = set(parts.values()) - words  # "lgbtq+" ends in no word
+    return "(?i)" + "|".join([*([_any(others)] if others else []), *([rf"\b{_any(words)}\b"] if words else [])])
+
+
+def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
+    """A regular expression for any of the forms, from this part on, the longest first. What forms begin with stands
+    once: polars takes minutes for thousands that are each written out, or refuses them."""
+    common = []
+    while True:
+        following: dict[str, list[tuple[str, ...]]] = {}
+        for form in forms:
+            if len(form) > start:
+                following.setdefault(form[start], []).append(form)
+        is_whole = any(len(form) == start for form in forms)
+        if is_whole or len(following) != 1:
+            break
+        common.append(_escaped_part(*following))
+        start += 1
+    if BLANK in following and not following.keys().isdisjoint(BLANKS):  # one text could go on in two ways
+        blank = following.pop(BLANK)
+        following |= {part: [*following.get(part, []), *blank] for part in BLANKS}
+    rest = "|".join(_escaped_part(part) + _any(longer, start + 1) for part, longer in sorted(following.items()))
+    return "".join(common) + (f"(?:{rest})" if rest else "") + ("?" if rest and is_whole else "")
+
+
+def _folded(character: str) -> str:
+    """The character that it counts as where capitals do not matter."""
+    folded = character.casefold()
+    return folded if len(folded) == 1 else character
+
+
+def _escaped_part(part: str) -> str:
+    return part if part == BLANK else re.escape(part)
+
+
+def contains(text: Text, words: str) -> Text:
+    """Whether a text has what the regular expression finds, as text.str.contains. words: of any number of forms, as
+    `pattern` writes them."""
+    if len(words) <= LARGEST:
+        return text.str.contains(words)
+    search = re.compile(words).search
+    return text.map_elements(lambda found: search(found) is not None, return_dtype=pl.Boolean)
+
+
+def extract_all(text: Text, words: str) -> Text:
+    """All that the regular expression finds in a text, as text.str.extract_all. words: as in `contains`."""
+    if len(words) <= LARGEST:
+        return text.str.extract_all(words)
+    find = re.compile(words).findall
+    return text.map_elements(lambda found: pl.Series(find(found), dtype=pl.String), return_dtype=pl.List(pl.String))
+
+
+def replace_all(text: Text, words: str, by: str) -> Text:
+    """A text with all that the regular expression finds replaced, as text.str.replace_all. words: as in `contains`."""
+    if len(words) <= LARGEST:
+        return text.str.replace_all(words, by)
+    replace = re.compile(words).sub
+    return text.map_elements(lambda found: replace(by, found), return_dtype=pl.String)
 
 
 def anywhere(forms: Iterable[str]) -> str:
@@ -82,7 +147,7 @@ def any_of(words: Iterable[str]) -> str:
 
 
 def _escaped(form: str) -> str:
-    return re.escape(form).replace(r"\ ", "[ _-]")
+    return re.escape(form).replace(r"\ ", BLANK)
 
 
 @cache

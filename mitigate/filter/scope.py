@@ -9,7 +9,7 @@ from importlib.resources import files
 import polars as pl
 
 from mitigate.target_list import PAPER, TargetList
-from mitigate.word_forms import pattern, with_plurals
+from mitigate.word_forms import contains, pattern, with_plurals
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
@@ -20,7 +20,7 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
     others = () if scope == "targets" else people()
     forms = target_list.forms.union(form for word in others for form in with_plurals(word))
     text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")
-    return text.str.contains(pattern(forms))
+    return contains(text, pattern(forms))
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.target_list import PAPER, TargetList
-from mitigate.word_forms import ARTICLE, article, spellings, with_plurals
+from mitigate.word_forms import ARTICLE, article, contains, spellings, with_plurals
 
 ENDS = ("head", "tail")
 
@@ -34,7 +34,7 @@ def swap(
     rows = rows.with_row_index("place")
     others = _others(rows.filter(split="train")["target"].drop_nulls(), groups() | target_list.groups)
     is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
-    alone = pl.all_horizontal(is_target[end] | ~pl.col(end).str.contains(target_list.pattern) for end in ENDS)
+    alone = pl.all_horizontal(is_target[end] | ~contains(pl.col(end), target_list.pattern) for end in ENDS)
     chosen = rows.filter(reached, pl.col("relation").is_in(relations), alone, pl.col("target").is_in(list(others)))
     drawn = [
         _draw(others[target], copies - 1, np.random.default_rng([seed, place]))

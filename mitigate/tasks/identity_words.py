@@ -14,7 +14,7 @@ from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.statements import choice
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import MASK
-from mitigate.word_forms import pattern
+from mitigate.word_forms import contains, extract_all, pattern, replace_all
 
 COLUMN = "_identity"  # what ends the column beside a scorer's labels
 SHOWN = 3  # words of a notice
@@ -35,11 +35,10 @@ def with_identity_words(
     that have such a word are labelled again."""
     words = _pattern(target_list)
     masked = statements["masked"]
-    rows = masked.str.contains(f"(?i){words}").arg_true()
-    named = (
-        masked.gather(rows).str.to_lowercase().str.extract_all(words).list.unique(maintain_order=True).list.join(", ")
-    )
-    without = masked.gather(rows).str.replace_all(rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
+    rows = contains(masked, f"(?i){words}").arg_true()
+    texts = masked.gather(rows)
+    named = extract_all(texts.str.to_lowercase(), words).list.unique(maintain_order=True).list.join(", ")
+    without = replace_all(texts, rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
     for scorer in scorers:
         before = fold_other(statements[scorer.name].gather(rows).to_numpy())
         after = fold_other(label_column(without, scorer, cache).label)
