@@ -54,7 +54,8 @@ def model(tmp_path: Path) -> str:
     (stop,) = babbling.tokenizer.encode(".")
     with torch.no_grad():
         babbling.model.gpt_neox.final_layer_norm.bias.fill_(0.5)
-        babbling.model.lm_head.weight[stop] = 2.3 / (0.5 * len(babbling.model.lm_head.weight[stop]))
+        output = babbling.model.get_output_embeddings()  # called lm_head or embed_out
+        output.weight[stop] = 2.3 / (0.5 * len(output.weight[stop]))
     babbling.save(folder)
     return f"model.base={folder}"
 
