@@ -106,8 +106,8 @@ def left_in(outputs: Path) -> list[str]:
 
 
 def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path | None = None) -> tuple[str, str]:
-    """The outcome of the same command after a fault, and what it said. Told is only what names one of the files, or
-    the folder that one is in."""
+    """The outcome of the same command after a fault, and what it said. Told is only what names one of the files, by its
+    path or by a folder above it and its path in there, or the folder that one is in."""
     status = forked(lambda: call(run.line(here, cache)), here / "said")
     said = (here / "said").read_text(errors="replace")
     if status == 0 and figures(here / "out", here) == run.figures:
@@ -118,10 +118,15 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
             return SAME, ""
         missing, over = sorted(set(run.files) - set(there)), sorted(set(there) - set(run.files))
         return LOST, f"files: missing {missing}, left over {over}"
-    names = [part for file in files for part in (str(file), str(file.parent))]
-    if status == 2 and "Traceback" not in said and any(name in said for name in names):
+    if status == 2 and "Traceback" not in said and any(map(partial(is_named, said), files)):
         return TOLD, said[-400:]
     return LOST, f"status {status}: {said[-600:]}" if status else "other figures"
+
+
+def is_named(said: str, file: Path) -> bool:
+    """Whether it names the file: "PLACE/run/tables/a.csv", "PLACE/run/tables" or "PLACE/run lacks tables/a.csv"."""
+    parts = ((str(above), str(file.relative_to(above))) for above in file.parents)
+    return str(file.parent) in said or any(f"{above} lacks {inside}" in said for above, inside in parts)
 
 
 def not_as_listed(outputs: Path) -> list[str]:

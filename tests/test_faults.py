@@ -78,6 +78,23 @@ def test_kinds_of_files(where: str, kind: str) -> None:
     assert kind_of_file(where) == kind
 
 
+@pytest.mark.parametrize(
+    ("said", "is_named"),
+    [
+        ("/a/run/tables/t.csv is damaged", True),
+        ("cannot write to /a/run/tables", True),
+        ("/a/run lacks tables/t.csv: make it anew", True),
+        ("/a/run lacks tables/other.csv", False),
+        ("t.csv is damaged", False),
+    ],
+)
+def test_a_message_names_the_file_or_its_folder(said: str, is_named: bool) -> None:
+    asked = f"import faults; print(faults.is_named({said!r}, faults.Path('/a/run/tables/t.csv')))"
+    paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    done = subprocess.run([sys.executable, "-c", asked], env=os.environ | paths, capture_output=True, text=True)
+    assert done.stdout.strip() == str(is_named), done.stderr
+
+
 def test_keeping_attempts_and_writing_input_starts_no_threads(tmp_path: Path) -> None:
     """Since a process that is forked afterwards, without them, would wait for them for ever."""
     asked = (

@@ -1,6 +1,7 @@
 """recipe=compare of two runs of recipe=kge, and what cannot be compared."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,16 @@ def test_two_models_stand_side_by_side(runs, compare) -> None:
     page = (folder / "comparison.html").read_text()
     for words in ("midwife", "at least five of each", "Welch", "place, complex"):
         assert words in page
+
+
+def test_runs_that_have_moved_are_named_where_they_are(runs, compare, tmp_path: Path) -> None:
+    moved = [shutil.copytree(runs[name], tmp_path / "moved" / runs[name].name) for name in ("transe", "complex")]
+    for folders in ((runs["transe"], runs["complex"]), moved):
+        status, said, place = compare(*folders)
+        assert status == 0, said
+        (folder,) = place.glob("compare-kge-*")  # the same, as the runs are
+        found = json.loads((folder / "comparison.json").read_text())
+        assert [run["run"] for run in found["runs"]] == [str(path) for path in folders]
 
 
 def test_what_asks_something_else_is_not_compared(runs, compare) -> None:

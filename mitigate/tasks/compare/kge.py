@@ -39,6 +39,7 @@ class KgePlan:
 
     titles: tuple[str, str]
     runs: tuple[FinishedRun, FinishedRun]
+    folders: tuple[str, str]  # of the runs, which stand in the results and by which a run is not known
     names: tuple[str, str]  # value a, value b
     sensitive: str
     notices: list[str]
@@ -75,6 +76,7 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
     return KgePlan(
         titles=_titles(first, second),
         runs=(first, second),
+        folders=(str(first.folder), str(second.folder)),
         names=(str(values[0]), str(values[1])),
         sensitive=str(first.setting("kge.sensitive")),
         notices=list(_notices(first, second)),
@@ -159,7 +161,7 @@ def comparison(plan: KgePlan, figures: pl.DataFrame, agreement: dict[str, Any], 
     """What comparison.json holds."""
     return {
         "demonstration": plan.demonstration,
-        "runs": [{"title": title, "run": str(run.folder)} for title, run in zip(plan.titles, plan.runs, strict=True)],
+        "runs": [{"title": title, "run": folder} for title, folder in zip(plan.titles, plan.folders, strict=True)],
         "figures": {row.pop("key"): row for row in figures.to_dicts()},
         "agreement": agreement,
         "lines": lines,
