@@ -34,7 +34,7 @@ def started(tmp_path: Path, *overrides: str, **options: object) -> subprocess.Po
 
 def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    process = started(tmp_path, "texts=['the naïve lawyer']", env=environment)
+    process = started(tmp_path, "texts=['the naïve lawyer']", "data.path=null", env=environment)
     said, faults = process.communicate()
     assert (process.returncode, faults) == (0, "")
     assert said.splitlines()[0] == r"the na\xefve lawyer  (the na\xefve this person)"
