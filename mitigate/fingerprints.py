@@ -61,8 +61,12 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_intact(content: Mapping[str, Any]) -> bool:
-    """Whether the object is as it was sealed. One without a hash, as earlier code wrote it, is taken as it is."""
-    return SEAL not in content or sealed(content)[SEAL] == content[SEAL]
+    """Whether the object is as it was sealed. One without a hash, as earlier code wrote it, is taken as it is; in one
+    whose last entry is the hash of all others, the hash's own name is damaged."""
+    if SEAL in content or not content:
+        return not content or sealed(content)[SEAL] == content[SEAL]
+    *others, last = content
+    return sealed({name: content[name] for name in others})[SEAL] != content[last]
 
 
 def digest_of_values(*values: object) -> str:

@@ -11,7 +11,15 @@ import pytest
 
 from mitigate import fingerprints
 from mitigate.filter import apply
-from mitigate.fingerprints import SURROUNDING, digest_of_code, digest_of_values, fingerprint, reached
+from mitigate.fingerprints import (
+    SURROUNDING,
+    digest_of_code,
+    digest_of_values,
+    fingerprint,
+    is_intact,
+    reached,
+    sealed,
+)
 from mitigate.report import audit
 from mitigate.score.vader import Vader
 from mitigate.verbalise import verbalise
@@ -132,3 +140,14 @@ def test_a_scorer_under_another_name_is_another_value() -> None:
     assert digest_of_values(first) == digest_of_values(second)
     second.name = "polarity"
     assert digest_of_values(first) != digest_of_values(second)
+
+
+def test_a_sealed_object_with_any_damage_is_not_intact() -> None:
+    content = sealed({"code": "a1", "seconds": 0.5})
+    assert is_intact(content)
+    assert is_intact({"code": "a1", "seconds": 0.5})  # as earlier code wrote it
+    assert is_intact({})
+    for name in content:
+        renamed = {name + "x" if key == name else key: value for key, value in content.items()}
+        assert not is_intact(renamed), name
+        assert not is_intact({**content, name: "other"}), name
