@@ -1,4 +1,4 @@
-"""Filtered ranks: by hand, by a slow ranking of one candidate at a time, and beside PyKEEN, where it is installed."""
+"""Filtered ranks: by hand, by a slow ranking of one candidate at a time, and beside PyKEEN."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_figures_of_ranks():
 
 
 def test_figures_are_those_of_pykeen():
-    evaluation = pytest.importorskip("pykeen.evaluation", reason="needs PyKEEN: pip install pykeen")
+    evaluation = pytest.importorskip("pykeen.evaluation", reason="needs PyKEEN: pip install -e '.[pykeen]'")
     from pykeen.models import DistMult
     from pykeen.triples import CoreTriplesFactory
 
