@@ -2,8 +2,9 @@
 values the function is given.
 
 The code is read from the sources. From the module of a function, imports are followed through this project (and, for a
-class of a user's own, through the files beside it). Docstrings, comments and formatting do not count. A string that
-names a file beside the module, or in the project's data folder, is a data file that counts."""
+class of a user's own, through the folder that it is imported from, but for installed packages). Docstrings, comments
+and formatting do not count. A string that names a file beside the module, or in the project's data folder, is a data
+file that counts; beside a user's own module also a path in parts, and a folder with all its files."""
 
 import ast
 import hashlib
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
+from importlib.machinery import ModuleSpec
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +41,7 @@ NOT_FOLLOWED = {
         *("files", "store", "label_cache", "tracking", "dashboards", "status"),  # where it is kept
     )
 } | {"mitigate"}
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that are a user's own no more than polars is
 LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve", "mitigate.tasks.ask")  # none of them is in a stage
 
 
@@ -80,8 +83,13 @@ def digest_of_code(of: object) -> str:
 
 
 def digest_of_stage(function: object, values: object) -> str:
-    """One hash of what `reached_by_stage` finds."""
-    return _digest_of_reached(reached_by_stage(function, values))
+    """One hash of what `reached_by_stage` finds, of which function of its module it is, and of what a method is bound
+    to."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    bound = getattr(function, "__self__", None) if inspect.isroutine(function) else function
+    of_module = inspect.isbuiltin(function) or isinstance(bound, ModuleType)
+    state = digest_of_values(None if of_module else bound)
+    return digest_of(f"{_module_of(function)} {name} {state} {_digest_of_reached(reached_by_stage(function, values))}")
 
 
 def reached_by_stage(function: object, values: object) -> Reached:
@@ -164,21 +172,29 @@ def _reached(module: str) -> Reached:
     found: dict[str, Path] = {}
     waiting = [module]
     first = _file_of(module)
-    beside = first.parent if first and module.partition(".")[0] not in PACKAGES else None
+    beside = _imported_from(module, first) if first and module.partition(".")[0] not in PACKAGES else None
     recipe = ".".join(module.split(".")[:3]) + "." if module.startswith("mitigate.recipes.") else None
     while waiting:
         name = waiting.pop()
         own = name == module or (recipe is not None and name.startswith(recipe))
-        if name not in found and (own or _is_followed(name, beside)) and (path := _file_of(name)):
+        same = beside is not None and name.partition(".")[0] == module.partition(".")[0]
+        if name not in found and (own or _is_followed(name, beside, same)) and (path := _file_of(name)):
             found[name] = path
             waiting += _imports(path, name)
     data = {file for path in found.values() for file in _named_files(path)}
     return Reached(tuple(sorted(set(found.values()))), tuple(sorted(data)))
 
 
-def _is_followed(name: str, beside: Path | None) -> bool:
-    """Whether a module can change a result: this project's but for the layers around results, and a user's own beside
-    the class that is asked about."""
+def _imported_from(module: str, file: Path) -> Path:
+    """The folder that a user's own module is imported from: of pkg.part, the one that pkg is in."""
+    up = module.count(".") + (file.name == "__init__.py")
+    return file.parents[min(up, len(file.parents) - 1)]
+
+
+def _is_followed(name: str, beside: Path | None, same: bool) -> bool:
+    """Whether a module can change a result: this project's but for the layers around results, and a user's own in the
+    folder of the class that is asked about. Installed packages are not a user's own, wherever the environment is, but
+    for the one that the class is in (`same`)."""
     top = name.partition(".")[0]
     if top in PACKAGES:
         around = any(name == layer or name.startswith(f"{layer}.") for layer in LAYERS_NOT_FOLLOWED)
@@ -186,7 +202,7 @@ def _is_followed(name: str, beside: Path | None) -> bool:
     if beside is None or top in sys.stdlib_module_names:
         return False
     path = _file_of(name)
-    return path is not None and path.is_relative_to(beside)
+    return path is not None and path.is_relative_to(beside) and (same or INSTALLED.isdisjoint(path.parts))
 
 
 def _module_of(of: object) -> str:
@@ -208,18 +224,27 @@ def _file_of(name: str) -> Path | None:
         path = Path(str(sys.modules[name].__file__))
         return path if path.suffix == ".py" else None
     top, *rest = name.split(".")
-    if rest and top in PACKAGES:  # without importing anything
-        root = _file_of(top)
-        if root is None:
-            return None
-        place = root.parent.joinpath(*rest)
-        files = (place.with_name(place.name + ".py"), place / "__init__.py")
-        return next((file for file in files if file.is_file()), None)
+    if not rest:
+        spec = _spec(name)
+        return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    places = [folder.joinpath(*rest) for folder in _folders_of(top)]
+    files = (file for place in places for file in (place.with_name(place.name + ".py"), place / "__init__.py"))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _folders_of(package: str) -> list[Path]:
+    """Where the modules of a package are, found without importing it."""
+    if (known := sys.modules.get(package)) is not None:
+        return list(map(Path, getattr(known, "__path__", ())))
+    spec = _spec(package)
+    return list(map(Path, spec.submodule_search_locations or ())) if spec else []
+
+
+def _spec(name: str) -> ModuleSpec | None:
     try:
-        spec = importlib.util.find_spec(name)
+        return importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 @cache
@@ -287,33 +312,62 @@ def _with_packages(names: Iterable[str]) -> Iterator[str]:
         yield parts[0]
 
 
-_NAMES_A_FILE = re.compile(r"[\w./-]+")
 _INCLUDED = re.compile(r"""["']([\w./-]+\.jinja)["']""")
+LONGEST_NAME = 200  # characters; a longer string names no file
 
 
 @cache
 def _named_files(path: Path) -> tuple[Path, ...]:
     """The files that strings of a source name: beside it, below the package or in its data folder. Of a folder all, but
     for cards; of a template also those it includes."""
-    found: list[Path] = []
-    for node in ast.walk(_tree(path)):
+    found = [_files(text, path.parent, is_path) for text, is_path in _names(_tree(path))]
+    return tuple(dict.fromkeys(file for files in found for file in files))
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """The strings of a source, and paths in parts, whose last parts are strings: HERE / "lists" / "words.txt",
+    HERE.joinpath("lists", "words.txt"). Each with whether it is surely a path."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found += _files(node.value, path.parent)
-    return tuple(dict.fromkeys(found))
+            yield node.value, False
+        elif parts := _last_parts(node):
+            yield "/".join(parts), True
 
 
-def _files(text: str, beside: Path) -> list[Path]:
-    if not _NAMES_A_FILE.fullmatch(text) or not ("." in text or "/" in text) or len(text) > 200:
+def _last_parts(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        operands = [node.left, node.right]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("joinpath", "join"):
+        operands = [node.func.value, *node.args]
+    else:
+        return []
+    parts: list[str] = []
+    for operand in operands:
+        is_text = isinstance(operand, ast.Constant) and isinstance(operand.value, str)
+        parts = [*parts, operand.value] if is_text else _last_parts(operand)  # type: ignore[attr-defined]
+    return parts
+
+
+def _files(text: str, beside: Path, is_path: bool) -> list[Path]:
+    is_ours = beside.is_relative_to(PACKAGE) or beside.is_relative_to(PACKAGE.parent / "models")
+    if not text.isprintable() or len(text) > LONGEST_NAME or (is_ours and not ("." in text or "/" in text)):
         return []
     for base in (beside, PACKAGE, DATA):
         place = base / text
-        if place.resolve() in (DATA, PACKAGE, PACKAGE.parent, beside.resolve()) or ".." in place.parts:
+        if not place.exists() or ".." in place.parts:
+            continue
+        if place.resolve() in (DATA, PACKAGE, PACKAGE.parent, beside.resolve()):
             continue
         if place.is_file() and place.suffix != ".py":
             return _with_included(place)
-        if place.is_dir() and place.is_relative_to(DATA):
-            return [file for file in sorted(place.rglob("*")) if file.is_file() and file.suffix != ".md"]
+        if place.is_dir() and (place.is_relative_to(DATA) or (is_path and not is_ours)):
+            return [file for file in sorted(place.rglob("*")) if file.is_file() and _is_data(file)]
     return []
+
+
+def _is_data(file: Path) -> bool:
+    """Whether a file in a folder of data is more than its card, or code, which is followed by its imports."""
+    return file.suffix not in (".md", ".py", ".pyc")
 
 
 def _with_included(file: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from mitigate.filter import apply
 from mitigate.fingerprints import (
     SURROUNDING,
     digest_of_code,
+    digest_of_stage,
     digest_of_values,
     fingerprint,
     is_intact,
@@ -58,13 +60,18 @@ def write_modules(folder: Path, **sources: str) -> None:
         (folder / f"{name}.py").write_text(source)
 
 
-def digest_in(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str = "own_scorer") -> str:
-    """The digest of the code that a class of a user's own reaches, as a new process would find it."""
+def own_class(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str = "own_scorer") -> type:
+    """A class of a user's own, as a new process would find it."""
     monkeypatch.syspath_prepend(folder)
-    for name in ("own_scorer", "own_words", "own_other"):
+    for name in ("own_scorer", "own_words", "own_other", "own_package", "own_package.scorer"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     fingerprints.forget()
-    return digest_of_code(__import__(module).Scorer)
+    return import_module(module).Scorer
+
+
+def digest_in(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str = "own_scorer") -> str:
+    """The digest of the code that such a class reaches."""
+    return digest_of_code(own_class(folder, monkeypatch, module))
 
 
 SCORER = """'A scorer.'
@@ -91,6 +98,87 @@ def test_a_class_of_a_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     before = digest_in(tmp_path, monkeypatch)
     write_modules(tmp_path, **change)
     assert (digest_in(tmp_path, monkeypatch) != before) is counts
+
+
+READS = """from pathlib import Path
+HERE = Path(__file__).parent
+
+class Scorer:
+    words = HERE{path}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        (' / "words.txt"', "words.txt"),
+        (' / "words"', "words"),
+        (' / "rude words.txt"', "rude words.txt"),
+        (' / "lists" / "rude.txt"', "lists/rude.txt"),
+        ('.joinpath("lists", "rude.txt")', "lists/rude.txt"),
+        (' / "lists/rude.txt"', "lists/rude.txt"),
+        (' / "lists"', "lists/of/rude.txt"),
+    ],
+)
+def test_a_data_file_of_a_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, file: str) -> None:
+    write_modules(tmp_path, own_scorer=READS.format(path=path))
+    data = tmp_path / file
+    data.parent.mkdir(parents=True, exist_ok=True)
+    found = []
+    for content in ("rude", "rude lazy"):
+        data.write_text(content)
+        (tmp_path / "other.txt").write_text(f"not named, {content}")
+        found.append(digest_in(tmp_path, monkeypatch))
+    assert found[0] != found[1]
+    assert {path.name for path in reached(own_class(tmp_path, monkeypatch)).data} == {data.name}
+
+
+def test_a_module_above_the_package_of_a_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "own_package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "scorer.py").write_text("from own_words import WORDS\n\nclass Scorer:\n    pass\n")
+    found = []
+    for words in ("('rude',)", "('rude', 'lazy')"):
+        write_modules(tmp_path, own_words=f"WORDS = {words}\n")
+        found.append(digest_in(tmp_path, monkeypatch, "own_package.scorer"))
+    assert found[0] != found[1]
+
+
+def test_an_environment_in_a_users_folder_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its packages are no code of the user's, and reading them all takes seconds; some cannot even be imported."""
+    installed = tmp_path / ".venv" / "lib" / "python3.11" / "site-packages"
+    (installed / "own_package").mkdir(parents=True)
+    (installed / "own_package" / "__init__.py").write_text("raise AttributeError('for another Python')\n")
+    write_modules(installed, own_other="from own_package import part\n")
+    write_modules(tmp_path, own_scorer="class Scorer:\n    def load(self):\n        import own_other\n")
+    monkeypatch.syspath_prepend(installed)
+    scorer = own_class(tmp_path, monkeypatch)
+    assert [path.name for path in reached(scorer).sources] == ["own_scorer.py"]
+
+
+@dataclass(frozen=True)
+class Times:
+    """A method's state."""
+
+    times: int
+
+    def apply(self, number: int) -> dict[str, int]:
+        return {"found": self.times * number}
+
+
+class Stateful:
+    def apply(self) -> None: ...
+
+
+def test_a_stage_is_known_by_its_function_too() -> None:
+    """Two functions of one module reach the same code."""
+    assert digest_of_stage(names, []) == digest_of_stage(names, [])
+    assert digest_of_stage(names, []) != digest_of_stage(write_modules, [])
+    assert digest_of_stage(Times(2).apply, []) == digest_of_stage(Times(2).apply, [])
+    assert digest_of_stage(Times(2).apply, []) != digest_of_stage(Times(3).apply, [])
+    with pytest.raises(TypeError, match="a result cannot depend on"):
+        digest_of_stage(Stateful().apply, [])
 
 
 @dataclass(frozen=True)
