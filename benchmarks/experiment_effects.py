@@ -4,6 +4,7 @@ much quality is left, with intervals over seeds and words, and the test of bench
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import polars as pl
@@ -96,6 +97,17 @@ def harm(rows: pl.DataFrame, reference: str, policy: str, end: str = "_alike", c
 def lift(rows: pl.DataFrame, reference: str, policy: str) -> Effect:
     """How much higher swap lift is than the reference's, on heads that are no targets."""
     return ratio_change(rows, reference, policy, "heads", ("prompts", "lift"), SHARE)
+
+
+def over_seeds(rows: pl.DataFrame, reference: str, policy: str, column: str) -> Effect | None:
+    """How much higher a figure is than the reference's, with seeds drawn alone (Welch's t): for figures whose units the
+    file has no counts of. None where a run lacks it."""
+    before, after = (of_arm(rows, arm)[column].cast(pl.Float64) for arm in (reference, policy))
+    if before.has_nulls() or after.has_nulls():
+        return None
+    error = math.hypot(*(stats.sem(side.to_numpy()) for side in (before, after)))
+    degrees = float(stats.ttest_ind(after, before, equal_var=False).df)
+    return Effect(fmean(after) - fmean(before), error, degrees)
 
 
 def ratio_change(

@@ -76,6 +76,14 @@ def test_effects_by_hand() -> None:
     assert of_lift.power(0, -3) == pytest.approx(stats.t.cdf(3 - 2.306, 8), abs=1e-4)
 
 
+def test_an_effect_over_seeds_alone() -> None:
+    made = rows(random_both=(40, 50), both=(30, 49))
+    found = effects.over_seeds(made, "random_both", "both", tables.HELD_OUT)
+    assert found is not None
+    assert (found.value, found.error, found.degrees) == pytest.approx((-1, 1, 8))
+    assert effects.over_seeds(made, "random_both", "both", tables.PROFESSIONS) is None  # these rows have none
+
+
 def test_a_correction_widens_by_what_is_not_known_of_the_scorer() -> None:
     found = effects.corrected_effect(effects.Effect(10, 1, 8), Accuracy(0.9, 0.03, 0.6, 0.04))
     assert found.value == pytest.approx(20)  # 10 / (0.9 + 0.6 - 1)
