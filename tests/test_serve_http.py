@@ -22,7 +22,7 @@ from mitigate.serve import app as serving
 from mitigate.serve import queue, shapes
 from mitigate.serve.app import Service, make_app
 from mitigate.serve.asking import Asked, Models
-from mitigate.serve.guard import LARGEST_BODY
+from mitigate.serve.guard import COOKIE, LARGEST_BODY
 from mitigate.serve.rules import Rules
 from mitigate.serve.worker import log_of
 
@@ -380,6 +380,19 @@ def test_a_token_is_asked_for_and_a_browser_shows_it_once(service: Service) -> N
         assert {"HttpOnly", "SameSite=strict"} <= set(shown.headers["set-cookie"].split("; "))
         assert TOKEN not in shown.headers["set-cookie"]
         assert client.get("/jobs").status_code == 200
+
+
+@pytest.mark.parametrize("other", ["theme=dark", 'prefs={"dark":true}', "flag", "ui[open]=1", "last=a b", "a=\xe9"])
+def test_cookies_of_other_programs_lock_nobody_out(service: Service, other: str) -> None:
+    service.token = TOKEN
+    with open_client(service) as client:
+        client.post("/session", json={"token": TOKEN})
+        own = f"{COOKIE}={client.cookies.get(COOKIE)}"
+        client.cookies.clear()
+        for cookies in (f"{other}; {own}", f"{own};{other}", f"{COOKIE}=wrong; {other}; {own}"):
+            assert client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}).status_code == 200
+        for cookies in (other, f"{other}; {own[:-1]}", f"not_{own}", f"{other}={own}", COOKIE):
+            assert faults(client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}), 401)
 
 
 def test_the_page_lets_only_its_own_script_run(client: TestClient) -> None:
