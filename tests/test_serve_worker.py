@@ -127,6 +127,16 @@ def test_a_job_that_dies_is_started_once_more_and_then_failed_with_its_log(servi
     assert service.said(job) == "at work\nat work\n"
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="needs real-time signals")
+def test_a_signal_without_a_name_does_not_kill_the_worker_too(service: Service) -> None:
+    nameless = signal.SIGRTMIN + 1
+    job = service.submit(f"import os; print('at work', flush=True); os.kill(os.getpid(), {nameless})")
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.exit, found.starts, found.deaths) == ("failed", -nameless, 2, 2)
+    assert found.error == f"killed by signal {nameless}: at work"
+
+
 def test_a_job_that_dies_once_is_done(service: Service, tmp_path: Path) -> None:
     once = (
         "import sys, pathlib; p = pathlib.Path(sys.argv[1]); known = p.exists(); p.touch(); sys.exit(0 if known else 1)"
