@@ -60,8 +60,8 @@ def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
             text = file.read().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    lines = (line.rsplit("\r", 1)[-1] for line in text.splitlines())  # a bar's last state
-    return [escaped(line) for line in deque(lines, maxlen=most)]
+    lines = deque(text.removesuffix("\n").split("\n") if text else [], maxlen=most)  # splitlines() would split a bar
+    return [escaped(line.rstrip("\r").rpartition("\r")[2]) for line in lines]  # of a bar the last state
 
 
 def run_folder(log: Path) -> str | None:
