@@ -146,6 +146,38 @@ def test_progress_is_that_of_the_runs_status(client: TestClient, service: Servic
     assert client.get("/jobs/1").json()["run"] is None
 
 
+NO_TEXTS = ("5", '["a"]', "{}", "true", r'"x\ud800"')
+NO_NUMBERS = ('"half"', "true", "[0.5]", "{}", "NaN", "Infinity", "-Infinity", "9" * 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        *((name, value, None) for name in ("stage", "step") for value in NO_TEXTS),
+        *((name, value, None) for name in ("share", "seconds_left") for value in NO_NUMBERS),
+        *(("done", value, []) for value in ('"a"', "5", "null", '{"a": 1}')),
+        ("done", r'["score", 5, null, "x\ud800", "probe"]', ["score", "probe"]),
+    ],
+)
+def test_what_a_status_has_of_a_wrong_type_is_left_out(
+    client: TestClient, service: Service, outputs: Path, name: str, value: str, shown: Any
+) -> None:
+    service.submit("mitigate", {}, [], None)
+    folder = outputs / "mitigate-new"
+    folder.mkdir()
+    with queue.opened(service.path) as table:
+        queue.claim(table, "worker", 1)
+        queue.note(table, 1, "worker", folder=str(folder), starts=1)
+    right = {"stage": '"probe"', "step": '"search"', "share": "0.5", "seconds_left": "7", "done": '["score"]'}
+    parts = {"updated": str(time.time() + 1), **right, name: value}
+    (folder / "status.json").write_text("{" + ", ".join(f'"{key}": {part}' for key, part in parts.items()) + "}")
+    found = client.get("/jobs/1").json()
+    expected = {key: json.loads(part) for key, part in right.items()} | {name: shown}
+    assert {key: found[key] for key in right} == expected
+    (listed,) = client.get("/jobs").json()["jobs"]
+    assert {key: listed[key] for key in right} == expected
+
+
 def test_a_full_queue_and_faults_are_told(client: TestClient, service: Service) -> None:
     assert (
         len(faults(client.post("/jobs", json={"overrides": {"policy": "x", "_target_": "os.getcwd", "seed": -1}}), 422))
