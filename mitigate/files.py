@@ -14,28 +14,38 @@ from mitigate.errors import MitigateError
 PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never meets them
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
-PLACES = "paths.outputs=DIR and paths.cache=DIR"  # the settings that say where a recipe writes
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
 
+def elsewhere(places: str) -> str:
+    """What to do where a recipe cannot write. places: the settings that name another place, as they are typed."""
+    return (
+        f"free some space, or choose another place with {places}. What is finished is kept, and the same command goes "
+        "on from there."
+    )
+
+
+REMEDY = elsewhere("paths.outputs=DIR and paths.cache=DIR")  # the settings that say where a recipe writes
+
+
 @contextmanager
-def replacing(path: Path, places: str = PLACES) -> Iterator[BinaryIO]:
-    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made. places: the
-    settings that name another place, as the message says them.
+def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
+    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made. remedy: what
+    the message says is to be done.
 
     Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Any other
     error of who writes to the file stays what it is."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with _telling(path, places):
+        with _telling(path, remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
             opened = part.open("wb")
-        with writing(path, places), opened as file:
+        with writing(path, remedy), opened as file:
             yield file
-            with _telling(path, places):
+            with _telling(path, remedy):
                 file.flush()
                 os.fsync(file.fileno())
-        with _telling(path, places):
+        with _telling(path, remedy):
             part.replace(path)
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
@@ -43,25 +53,25 @@ def replacing(path: Path, places: str = PLACES) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _telling(path: Path, places: str) -> Iterator[None]:
+def _telling(path: Path, remedy: str) -> Iterator[None]:
     """Raises MitigateError for what the system refuses of a file at `path`."""
     try:
         yield
     except OSError as error:
-        raise _cannot_write(path, error.strerror, places) from error
+        raise _cannot_write(path, error.strerror, remedy) from error
 
 
 @contextmanager
-def writing(path: Path, places: str = PLACES) -> Iterator[None]:
+def writing(path: Path, remedy: str = REMEDY) -> Iterator[None]:
     """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
-    read-only, in whatever words the library that writes says so. places: as in `replacing`."""
+    read-only, in whatever words the library that writes says so. remedy: as in `replacing`."""
     try:
         yield
     except MitigateError:
         raise
     except Exception as error:
         if reason := disk_fault(error):
-            raise _cannot_write(path, reason, places) from error
+            raise _cannot_write(path, reason, remedy) from error
         raise
 
 
@@ -88,16 +98,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         following = following.__cause__ or following.__context__
 
 
-def _cannot_write(path: Path, reason: str | None, places: str) -> MitigateError:
-    return MitigateError(
-        f"cannot write {path} ({reason}); free some space, or choose another place with {places}. What is finished is "
-        "kept, and the same command goes on from there."
-    )
+def _cannot_write(path: Path, reason: str | None, remedy: str) -> MitigateError:
+    return MitigateError(f"cannot write {path} ({reason}); {remedy}")
 
 
-def write(path: Path, content: bytes | str, places: str = PLACES) -> Path:
-    """Replace `path` by the content, text as UTF-8. places, and errors: as in `replacing`."""
-    with replacing(path, places) as file:
+def write(path: Path, content: bytes | str, remedy: str = REMEDY) -> Path:
+    """Replace `path` by the content, text as UTF-8. remedy, and errors: as in `replacing`."""
+    with replacing(path, remedy) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
 

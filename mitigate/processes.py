@@ -49,6 +49,14 @@ def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> I
             process.join()
 
 
+def signal_name(number: int) -> str:
+    """How a message calls a signal: "SIGKILL", and "signal 35" for one that has no name, as most real-time signals."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def _messages(running: dict[Connection, BaseProcess]) -> Iterator[Any]:
     """What is sent until all have ended."""
     while running:
@@ -67,7 +75,7 @@ def _messages(running: dict[Connection, BaseProcess]) -> Iterator[Any]:
 def _check_end(process: BaseProcess) -> None:
     process.join()
     if code := process.exitcode:
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        how = f"killed by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
         raise MitigateError(
             f"one of the processes was {how}, perhaps because memory ran out: use fewer processes or smaller batches. "
             "What is finished is kept, and the same command goes on from there."

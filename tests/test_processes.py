@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.processes import Send, share_out
+from mitigate.processes import Send, share_out, signal_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,8 +32,8 @@ def stumble(send: Send) -> None:
     raise ZeroDivisionError("by hand")
 
 
-def die(send: Send) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def die(number: int, send: Send) -> None:
+    os.kill(os.getpid(), number)
 
 
 def test_each_share_has_a_process() -> None:
@@ -58,7 +58,15 @@ def test_other_errors_come_with_their_traceback() -> None:
 
 def test_a_killed_process_is_noticed() -> None:
     with pytest.raises(MitigateError, match="killed by SIGKILL, perhaps because memory ran out"):
-        list(share_out(die, [()]))
+        list(share_out(die, [(signal.SIGKILL,)]))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="needs real-time signals")
+def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    nameless = signal.SIGRTMIN + 1
+    assert [signal_name(number) for number in (9, nameless)] == ["SIGKILL", f"signal {nameless}"]
+    with pytest.raises(MitigateError, match=f"one of the processes was killed by signal {nameless}, perhaps because"):
+        list(share_out(die, [(nameless,)]))
 
 
 CODE = """

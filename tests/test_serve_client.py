@@ -204,3 +204,83 @@ def test_a_stream_that_ends_before_its_job_is_told() -> None:
         assert next(watched) == {"state": "running"}
         with pytest.raises(UnreachableError, match="has ended before job 1; watch it again"):
             next(watched)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("http://[::1", "127.0.0.1:8765", "file:///etc/passwd", "http://", "http://127.0.0.1:99999", "http://a:b", ""),
+        *("http://127.0.0.1:8765\n", "http://a b:1", f"http://{'a' * 64}:1", "http://ann:secret@a:1", "http://a:1?b=c"),
+        *("http://a:1/\u00e4", "http://a:0"),
+    ],
+)
+def test_what_can_be_no_address_is_told(address: str) -> None:
+    with pytest.raises(MitigateError, match=r"is no address of a service; allowed: http://HOST:PORT and ") as raised:
+        Client(address, token=None).jobs()
+    assert not isinstance(raised.value, UnreachableError)  # for which wait() would wait
+
+
+def test_addresses_may_have_a_folder_and_brackets() -> None:
+    for address in ("https://example.org/mitigate/", "http://[::1]:8765", "http://localhost"):
+        assert Client(address, token=None).address == address
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("0123456789abcdef\u20ac", "holds '\u20ac', which no header can carry; .*; give the service another token"),
+        ("0123456789abcdef\n", r"holds '\\n', which no header can carry; .*; take the line end away"),
+        ("0123456789\x01abcdef", r"holds '\\x01', which no header can carry"),
+    ],
+)
+def test_a_token_that_cannot_be_sent_is_told(token: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MITIGATE_TOKEN", token)
+    with pytest.raises(MitigateError, match=message) as raised:
+        Client("http://127.0.0.1:9").jobs()
+    assert "0123456789" not in str(raised.value)
+
+
+def test_a_token_may_have_all_that_a_header_carries(
+    served: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "".join(map(chr, (*range(0x21, 0x7F), *range(0xA1, 0x100))))
+    assert Client(served[1], token=token).jobs() == Client(served[1], token=None).jobs()
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b"[]", b"{}", b"\xff", b"[" * 100_000])
+def test_an_answer_that_is_none_of_the_service_is_told(body: bytes) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    with (
+        answering(answer) as client,
+        pytest.raises(
+            MitigateError, match=r"answers, but not as the service does: '.*'; give the address that recipe="
+        ),
+    ):
+        client.jobs()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_token_does_not_follow_a_redirection(status: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0.2)
+        elsewhere = "http://{}:{}".format(*other.getsockname())
+        answer = f"HTTP/1.1 {status} Moved\r\nContent-Length: 0\r\nLocation: {elsewhere}/jobs\r\n\r\n".encode()
+        with (
+            answering(answer) as client,
+            pytest.raises(MitigateError, match=f"sends on to {elsewhere}, which is not followed: the token is for one"),
+        ):
+            Client(client.address, token="0123456789abcdef", patience=5.0).jobs()
+        with pytest.raises(TimeoutError):
+            other.accept()
+    nowhere = b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n"
+    with answering(nowhere) as client, pytest.raises(MitigateError, match="the service answered 302 Found"):
+        client.jobs()
+
+
+def test_a_model_that_cannot_be_written_is_told_as_a_client_can_mend_it() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nzip"
+    with answering(answer) as client, pytest.raises(MitigateError) as raised:
+        client.download_model("a", "/dev/null/model.zip")
+    assert str(raised.value) == (
+        "cannot write /dev/null/model.zip (File exists); free some space, or give another path"
+    )

@@ -14,6 +14,7 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.serve import queue
 from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.engines import cluster as engines
 from mitigate.serve.engines.cluster import DIED, Remote
 from mitigate.serve.engines.ray_jobs import RayJobs
 from mitigate.serve.engines.slurm import Slurm
@@ -31,13 +32,21 @@ class Fake:
         self.stopped: list[str] = []
         self.says: dict[str, int | Exception | None] = {}
         self.answers = True
+        self.answer_is_lost = False
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
         if not self.answers:
             raise ConnectionError("nobody there")
         self.started[name] = command
         log.write_text("  run folder  /srv/run\nmitigate: data.root is no folder\n")
+        if self.answer_is_lost:
+            raise TimeoutError("no answer")
         return name
+
+    def find(self, name: str) -> str | None:
+        if not self.answers:
+            raise ConnectionError("nobody there")
+        return name if name in self.started else None
 
     def state(self, handle: str) -> int | None:
         said = self.says.get(handle)
@@ -160,6 +169,59 @@ def test_a_job_that_the_engine_has_forgotten_is_submitted_again(jobs: Queue, clu
     assert (again.starts, again.deaths, len(cluster.started)) == (2, 0, 2)
 
 
+def test_a_job_that_the_engine_forgets_each_time_fails(
+    jobs: Queue, cluster: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "MOST_STARTS", 3)
+    jobs.submit()
+    for number in range(1, 4):
+        (job,) = jobs.step()
+        assert (job.state, job.starts) == ("running", number)
+        cluster.says[job.handle] = LookupError()
+        jobs.step()
+    (job,) = jobs.step()
+    assert (job.state, job.error) == ("failed", "it was started 3 times, and the engine forgot it")
+    assert len(cluster.started) == 3
+
+
+def test_a_cancelled_job_whose_submission_was_not_answered_is_stopped(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    cluster.answer_is_lost = True
+    assert (jobs.step()[0].handle, len(cluster.started)) == (None, 1)
+    with queue.opened(jobs.path) as table:
+        queue.cancel(table, 1)
+    cluster.answers = False
+    assert jobs.step()[0].state == "running"  # it may run, and cannot be stopped yet
+    cluster.answers = True
+    (job,) = jobs.step()
+    assert (job.state, job.handle, job.starts, cluster.stopped) == ("cancelled", *cluster.started, 1, [job.handle])
+
+
+def test_a_job_that_was_submitted_just_before_a_kill_is_stopped(jobs: Queue, cluster: Fake) -> None:
+    jobs.submit()
+    (job,) = jobs.step()
+    with queue.opened(jobs.path) as table:
+        table.execute("UPDATE jobs SET handle = NULL, starts = 0")  # the kill was before the handle was noted
+        queue.cancel(table, 1)
+    jobs.restart(cluster)
+    assert jobs.step()[0].state == "cancelled"
+    assert (cluster.stopped, len(cluster.started)) == ([job.handle], 1)
+
+
+def test_a_job_that_the_engine_refuses_can_be_cancelled(
+    jobs: Queue, cluster: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(name: str, command: Sequence[str], log: Path) -> str:
+        raise RuntimeError("no partition of that name")
+
+    monkeypatch.setattr(cluster, "start", refused)
+    jobs.submit()
+    assert jobs.step()[0].state == "running"
+    with queue.opened(jobs.path) as table:
+        queue.cancel(table, 1)
+    assert (jobs.step()[0].state, cluster.stopped) == ("cancelled", [])
+
+
 def test_a_service_that_is_started_again_goes_on_with_what_was_submitted(jobs: Queue, cluster: Fake) -> None:
     jobs.submit()
     (job,) = jobs.step()
@@ -223,6 +285,13 @@ def test_what_slurm_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert engine.state("7") is None
     engine.stop("7")
     assert (tmp_path / "scancel.said").read_text() == "7\n"
+    (tmp_path / "sbatch").write_text("#!/bin/sh\necho Submitted batch job 8\n")
+    for same in (engine, Slurm(tmp_path / "slurm")):  # also after a restart of the service
+        assert same.start("mitigate-1", ["true"], tmp_path / "1.log") == "7"
+        assert (same.find("mitigate-1"), same.find("mitigate-11")) == ("7", None)
+    assert engine.start("mitigate-11", ["true"], tmp_path / "11.log") == "8"
+    (tmp_path / "slurm" / "8_submitted.pkl").unlink()  # as a kill leaves it: that job has no command
+    assert engine.find("mitigate-11") is None
 
 
 def test_slurm_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,6 +355,7 @@ def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeyp
     assert job.entrypoint.endswith(f"""python -m mitigate 'probe.targets=['"'"'a b'"'"']' >> '{log}' 2>&1""")
     assert job.asks == {"entrypoint_num_cpus": 2, "entrypoint_num_gpus": None, "entrypoint_memory": 2**29}
     assert engine.start("one", ["python"], log) == "one"  # it has it already
+    assert (engine.find("one"), engine.find("two")) == ("one", None)
     assert engine.state("one") is None
     job.name, job.exit = "FAILED", 2
     assert engine.state("one") == 2

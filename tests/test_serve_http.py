@@ -22,7 +22,7 @@ from mitigate.serve import app as serving
 from mitigate.serve import queue, shapes
 from mitigate.serve.app import Service, make_app
 from mitigate.serve.asking import Asked, Models
-from mitigate.serve.guard import LARGEST_BODY
+from mitigate.serve.guard import COOKIE, LARGEST_BODY
 from mitigate.serve.rules import Rules
 from mitigate.serve.worker import log_of
 
@@ -144,6 +144,38 @@ def test_progress_is_that_of_the_runs_status(client: TestClient, service: Servic
     with queue.opened(service.path) as table:
         queue.note(table, 1, "worker", folder="/etc")
     assert client.get("/jobs/1").json()["run"] is None
+
+
+NO_TEXTS = ("5", '["a"]', "{}", "true", r'"x\ud800"')
+NO_NUMBERS = ('"half"', "true", "[0.5]", "{}", "NaN", "Infinity", "-Infinity", "9" * 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        *((name, value, None) for name in ("stage", "step") for value in NO_TEXTS),
+        *((name, value, None) for name in ("share", "seconds_left") for value in NO_NUMBERS),
+        *(("done", value, []) for value in ('"a"', "5", "null", '{"a": 1}')),
+        ("done", r'["score", 5, null, "x\ud800", "probe"]', ["score", "probe"]),
+    ],
+)
+def test_what_a_status_has_of_a_wrong_type_is_left_out(
+    client: TestClient, service: Service, outputs: Path, name: str, value: str, shown: Any
+) -> None:
+    service.submit("mitigate", {}, [], None)
+    folder = outputs / "mitigate-new"
+    folder.mkdir()
+    with queue.opened(service.path) as table:
+        queue.claim(table, "worker", 1)
+        queue.note(table, 1, "worker", folder=str(folder), starts=1)
+    right = {"stage": '"probe"', "step": '"search"', "share": "0.5", "seconds_left": "7", "done": '["score"]'}
+    parts = {"updated": str(time.time() + 1), **right, name: value}
+    (folder / "status.json").write_text("{" + ", ".join(f'"{key}": {part}' for key, part in parts.items()) + "}")
+    found = client.get("/jobs/1").json()
+    expected = {key: json.loads(part) for key, part in right.items()} | {name: shown}
+    assert {key: found[key] for key in right} == expected
+    (listed,) = client.get("/jobs").json()["jobs"]
+    assert {key: listed[key] for key in right} == expected
 
 
 def test_a_full_queue_and_faults_are_told(client: TestClient, service: Service) -> None:
@@ -380,6 +412,19 @@ def test_a_token_is_asked_for_and_a_browser_shows_it_once(service: Service) -> N
         assert {"HttpOnly", "SameSite=strict"} <= set(shown.headers["set-cookie"].split("; "))
         assert TOKEN not in shown.headers["set-cookie"]
         assert client.get("/jobs").status_code == 200
+
+
+@pytest.mark.parametrize("other", ["theme=dark", 'prefs={"dark":true}', "flag", "ui[open]=1", "last=a b", "a=\xe9"])
+def test_cookies_of_other_programs_lock_nobody_out(service: Service, other: str) -> None:
+    service.token = TOKEN
+    with open_client(service) as client:
+        client.post("/session", json={"token": TOKEN})
+        own = f"{COOKIE}={client.cookies.get(COOKIE)}"
+        client.cookies.clear()
+        for cookies in (f"{other}; {own}", f"{own};{other}", f"{COOKIE}=wrong; {other}; {own}"):
+            assert client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}).status_code == 200
+        for cookies in (other, f"{other}; {own[:-1]}", f"not_{own}", f"{other}={own}", COOKIE):
+            assert faults(client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}), 401)
 
 
 def test_the_page_lets_only_its_own_script_run(client: TestClient) -> None:

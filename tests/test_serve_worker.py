@@ -99,6 +99,21 @@ def test_a_job_of_a_new_queue_has_none_of_the_output_of_one_before(service: Serv
     assert (found.id, found.folder, service.said(second)) == (first, None, "nothing\n")
 
 
+def test_of_a_bar_the_last_state_is_a_line(tmp_path: Path) -> None:
+    bar = "".join(f"\r{share} %" for share in range(61))
+    for text, lines in (
+        (f"began\n{bar}\nended\n", ["began", "60 %", "ended"]),
+        (f"began\n{bar}", ["began", "60 %"]),  # it still runs
+        (f"{bar}\r\n\nended\r\n", ["60 %", "", "ended"]),
+        ("began\n\r", ["began", ""]),
+        ("\n", [""]),
+        ("", []),
+        ("".join(f"{number}\n" for number in range(60)), [str(number) for number in range(20, 60)]),
+    ):
+        (tmp_path / "1.log").write_text(text, newline="")
+        assert last_lines(tmp_path / "1.log") == lines
+
+
 def test_no_more_jobs_than_slots_run(service: Service, tmp_path: Path) -> None:
     wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)"
     jobs = [service.submit(wait, tmp_path / "go") for _ in range(3)]
@@ -125,6 +140,16 @@ def test_a_job_that_dies_is_started_once_more_and_then_failed_with_its_log(servi
     assert (found.state, found.exit, found.starts, found.deaths) == ("failed", -9, 2, 2)
     assert found.error == "killed by SIGKILL: at work"
     assert service.said(job) == "at work\nat work\n"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="needs real-time signals")
+def test_a_signal_without_a_name_does_not_kill_the_worker_too(service: Service) -> None:
+    nameless = signal.SIGRTMIN + 1
+    job = service.submit(f"import os; print('at work', flush=True); os.kill(os.getpid(), {nameless})")
+    service.dispatcher.step()
+    found = service.ended(job)
+    assert (found.state, found.exit, found.starts, found.deaths) == ("failed", -nameless, 2, 2)
+    assert found.error == f"killed by signal {nameless}: at work"
 
 
 def test_a_job_that_dies_once_is_done(service: Service, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.files import write
+from mitigate.files import elsewhere, write
 from mitigate.fingerprints import digest_of_values
 from mitigate.formats import FORMATS, table_bytes
 from mitigate.label_cache import LabelStore
@@ -111,7 +111,7 @@ def notices_of(labels: pl.DataFrame) -> None:
 def save(labels: pl.DataFrame, output: Path | None) -> None:
     """Write the labels to data.output, in the format that its ending names."""
     if output is not None:
-        write(output, table_bytes(labels, output.suffix[1:]), "data.output=FILE")
+        write(output, table_bytes(labels, output.suffix[1:]), elsewhere("data.output=FILE"))
         say(f"  written     {output}")
 
 

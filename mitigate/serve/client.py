@@ -8,32 +8,42 @@ client.generate("lawyer", "CapableOf", [job["run"]])
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException, IncompleteRead
+from functools import cache
+from http.client import HTTPException, HTTPMessage, IncompleteRead
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.parse import quote, urljoin, urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing
+from mitigate.texts import escaped
 
 ENDED = ("done", "failed", "cancelled")
+NOT_IN_HEADERS = re.compile(r"[^ -~\xa0-\xff]")
+NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20\x7f?#]")
+ELSEWHERE = "free some space, or give another path"  # where a model cannot be written
 
 
 @dataclass(frozen=True)
 class Client:
     """The service at an address. token: that of the service; by default the variable MITIGATE_TOKEN. What is refused is
-    raised as MitigateError, in the service's words."""
+    raised as MitigateError, in the service's words; so are an address and a token that can be none."""
 
     address: str = "http://127.0.0.1:8765"
     token: str | None = field(default_factory=lambda: os.environ.get("MITIGATE_TOKEN"), repr=False)
     patience: float = 300.0  # seconds for an answer
+
+    def __post_init__(self) -> None:
+        _check_address(self.address)
+        _check_token(self.token)
 
     def submit(self, recipe: str, overrides: Mapping[str, Any], submitter: str | None = None) -> dict[str, Any]:
         """Submit a job: options of groups, and settings by their dotted names."""
@@ -45,7 +55,7 @@ class Client:
 
     def jobs(self) -> list[dict[str, Any]]:
         """The last jobs, the newest first."""
-        return self._ask("/jobs")["jobs"]
+        return self._ask("/jobs", part="jobs")
 
     def job(self, number: int) -> dict[str, Any]:
         """A job, with the last lines of its output."""
@@ -57,7 +67,7 @@ class Client:
         with self._open(f"/jobs/{number}/events") as lines:
             for line in lines:
                 if line.startswith(b"data:") and line.endswith(b"\n"):  # or it was cut
-                    job = json.loads(line[5:])
+                    job = self._read(line[5:])
                     state = job["state"]
                     yield job
         if state not in ENDED:
@@ -79,7 +89,7 @@ class Client:
 
     def runs(self) -> list[dict[str, Any]]:
         """The finished runs, the latest first."""
-        return self._ask("/runs")["runs"]
+        return self._ask("/runs", part="runs")
 
     def run(self, name: str) -> dict[str, Any]:
         """A finished run: settings, figures, files."""
@@ -87,23 +97,42 @@ class Client:
 
     def generate(self, head: str, relation: str, runs: Sequence[str]) -> list[dict[str, Any]]:
         """The best tails of one run or two, with their labels."""
-        return self._ask("/generate", {"head": head, "relation": relation, "runs": list(runs)})["answers"]
+        return self._ask("/generate", {"head": head, "relation": relation, "runs": list(runs)}, part="answers")
 
     def label(self, texts: Sequence[str]) -> list[dict[str, Any]]:
         """The labels of texts, and the words that drove them."""
-        return self._ask("/label", {"texts": list(texts)})["texts"]
+        return self._ask("/label", {"texts": list(texts)}, part="texts")
 
     def download_model(self, name: str, path: str | Path) -> Path:
         """The model of a run as a zip file at `path`."""
-        with self._open(f"/runs/{quote(name, safe='')}/model.zip") as content, replacing(Path(path)) as file:
+        asked = f"/runs/{quote(name, safe='')}/model.zip"
+        with self._open(asked) as content, replacing(Path(path), ELSEWHERE) as file:
             shutil.copyfileobj(content, file)
             if content.length:  # bytes that did not come, which reading in pieces does not tell
                 raise IncompleteRead(b"", content.length)
         return Path(path)
 
-    def _ask(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Any:
+    def _ask(
+        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None, part: str | None = None
+    ) -> Any:
+        """The answer, or a part of it."""
         with self._open(path, body, method) as answer:
-            return json.load(answer)
+            content = answer.read()
+        found = self._read(content, part)
+        return found if part is None else found[part]
+
+    def _read(self, content: bytes, part: str | None = None) -> dict[str, Any]:
+        """The object that the service sent, which has the part."""
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or (part is not None and part not in found):
+            raise MitigateError(
+                f"{self.address} answers, but not as the service does: {content[:60].decode(errors='replace')!r}; give "
+                "the address that recipe=serve says"
+            )
+        return found
 
     @contextmanager
     def _open(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Iterator[Any]:
@@ -114,15 +143,27 @@ class Client:
             headers["content-type"] = "application/json"
         try:
             request = Request(self.address.rstrip("/") + path, content, headers, method=method)
-            with urlopen(request, timeout=self.patience) as answer:
+            with _opener().open(request, timeout=self.patience) as answer:
                 yield answer
         except HTTPError as error:
-            raise MitigateError(_said(error)) from error
+            raise MitigateError(self._moved(error, path) or _said(error)) from error
         except (HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
             raise UnreachableError(
                 f"no service answers at {self.address} ({reason}); start one by recipe=serve"
             ) from error
+
+    def _moved(self, error: HTTPError, path: str) -> str | None:
+        """What a redirection says; None where the answer is none."""
+        if error.code not in (301, 302, 303, 307, 308):
+            return None
+        with error, suppress(ValueError):  # a Location that is no address
+            to = urljoin(self.address.rstrip("/") + path, error.headers.get("location", "")).removesuffix(path)
+            return (
+                f"{self.address} sends on to {escaped(to[:200])}, which is not followed: the token is for one address "
+                "alone; give the other one if the service is there"
+            )
+        return None
 
 
 class UnreachableError(MitigateError):
@@ -134,3 +175,42 @@ def _said(error: HTTPError) -> str:
         return "; ".join(json.load(error)["faults"])
     except (ValueError, KeyError, TypeError, HTTPException, OSError):
         return f"the service answered {error.code} {error.reason}"
+
+
+class _Staying(HTTPRedirectHandler):
+    """Follows no redirection, which would take the token to wherever it leads."""
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
+        """Leaves the answer to be raised as HTTPError."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+@cache
+def _opener() -> OpenerDirector:
+    return build_opener(_Staying)
+
+
+def _check_address(address: str) -> None:
+    """Raises MitigateError for what can be no address of a service."""
+    try:
+        parts = urlsplit(address)
+        host = (parts.hostname or "").encode("idna")
+        is_right = parts.scheme in ("http", "https") and bool(host) and parts.port != 0 and parts.path.isascii()
+    except ValueError:  # brackets, a port, a name that is too long
+        is_right = False
+    if not is_right or "@" in parts.netloc or NOT_IN_ADDRESSES.search(address):
+        raise MitigateError(
+            f"{address!r} is no address of a service; allowed: http://HOST:PORT and https://HOST:PORT, as recipe=serve "
+            "says it, such as http://127.0.0.1:8765"
+        )
+
+
+def _check_token(token: str | None) -> None:
+    """Raises MitigateError for a token that cannot be sent; it names the character alone."""
+    if found := NOT_IN_HEADERS.search(token or ""):
+        remedy = "take the line end away, as strip() does" if found[0] in "\r\n" else "give the service another token"
+        raise MitigateError(
+            f"the token (MITIGATE_TOKEN) holds {found[0]!r}, which no header can carry; allowed: printable characters "
+            f"of Latin-1; {remedy}"
+        )

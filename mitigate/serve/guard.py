@@ -9,7 +9,6 @@ import hashlib
 import hmac
 from collections.abc import Collection
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -71,11 +70,7 @@ class Guard:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and same(given.strip(), self.token):
             return True
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return False
-        return cookie is not None and same(cookie.value, session_of(self.token))
+        return any(same(value, session_of(self.token)) for value in _sessions(headers.get("cookie", "")))
 
 
 def session_of(token: str) -> str:
@@ -86,6 +81,13 @@ def session_of(token: str) -> str:
 def same(one: str, other: str) -> bool:
     """Whether two secrets are the same, in a time that does not tell where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
+
+
+def _sessions(header: str) -> list[str]:
+    """The values of our cookie. A browser sends those of all ports of a host, so other programs' stand beside it, in
+    forms that http.cookies gives up at."""
+    pairs = (part.strip().partition("=") for part in header.split(";"))
+    return [value for name, _, value in pairs if name == COOKIE]
 
 
 def _limited(receive: Receive, headers: Headers) -> Receive:

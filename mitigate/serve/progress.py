@@ -1,15 +1,18 @@
 """A job as people see it: its row of the queue, and how far its run is by the run's status.json."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from mitigate.serve.queue import Job
 from mitigate.serve.shapes import JobShown
 from mitigate.status import NAME
+from mitigate.texts import NOT_IN_XML
 
 FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error", "handle")
-PARTS = ("stage", "step", "share", "seconds_left")
+TEXTS = ("stage", "step")
+NUMBERS = ("share", "seconds_left")
 
 
 def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
@@ -20,11 +23,23 @@ def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
     status = {} if folder is None else _status(folder, job)
     done = status.get("done")
     facts = {name: getattr(job, name) for name in FACTS} | {"overrides": dict(job.overrides), "place": place}
-    facts |= {part: status.get(part) if job.state == "running" else None for part in PARTS}
+    now = status if job.state == "running" else {}
+    facts |= {name: _text(now.get(name)) for name in TEXTS} | {name: _number(now.get(name)) for name in NUMBERS}
     facts["run"] = folder.name if folder else None
     facts["is_finished"] = job.state == "done" and folder is not None and (folder / "manifest.json").is_file()
-    facts["done"] = [name for name in done if isinstance(name, str)] if isinstance(done, list) else []
+    facts["done"] = [name for name in done if _text(name) is not None] if isinstance(done, list) else []
     return JobShown(**facts)
+
+
+def _text(value: Any) -> str | None:
+    """The value where it is a text that an answer can hold: JSON may spell halves of characters, UTF-8 may not."""
+    return value if isinstance(value, str) and not NOT_IN_XML.search(value) else None
+
+
+def _number(value: Any) -> float | None:
+    """The value where it is a number that an answer can hold: neither NaN nor larger than a float."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and abs(value) <= sys.float_info.max else None
 
 
 def _status(folder: Path, job: Job) -> dict[str, Any]:

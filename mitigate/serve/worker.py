@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
+from mitigate.processes import signal_name
 from mitigate.serve import queue
 from mitigate.serve.queue import Job, Renewed
 from mitigate.texts import escaped
@@ -59,8 +60,8 @@ def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
             text = file.read().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    lines = (line.rsplit("\r", 1)[-1] for line in text.splitlines())  # a bar's last state
-    return [escaped(line) for line in deque(lines, maxlen=most)]
+    lines = deque(text.removesuffix("\n").split("\n") if text else [], maxlen=most)  # splitlines() would split a bar
+    return [escaped(line.rstrip("\r").rpartition("\r")[2]) for line in lines]  # of a bar the last state
 
 
 def run_folder(log: Path) -> str | None:
@@ -75,7 +76,7 @@ def run_folder(log: Path) -> str | None:
 
 def sentence(log: Path, status: int) -> str:
     """A sentence about a failure: the last that the command said."""
-    ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    ended = f"killed by {signal_name(-status)}" if status < 0 else f"exit status {status}"
     said = [line for line in last_lines(log) if line.strip()]
     own = [line.removeprefix("mitigate: ") for line in said if line.startswith("mitigate: ")]
     last = (own or said or ["it said nothing"])[-1]

@@ -1,7 +1,7 @@
 """Jobs that another engine runs. The queue keeps who submitted them and how they ended, also when the engine forgets.
 
 A job is submitted under a name that is the same after a restart of the service, so that one that was submitted just
-before a kill is found again. An engine that does not answer is asked again."""
+before a kill, or whose answer was lost, is found again. An engine that does not answer is asked again."""
 
 import signal
 import sys
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from mitigate.serve import queue
 from mitigate.serve.queue import Job
-from mitigate.serve.worker import MENDABLE, MOST_DEATHS, log_of, run_folder, sentence
+from mitigate.serve.worker import MENDABLE, MOST_DEATHS, MOST_STARTS, log_of, run_folder, sentence
 
 DIED = -int(signal.SIGKILL)  # the exit status of a job of which the engine knows none
 
@@ -24,6 +24,9 @@ class Cluster(Protocol):
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
         """Submit a command, whose output goes into `log`; what the engine calls it. One of that name that it has
         already is not started again."""
+
+    def find(self, name: str) -> str | None:
+        """What the engine calls the job of that name; None where it has none."""
 
     def state(self, handle: str) -> int | None:
         """The exit status, DIED where there is none; None while it waits or runs. Raises LookupError for a job that it
@@ -62,17 +65,24 @@ class Remote:
         job = queue.read(table, number)
         assert job is not None
         log = log_of(self.path.parent, job)
-        if job.handle is None:
-            if is_to_stop:
-                return queue.finish(table, number, worker, "cancelled")
+        handle = job.handle
+        if handle is None and not is_to_stop:
+            if job.starts >= MOST_STARTS:
+                error = f"it was started {job.starts} times, and the engine forgot it"
+                return queue.finish(table, number, worker, "failed", error=error)
             log.parent.mkdir(parents=True, exist_ok=True)
             queue.hand_over(table, number, worker, self.cluster.start(name_of(job), job.command, log))
             return False
-        if is_to_stop and job.handle not in self._stopped:
-            self.cluster.stop(job.handle)
-            self._stopped.add(job.handle)
+        if handle is None:  # it may have been submitted all the same: before a kill, or its answer was lost
+            handle = self.cluster.find(name_of(job))
+            if handle is None:
+                return queue.finish(table, number, worker, "cancelled")
+            queue.hand_over(table, number, worker, handle)
+        if is_to_stop and handle not in self._stopped:
+            self.cluster.stop(handle)
+            self._stopped.add(handle)
         try:
-            status = self.cluster.state(job.handle)
+            status = self.cluster.state(handle)
         except LookupError:
             queue.hand_over(table, number, worker, None)  # it lost its head, and the job with it
             return False

@@ -54,14 +54,17 @@ class RayJobs:
             self.client.get_job_status(name)  # raises unless it was submitted before
         return name
 
+    def find(self, name: str) -> str | None:
+        """The name, where Ray has the job."""
+        try:
+            self._info(name)
+        except LookupError:
+            return None
+        return name
+
     def state(self, handle: str) -> int | None:
         """The exit status, or None while it waits or runs. Raises LookupError for one that Ray has forgotten."""
-        try:
-            found = self.client.get_job_info(handle)
-        except RuntimeError as error:
-            if ABSENT in str(error):
-                raise LookupError(handle) from error
-            raise
+        found = self._info(handle)
         if not found.status.is_terminal():
             return None
         if found.status.name == "SUCCEEDED":
@@ -71,3 +74,12 @@ class RayJobs:
     def stop(self, handle: str) -> None:
         """SIGTERM, and SIGKILL some seconds later."""
         self.client.stop_job(handle)
+
+    def _info(self, handle: str) -> Any:
+        """What Ray says of the job. Raises LookupError where there is none."""
+        try:
+            return self.client.get_job_info(handle)
+        except RuntimeError as error:
+            if ABSENT in str(error):
+                raise LookupError(handle) from error
+            raise

@@ -1,6 +1,7 @@
 """Jobs of SLURM, by submitit. A job that runs out of time is queued again and goes on from its last checkpoint."""
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mitigate.serve.engines import environment
 from mitigate.serve.engines.cluster import DIED
 
 MOST_TIMEOUTS = 10  # after which a job is no longer queued again
+JOB_NAME = re.compile(r"^#SBATCH --job-name=(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,28 @@ class Slurm:
             mem_gb=memory,
             slurm_partition=partition,
         )
+        self.folder = folder
         self.jobs: dict[str, Any] = {}
+        self.names: dict[str, str] = {}  # of jobs in the folder, by handle: read once
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
-        """Submit it. Of jobs of one name SLURM runs one at a time (singleton), so one that was submitted twice, because
-        the service was killed in between, finds its run complete the second time."""
+        """Submit it, unless it was before. A kill between SLURM's answer and submitit's files leaves a job that finds
+        no command, waits for it and ends; of jobs of one name SLURM runs one at a time (singleton)."""
+        if known := self.find(name):
+            return known
         self.executor.update_parameters(name=name, slurm_additional_parameters={"dependency": "singleton"})
         job = self.executor.submit(Command(list(command), str(log), self.threads))
         self.jobs[job.job_id] = job
         return str(job.job_id)
+
+    def find(self, name: str) -> str | None:
+        """By what submitit keeps of each job that it has submitted, so SLURM is not asked. Not with kind="local"."""
+        for script in self.folder.glob("*_submission.sh"):
+            handle = script.name.removesuffix("_submission.sh")
+            if handle not in self.names and (found := JOB_NAME.search(script.read_text(encoding="utf-8"))):
+                self.names[handle] = found[1]
+        named = (handle for handle, given in self.names.items() if given == name)
+        return next((handle for handle in named if (self.folder / f"{handle}_submitted.pkl").exists()), None)
 
     def state(self, handle: str) -> int | None:
         """The exit status, or None while it waits or runs."""
