@@ -13,6 +13,7 @@ import polars as pl
 LARGEST = 50_000  # characters of a pattern that polars is given: it refuses those that take more than 10 MiB
 BLANKS = " _-"
 BLANK = f"[{BLANKS}]"  # what a blank in a form may be in a text
+EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
 VOWEL_SOUND = r"(?!eu|ewe|onc?e\b|uni(?!n|m)|us[eu]|uk|uti|uto)[aeiou]|hour|honest|honou?r|heir"
 """How a word begins that "an" stands before."""
@@ -71,13 +72,17 @@ def unhyphenated(text: str) -> str:
 
 @cache
 def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
-    """A regular expression for any of the forms as whole words, the longest first, in capitals or not. A blank in a
-    form may be an underscore or a hyphen in a text; in those of `exact` it is a blank."""
+    """A regular expression for any of the forms as whole words, the longest first, in capitals or not. Where a form
+    begins or ends in a sign, as "lgbtq+" does, anything may stand beside the sign. A blank in a form may be an
+    underscore or a hyphen in a text; in those of `exact` it is a blank."""
     parts = {form: tuple(map(_folded, form)) for form in forms | exact}
     parts |= {form: tuple(BLANK if part == " " else part for part in parts[form]) for form in forms - exact}
-    words = {part for form, part in parts.items() if re.fullmatch(r"\w(?:.*\w)?", form)}
-    others = set(parts.values()) - words  # "lgbtq+" ends in no word
-    return "(?i)" + "|".join([*([_any(others)] if others else []), *([rf"\b{_any(words)}\b"] if words else [])])
+    others = {form for form in parts if not re.fullmatch(r"\w(?:.*\w)?", form)}
+    others |= {form for form in parts if any(form[:end] in others for end in range(1, len(form)))}  # "lgbtq+ person"
+    parts |= {form: (*parts[form], EDGE) for form in others if re.match(r"\w", form[-1:])}
+    begun = {form for form in others if re.match(r"\w", form)}
+    kinds = [(EDGE, begun, ""), ("", others - begun, ""), (EDGE, parts.keys() - others, EDGE)]
+    return "(?i)" + "|".join(before + _any({parts[form] for form in of}) + after for before, of, after in kinds if of)
 
 
 def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
@@ -97,7 +102,8 @@ def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
     if BLANK in following and not following.keys().isdisjoint(BLANKS):  # one text could go on in two ways
         blank = following.pop(BLANK)
         following |= {part: [*following.get(part, []), *blank] for part in BLANKS}
-    rest = "|".join(_escaped_part(part) + _any(longer, start + 1) for part, longer in sorted(following.items()))
+    ordered = sorted(following.items(), key=lambda item: (item[0] == EDGE, item))  # what goes on, before what ends
+    rest = "|".join(_escaped_part(part) + _any(longer, start + 1) for part, longer in ordered)
     return "".join(common) + (f"(?:{rest})" if rest else "") + ("?" if rest and is_whole else "")
 
 
@@ -108,7 +114,7 @@ def _folded(character: str) -> str:
 
 
 def _escaped_part(part: str) -> str:
-    return part if part == BLANK else re.escape(part)
+    return part if part in (BLANK, EDGE) else re.escape(part)
 
 
 def contains(text: Text, words: str) -> Text:
