@@ -67,8 +67,8 @@ def asked_about(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str,
     """The targets that a prompt names, each with the template it was made by, if it is one of ours.
 
     A prompt of ours names what stands in its template's place, which may be a word that is not in the list. Any other
-    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, the longest where
-    they overlap. Case is folded, and an underscore is a space."""
+    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, of those
+    that overlap the one that begins first, and the longest of these. Case is folded, and an underscore is a space."""
     text = plain(prompt)
     found = re.findall(target_list.pattern_in_texts, text)
     known = list(dict.fromkeys(map(target_list.named, found)))
