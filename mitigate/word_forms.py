@@ -15,7 +15,9 @@ BLANKS = " _-"
 BLANK = f"[{BLANKS}]"  # what a blank in a form may be in a text
 EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
-VOWEL_SOUND = r"(?!eu|ewe|onc?e\b|uni(?!n|m)|us[eu]|uk|uti|uto)[aeiou]|hour|honest|honou?r|heir"
+VOWEL_SOUND = (
+    r"(?!eu|ewe|onc?e\b|uni(?!n|m|de)|us[eu]|uk|uti|uto|ubi|ug[ao]|u[iy]g|ur[aeiou])[aeiou]|hour|honest|honou?r|heir"
+)
 """How a word begins that "an" stands before."""
 
 
