@@ -1,14 +1,14 @@
 """How a word for people may be written, by rule: plurals and singulars, hyphens, blanks, articles and capitals. English
 only; plurals that are not regular are in data/plurals.csv."""
 
-import csv
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
-from importlib.resources import files
 from typing import TypeVar
 
 import polars as pl
+
+from mitigate.data_tables import rows_of
 
 LARGEST = 50_000  # characters of a pattern that polars is given: it refuses those that take more than 10 MiB
 BLANKS = " _-"
@@ -161,6 +161,4 @@ def _escaped(form: str) -> str:
 @cache
 def _irregular() -> tuple[tuple[str, str], ...]:
     """(singular, plural) of the ends of words."""
-    with files("mitigate").joinpath("data/plurals.csv").open(encoding="utf-8") as lines:
-        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-        return tuple((row["singular"], row["plural"]) for row in rows)
+    return tuple((row["singular"], row["plural"]) for row in rows_of("plurals.csv"))
