@@ -3,14 +3,13 @@ stands for people nobody names. From data/atomic_relations.csv, event_frames.csv
 
 Knows no generator and no scorer."""
 
-import csv
 import re
 from functools import cache
-from importlib.resources import files
 from typing import Literal, get_args
 
 import polars as pl
 
+from mitigate.data_tables import rows_of
 from mitigate.errors import one_of
 from mitigate.relations import comet_relations, spelt
 
@@ -28,13 +27,13 @@ Persons = Literal["kept", "verbalised"]
 @cache
 def heads_of_relations() -> dict[str, str]:
     """Relation of ATOMIC 2020, by its name here -> what its heads are: event, blank or object."""
-    return {row["relation"]: row["heads"] for row in _rows("atomic_relations.csv")}
+    return {row["relation"]: row["heads"] for row in rows_of("atomic_relations.csv")}
 
 
 @cache
 def published_names() -> dict[str, str]:
     """A relation's name in ATOMIC's files, as it is compared (relations.spelt) -> its name here."""
-    rows = _rows("atomic_relations.csv")
+    rows = rows_of("atomic_relations.csv")
     return {spelt(row[file]): row["relation"] for row in rows for file in ("atomic", "atomic2020") if row[file]}
 
 
@@ -42,7 +41,7 @@ def is_of_event() -> pl.Expr:
     """Whether a triple (head, relation, tail) says something of an event: by its relation or, of those that ConceptNet
     has too (Causes, HasSubevent), by a head with PersonX or one of event_frames.csv."""
     events = {name for name, heads in heads_of_relations().items() if heads != "object"}
-    known = {row["event"].replace(PLACE, "").strip() for row in _rows("event_frames.csv") if row["agent"] == "yes"}
+    known = {row["event"].replace(PLACE, "").strip() for row in rows_of("event_frames.csv") if row["agent"] == "yes"}
     spoken = "|".join(re.escape(event) for event in sorted(known) if BLANK not in event)
     shared = pl.col("relation").is_in(sorted(events & {relation.name for relation in comet_relations()}))
     return pl.col("relation").is_in(sorted(events)) & (
@@ -56,7 +55,7 @@ def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
     subject = _subject(target, category, kind)
     agent = "yes" if subject else "no"
     named = subject.replace(PLACE, target) or target
-    rows = [row for row in _rows("event_frames.csv") if (row["heads"], row["agent"]) == (heads, agent)]
+    rows = [row for row in rows_of("event_frames.csv") if (row["heads"], row["agent"]) == (heads, agent)]
     return [row["event"].replace(PLACE, named) for row in rows]
 
 
@@ -84,13 +83,7 @@ def as_one_person(masked: pl.Expr) -> pl.Expr:
 
 def _subject(target: str, category: str, kind: str) -> str:
     given = {"target": target, "kind": kind, "category": category}
-    for row in _rows("event_subjects.csv"):
+    for row in rows_of("event_subjects.csv"):
         if all(row[column] in ("", value) for column, value in given.items()):
             return row["subject"]
     return ""
-
-
-@cache
-def _rows(name: str) -> list[dict[str, str]]:
-    with files("mitigate").joinpath(f"data/{name}").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(line for line in lines if not line.startswith("#")))

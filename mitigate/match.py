@@ -19,9 +19,9 @@ def about_targets(
     """A row for each triple and each target it is about, with that target and its category, in the triples' order.
 
     A triple with a target at either end stands there twice, once for each; with the same at both ends once. Case is
-    folded. match="contains" finds targets as whole words, and where two overlap the longer one. A target of the
-    paper's is found as it is, one of a user's own in all its forms (TargetList; None: that of the targets). Raises
-    MitigateError for another match."""
+    folded. match="contains" finds targets as whole words, of two that overlap the one that begins first, and of those
+    that begin together the longest. A target of the paper's is found as it is, one of a user's own in all its forms
+    (TargetList; None: that of the targets). Raises MitigateError for another match."""
     check(match)
     listed = list_of(targets) if target_list is None else target_list
     ends = [pl.col(end) for end in ("head", "tail")]

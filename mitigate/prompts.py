@@ -1,15 +1,14 @@
 """The prompts that stories are asked for with (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
 (2019), from data/story_templates.csv, for the four kinds of target that data/target_kinds.csv distinguishes."""
 
-import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import polars as pl
 
+from mitigate.data_tables import rows_of
 from mitigate.target_list import PAPER, TargetList
 from mitigate.targets import KINDS as KINDS
 from mitigate.word_forms import plain
@@ -37,13 +36,13 @@ class Template(NamedTuple):
 @cache
 def templates() -> list[Template]:
     """All templates, in the order of their kinds."""
-    return [Template(row["kind"], row["template"], row["source"]) for row in _rows("story_templates.csv")]
+    return [Template(row["kind"], row["template"], row["source"]) for row in rows_of("story_templates.csv")]
 
 
 @cache
 def kinds() -> dict[str, str]:
     """Target -> its kind, of the paper's 329."""
-    return {row["target"]: row["kind"] for row in _rows("target_kinds.csv")}
+    return {row["target"]: row["kind"] for row in rows_of("target_kinds.csv")}
 
 
 def kind_of(target: str, target_list: TargetList = PAPER) -> str:
@@ -67,8 +66,8 @@ def asked_about(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str,
     """The targets that a prompt names, each with the template it was made by, if it is one of ours.
 
     A prompt of ours names what stands in its template's place, which may be a word that is not in the list. Any other
-    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, the longest where
-    they overlap. Case is folded, and an underscore is a space."""
+    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, of those
+    that overlap the one that begins first, and the longest of these. Case is folded, and an underscore is a space."""
     text = plain(prompt)
     found = re.findall(target_list.pattern_in_texts, text)
     known = list(dict.fromkeys(map(target_list.named, found)))
@@ -87,8 +86,3 @@ def _fitting(text: str) -> Iterator[tuple[str, int]]:
         before, after = template.text.lower().split(PLACE.lower())
         if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):
             yield found[1], number
-
-
-def _rows(name: str) -> Iterable[dict[str, str]]:
-    with files("mitigate").joinpath(f"data/{name}").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(line for line in lines if not line.startswith("#")))

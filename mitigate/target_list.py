@@ -158,7 +158,7 @@ class TargetList:
 
     def found_in(self, text: pl.Expr, among: Sequence[str]) -> pl.Expr:
         """Which of these targets stand in a text, as a list: the paper's as whole words, own ones in all their forms;
-        of two that overlap the longer one."""
+        of two that overlap the one that begins first, and of those that begin together the longest."""
         found = extract_all(text.str.to_lowercase(), self.pattern_among(among))
         return found.list.eval(self.target_of(pl.element())) if self.spelt else found
 

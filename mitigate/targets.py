@@ -29,6 +29,7 @@ TARGETS: dict[str, pl.DataType] = {
 }
 """The columns of chosen targets. Those after the category are null but for what a CSV file says of them."""
 LISTED = ("all", "data")
+BOUNDS = ("low", "high")  # as in metrics.ENDS, not imported: cached labels would depend on the table of metrics
 MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
 NAMED = 10  # targets in a sentence; others are counted
 
@@ -59,7 +60,9 @@ def choose_targets(
     `group`, `cluster` and `kind`. Underscores are spaces, case is folded. In both, "all" and "data" stand for the
     targets above.
 
-    Raises MitigateError for an empty choice, an unreadable file, and one without the column or with a wrong kind."""
+    Raises MitigateError for an empty choice, an unreadable file, one without the column or with a column twice, a
+    wrong kind, a category that ends as the name of an interval's bound does ("_low", "_high"), and a target of which
+    two rows say different things."""
     if isinstance(wanted, str | Path):
         frame = as_targets([str(wanted)]) if wanted in LISTED else _read(Path(wanted))
     else:
@@ -79,7 +82,8 @@ def _listed(name: str, triples: pl.DataFrame | None, fewest: int) -> pl.DataFram
     if name == "all" or triples is None:
         return frame
     train = triples.filter(pl.col("split") == "train")
-    about = pl.concat([train["head"], train.filter(pl.col("head") != pl.col("tail"))["tail"]]).alias("target")
+    head, tail = (train[end].str.to_lowercase() for end in ("head", "tail"))
+    about = pl.concat([head, tail.filter(head != tail)]).alias("target")
     often = about.value_counts().filter(pl.col("count") >= fewest)["target"]
     return frame.filter(pl.col("target").is_in(often.implode()))
 
@@ -124,18 +128,19 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         content = path.read_bytes().decode("utf-8-sig")
         _check_line_ends(path, content)
-        rows = [_folded(row) for row in csv.DictReader(StringIO(content, newline=""))]
+        reader = csv.DictReader(StringIO(content, newline=""))
+        found = [plain(column) for column in reader.fieldnames or ()]
+        rows = [(reader.line_num, _folded(row)) for row in reader]
     except UnicodeDecodeError as error:
         raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
     except csv.Error as error:
         raise MitigateError(f"{path} is no CSV file that can be read: {error}") from error
-    found = list(rows[0]) if rows else []
     if "target" not in found:
         told = ", ".join(filter(None, found)) or "nothing"
         raise MitigateError(f"{path} has no column 'target' (found: {told}); its first line must name it")
-    if faults := list(_faults(rows)):
+    if faults := [*_faults_of_columns(found), *_faults(rows)]:
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
-    return pl.DataFrame([_row(row) for row in rows], schema=TARGETS, orient="row")
+    return pl.DataFrame([_row(row) for _, row in rows], schema=TARGETS, orient="row")
 
 
 def _check_line_ends(path: Path, content: str) -> None:
@@ -162,20 +167,38 @@ def _nearest(word: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(word, list(known), n=1, cutoff=MISSPELT)
 
 
-def _faults(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    for column in filter(None, rows[0]):
-        if column not in TARGETS and (near := _nearest(column, TARGETS)):  # others are a user's remarks
+def _faults_of_columns(columns: Sequence[str]) -> Iterator[str]:
+    for column in filter(None, dict.fromkeys(columns)):
+        if column in TARGETS and columns.count(column) > 1:
+            yield f"{columns.count(column)} columns are named {column!r}; leave one of them"
+        elif column not in TARGETS and (near := _nearest(column, TARGETS)):  # others are a user's remarks
             yield f"unknown column {column!r}; did you mean {near[0]}?"
-    for number, row in enumerate(rows, start=2):
+
+
+def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
+    """What is wrong with the rows, each with the number of its line."""
+    seen: dict[str, tuple[int, tuple]] = {}
+    for number, row in rows:
+        word, category, *_ = facts = _row(row)
+        first, known = seen.setdefault(word, (number, facts))
         if None in row:
             yield f"line {number} has more fields than the first line; separate further forms by semicolons"
         elif (kind := plain(row.get("kind") or "")) and kind not in KINDS:
             yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing" + did_you_mean(
                 kind, KINDS
             )
+        elif bound := next((bound for bound in BOUNDS if category.endswith(f"_{bound}")), ""):
+            meant = f"{bound} {category.removesuffix(f'_{bound}')}".strip()
+            yield (
+                f"line {number}: the category {category!r} ends in _{bound}, as the name of an interval's bound does; "
+                f"call it {meant!r} or the like"
+            )
+        elif word and facts != known:
+            yield f"line {number}: line {first} says other things of the target {word!r}; leave one of the two lines"
 
 
-def _row(row: dict[str, str]) -> tuple[str | list[str] | None, ...]:
+def _row(row: dict[str, str]) -> tuple[str, str, list[str] | None, str | None, str | None, str | None]:
+    """What a line says of a target, in the columns TARGETS."""
     given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
     word = plain(row["target"] or "")
     category = (row.get("category") or "").strip() or targets().get(word, "own")

@@ -22,6 +22,8 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.texts import without_folders
 
 MODES = ("auto", "online", "offline", "none")
+MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # what WANDB_MODE may say
+EARLIER_NAMES = {"run": "online", "dryrun": "offline"}  # of W&B's modes
 PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the chart's columns
     "bars": ("wandb/bar/v0", ("label", "value")),
     "points": ("wandb/scatter/v0", ("x", "y")),
@@ -180,17 +182,21 @@ class WandbTracking:
 def open_tracking(mode: str, **options: Any) -> Tracking:
     """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key.
 
-    Raises MitigateError for another mode."""
+    Raises MitigateError for another mode, and for another WANDB_MODE than W&B knows."""
     mode = resolve(mode)
     return NoTracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
 
 
 def resolve(mode: str) -> str:
-    """The mode that "auto" comes to; any other as it is. Raises MitigateError for one that does not exist."""
+    """The mode that "auto" comes to; any other as it is. Raises MitigateError for one that does not exist, and where
+    W&B is to be used for a WANDB_MODE that it does not know."""
     if mode not in MODES:
         raise one_of("tracking.mode", mode, MODES)
+    surrounding = os.environ.get("WANDB_MODE")
+    if mode != "none" and surrounding and surrounding not in MODES_OF_WANDB:
+        raise one_of("WANDB_MODE (a variable of W&B's)", surrounding, MODES_OF_WANDB)
     if mode == "auto":
-        return os.environ.get("WANDB_MODE") or ("online" if _has_key() else "offline")
+        return EARLIER_NAMES.get(str(surrounding), surrounding) or ("online" if _has_key() else "offline")
     return mode
 
 
@@ -256,11 +262,19 @@ def _fault(url: str) -> str | None:
 def _has_key() -> bool:
     if os.environ.get("WANDB_API_KEY"):
         return True
-    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
+    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).netloc
     try:
-        return netrc.netrc().authenticators(host) is not None
+        found = netrc.netrc(_file_of_keys()).authenticators(host)
     except (OSError, netrc.NetrcParseError):
         return False
+    return found is not None and bool(found[2])
+
+
+def _file_of_keys() -> str:
+    """The file that wandb reads keys from, and no other."""
+    named = os.environ.get("NETRC")
+    first, *others = map(os.path.expanduser, [named] if named else ["~/.netrc", "~/_netrc"])
+    return next((place for place in (first, *others) if Path(place).exists()), first)
 
 
 def _without_folder_of_base(file: Path) -> str:

@@ -55,7 +55,7 @@ PROBED = {
     "head": pl.String,  # what was asked about: the target, or an event that names it
     "relation": pl.String,
     "tail": pl.String,  # "" when the generator ended at once
-    "rank": pl.UInt8,  # 1 is the best beam
+    "rank": pl.UInt16,  # 1 is the best beam
     "log_prob": pl.Float32,  # summed over the tail's tokens, its end token counted
     "score": pl.Float32,  # log_prob / number of tokens, what beams are ranked by
 }

@@ -1,20 +1,23 @@
 """How a word for people may be written, by rule: plurals and singulars, hyphens, blanks, articles and capitals. English
 only; plurals that are not regular are in data/plurals.csv."""
 
-import csv
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
-from importlib.resources import files
 from typing import TypeVar
 
 import polars as pl
 
+from mitigate.data_tables import rows_of
+
 LARGEST = 50_000  # characters of a pattern that polars is given: it refuses those that take more than 10 MiB
 BLANKS = " _-"
 BLANK = f"[{BLANKS}]"  # what a blank in a form may be in a text
+EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
-VOWEL_SOUND = r"(?!eu|ewe|onc?e\b|uni(?!n|m)|us[eu]|uk|uti|uto)[aeiou]|hour|honest|honou?r|heir"
+VOWEL_SOUND = (
+    r"(?!eu|ewe|onc?e\b|uni(?!n|m|de)|us[eu]|uk|uti|uto|ubi|ug[ao]|u[iy]g|ur[aeiou])[aeiou]|hour|honest|honou?r|heir"
+)
 """How a word begins that "an" stands before."""
 
 
@@ -71,13 +74,17 @@ def unhyphenated(text: str) -> str:
 
 @cache
 def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
-    """A regular expression for any of the forms as whole words, the longest first, in capitals or not. A blank in a
-    form may be an underscore or a hyphen in a text; in those of `exact` it is a blank."""
+    """A regular expression for any of the forms as whole words, the longest first, in capitals or not. Where a form
+    begins or ends in a sign, as "lgbtq+" does, anything may stand beside the sign. A blank in a form may be an
+    underscore or a hyphen in a text; in those of `exact` it is a blank."""
     parts = {form: tuple(map(_folded, form)) for form in forms | exact}
     parts |= {form: tuple(BLANK if part == " " else part for part in parts[form]) for form in forms - exact}
-    words = {part for form, part in parts.items() if re.fullmatch(r"\w(?:.*\w)?", form)}
-    others = set(parts.values()) - words  # "lgbtq+" ends in no word
-    return "(?i)" + "|".join([*([_any(others)] if others else []), *([rf"\b{_any(words)}\b"] if words else [])])
+    others = {form for form in parts if not re.fullmatch(r"\w(?:.*\w)?", form)}
+    others |= {form for form in parts if any(form[:end] in others for end in range(1, len(form)))}  # "lgbtq+ person"
+    parts |= {form: (*parts[form], EDGE) for form in others if re.match(r"\w", form[-1:])}
+    begun = {form for form in others if re.match(r"\w", form)}
+    kinds = [(EDGE, begun, ""), ("", others - begun, ""), (EDGE, parts.keys() - others, EDGE)]
+    return "(?i)" + "|".join(before + _any({parts[form] for form in of}) + after for before, of, after in kinds if of)
 
 
 def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
@@ -97,7 +104,8 @@ def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
     if BLANK in following and not following.keys().isdisjoint(BLANKS):  # one text could go on in two ways
         blank = following.pop(BLANK)
         following |= {part: [*following.get(part, []), *blank] for part in BLANKS}
-    rest = "|".join(_escaped_part(part) + _any(longer, start + 1) for part, longer in sorted(following.items()))
+    ordered = sorted(following.items(), key=lambda item: (item[0] == EDGE, item))  # what goes on, before what ends
+    rest = "|".join(_escaped_part(part) + _any(longer, start + 1) for part, longer in ordered)
     return "".join(common) + (f"(?:{rest})" if rest else "") + ("?" if rest and is_whole else "")
 
 
@@ -108,7 +116,7 @@ def _folded(character: str) -> str:
 
 
 def _escaped_part(part: str) -> str:
-    return part if part == BLANK else re.escape(part)
+    return part if part in (BLANK, EDGE) else re.escape(part)
 
 
 def contains(text: Text, words: str) -> Text:
@@ -153,6 +161,4 @@ def _escaped(form: str) -> str:
 @cache
 def _irregular() -> tuple[tuple[str, str], ...]:
     """(singular, plural) of the ends of words."""
-    with files("mitigate").joinpath("data/plurals.csv").open(encoding="utf-8") as lines:
-        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-        return tuple((row["singular"], row["plural"]) for row in rows)
+    return tuple((row["singular"], row["plural"]) for row in rows_of("plurals.csv"))

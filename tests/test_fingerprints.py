@@ -39,6 +39,7 @@ def test_the_modules_and_data_files_that_a_function_reaches() -> None:
     assert names(verbalise) == {
         *("mitigate/verbalise.py", "mitigate/relations.py", "mitigate/targets.py"),
         *("mitigate/target_list.py", "mitigate/word_forms.py", "mitigate/data/plurals.csv"),
+        "mitigate/data_tables.py",
         *("mitigate/data/relations.csv", "mitigate/data/targets.csv", "mitigate/data/clusters.csv"),
         *("mitigate/events.py", "mitigate/data/event_frames.csv", "mitigate/data/event_subjects.csv"),
         "mitigate/data/atomic_relations.csv",

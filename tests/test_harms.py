@@ -121,3 +121,9 @@ def test_wrong_labels_and_conventions_are_named():
         harms.per_target(missing, "sentiment", TARGETS)
     with pytest.raises(MitigateError, match=r"measure\.empty_targets 'drop'; allowed: exclude, zero"):
         harms.per_target(STATEMENTS, "sentiment", TARGETS, "drop")  # type: ignore[arg-type]
+
+
+def test_a_category_whose_figures_would_be_named_as_a_bound_is_refused():
+    of_two = TARGETS.with_columns(category=pl.Series(["income", "income", "income_low", "income_low"]))
+    with pytest.raises(MitigateError, match="the category 'income_low' ends in _low or _high, as the names of "):
+        harms.neutral_metrics(harms.per_target(STATEMENTS, "sentiment", of_two), "sentiment")

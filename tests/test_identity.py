@@ -40,6 +40,9 @@ FUNCTION_WORDS = set(
         *(("gay person", "a"), ("old person", "an"), ("Arab", "an"), ("ukrainian", "a"), ("european", "a")),
         *(("unmarried person", "an"), ("university", "a"), ("uninvited guest", "an"), ("hour", "an"), ("heir", "an")),
         *(("one-armed person", "a"), ("house guest", "a"), ("honest person", "an"), ("user", "a"), ("uncle", "an")),
+        *(("Ugandan", "a"), ("ugly person", "an"), ("uruguayan", "a"), ("urologist", "a"), ("urban planner", "an")),
+        *(("Uighur", "a"), ("uyghur", "a"), ("ubiquitous person", "a"), ("unidentified person", "an"), ("usher", "an")),
+        *(("uninformed person", "an"), ("unidirectional person", "a"), ("united family", "a"), ("umpire", "an")),
     ],
 )
 def test_the_article_follows_the_sound(phrase: str, wanted: str) -> None:

@@ -71,6 +71,24 @@ def test_a_subset_is_measured_by_its_own_tokens(comet: Comet, triples: pl.DataFr
     assert bits_per_char(scored.filter("neutral")) == pytest.approx(7 / 16)
 
 
+@pytest.mark.parametrize(
+    ("tail", "characters"),
+    [
+        ("house " * 15, 90),  # as it is given
+        ("house " * 16, 89),  # 15 words and the blanks between them
+        ("house " * 100 + "x", 89),
+        ("house " * 14 + "qqxzqqxzqq house", 94),  # a word of more than one token is read in part
+    ],
+)
+def test_the_characters_of_a_tail_that_is_cut_are_those_that_are_read(comet: Comet, tail: str, characters: int) -> None:
+    triples = pl.DataFrame({"head": ["church"], "relation": ["IsA"], "tail": [tail]})
+    scored = likelihood(comet, triples, PHRASES)
+    assert scored["tokens"].to_list() == [16]
+    assert scored["characters"].to_list() == [characters]
+    if "q" not in tail:
+        assert bits_per_char(scored) == pytest.approx(17 / characters)  # 15 times 1 bit and 2 for the end
+
+
 def test_nothing_to_measure_is_no_number(comet: Comet, triples: pl.DataFrame) -> None:
     scored = likelihood(comet, triples.clear(), PHRASES)
     assert scored.columns == [*triples.columns, "nll", "tokens", "characters"]

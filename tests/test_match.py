@@ -5,6 +5,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.match import about_targets, check, sentences_about_targets
+from mitigate.target_list import list_of
 from mitigate.targets import choose_targets
 
 TARGETS = pl.DataFrame(
@@ -94,3 +95,10 @@ def test_own_targets_within_phrases_are_found_in_all_their_forms() -> None:
         {"row": [1, 2], "term": ["Deaf people", None], "statement": ["x", "They are Deaf people."]}
     )
     assert sentences_about_targets(sentences, OWN)["target"].to_list() == ["deaf person", "deaf person"]
+
+
+def test_of_two_that_overlap_the_one_that_begins_first_is_found() -> None:
+    words = ["person of color", "color blind man", "color blind"]
+    text = pl.DataFrame({"text": ["a person of color blind man", "a color blind man"]})
+    found = text.select(list_of(words).found_in(pl.col("text"), words))["text"].to_list()
+    assert found == [["person of color"], ["color blind man"]]

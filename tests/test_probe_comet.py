@@ -103,6 +103,23 @@ def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
     assert pl.concat(list(broken)).equals(pl.concat(list(whole)))
 
 
+@pytest.mark.parametrize(
+    ("training", "longest", "why"),
+    [
+        (True, 4, "the decoder is in training mode, where dropout changes what it says; call eval() first"),
+        (False, 50, "a prompt of 5 tokens with tails of 50 needs 54 positions; the decoder has 40"),
+    ],
+)
+def test_why_a_generator_cannot_be_asked_is_told(comet: Comet, training: bool, longest: int, why: str) -> None:
+    comet.train(training)
+    try:
+        with pytest.raises(MitigateError) as told:
+            probe(comet, TARGETS, RELATIONS, parts=Memory(), max_length=longest)
+    finally:
+        comet.eval()
+    assert str(told.value) == f"the generator cannot be asked: {why} (probe.max_length={longest})"
+
+
 def test_parts_of_a_run_folder(comet: Comet, tmp_path) -> None:
     parts = PartFolder(tmp_path / "parts")
     probe(comet, TARGETS, RELATIONS, parts=parts, beams=2, top=1, max_length=2)

@@ -14,12 +14,13 @@ from mitigate.store import as_json, digest_of
 from mitigate.target_list import PAPER, list_of
 from mitigate.tasks.rating_figures import differences, flat, raters, summary
 from mitigate.tasks.survey import draw, statements_of_file, statements_of_runs
+from mitigate.triples import PROBED
 
 RELATIONS = ("CapableOf", "Causes")
 TARGETS = {"lawyer": "profession", "nurse": "profession", "he": "gender", "she": "gender"}
 
 
-def model(folder: Path, policy: str, same: int = 1) -> Path:
+def model(folder: Path, policy: str, same: int = 1, rank_type: type[pl.DataType] = PROBED["rank"]) -> Path:
     """A run folder whose model says its own things but for the first `same` of each relation, which any would say."""
     rows = [
         {
@@ -31,7 +32,7 @@ def model(folder: Path, policy: str, same: int = 1) -> Path:
         for rank in range(1, 6)
     ]
     folder.mkdir()
-    pl.DataFrame(rows, schema_overrides={"rank": pl.UInt8}).write_parquet(folder / "statements.parquet")
+    pl.DataFrame(rows, schema_overrides={"rank": rank_type}).write_parquet(folder / "statements.parquet")
     facts = {"policy": policy, "seed": 1, "fingerprint": "of it"}
     (folder / "metrics.json").write_bytes(as_json(facts))
     finish(folder, demonstration=True, policy=policy)
@@ -65,6 +66,11 @@ def test_models_answer_the_same_questions_and_the_best_are_drawn_from(runs: list
     assert sorted(first["target"]) == sorted(TARGETS)
     assert first["relation"].value_counts()["count"].to_list() == [2, 2]
     assert draw(pool, 1000, seed=1).height == 48
+
+
+def test_a_run_of_earlier_code_had_ranks_of_another_type(runs: list[str], tmp_path: Path) -> None:
+    earlier = str(model(tmp_path / "earlier", "qqnone", rank_type=pl.UInt8))
+    assert statements_of_runs([earlier, runs[1]], RELATIONS, top=300).equals(statements_of_runs(runs, RELATIONS, top=4))
 
 
 def test_what_both_say_is_one_item(runs: list[str]) -> None:

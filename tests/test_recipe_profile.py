@@ -19,7 +19,7 @@ from mitigate.tasks.profile.embeddings import placed
 from mitigate.tasks.profile.frames import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
 from mitigate.tasks.profile.plan import make_plan
 from mitigate.tracking import NoTracking
-from mitigate.triples import NEUTRAL, PREJUDICE, Labels
+from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise
 
 CATEGORIES = {"nurse": "profession", "chef": "profession", "pilot": "profession", "female": "gender", "male": "gender"}
@@ -33,7 +33,12 @@ SAID = {
 SAME = {who: {"CapableOf": ["cook", "be rude"], "IsA": [f"kind {who}"]} for who in SAID}
 
 
-def write_run(outputs: Path, said: Mapping[str, Mapping[str, Sequence[str]]] = SAID, policy: str = "none") -> Path:
+def write_run(
+    outputs: Path,
+    said: Mapping[str, Mapping[str, Sequence[str]]] = SAID,
+    policy: str = "none",
+    rank_type: type[pl.DataType] = PROBED["rank"],
+) -> Path:
     """The folder of a run that has generated this. Sentiment labels "rude" -1, "kind" +1; regard all 0."""
     folder = make_run(outputs, policy)
     rows = [
@@ -47,7 +52,8 @@ def write_run(outputs: Path, said: Mapping[str, Mapping[str, Sequence[str]]] = S
     names = [(scorer, f"{scorer}{end}") for scorer in ("sentiment", "regard") for end in ("", "_neutral")]
     labels = [(label if scorer == "sentiment" else pl.lit(0, pl.Int8)).alias(name) for scorer, name in names]
     strengths = [pl.lit(0.5, pl.Float32).alias(f"{name}_strength") for _, name in names]
-    verbalise(pl.DataFrame(rows)).with_columns(*labels, *strengths).write_parquet(folder / "statements.parquet")
+    said_of = pl.DataFrame(rows, schema_overrides={"rank": rank_type})
+    verbalise(said_of).with_columns(*labels, *strengths).write_parquet(folder / "statements.parquet")
     return seal(folder)
 
 
@@ -149,7 +155,8 @@ def test_a_generator_that_says_the_same_of_all_has_no_profile(profile, tmp_path:
 
 
 def test_a_baseline_and_a_filtered_run_stand_side_by_side(profile, tmp_path: Path) -> None:
-    runs = write_run(tmp_path / "runs"), write_run(tmp_path / "runs", SAME, policy="both")
+    earlier = write_run(tmp_path / "runs", rank_type=pl.UInt8)  # as code wrote them once
+    runs = earlier, write_run(tmp_path / "runs", SAME, policy="both")
     status, said, folder = profile(f"profile.runs=[{','.join(map(str, runs))}]", "profile.targets=[nurse]")
     assert status == 0, said
     rows = pl.read_csv(folder / "tables" / "figures.csv").filter(target="nurse", figure="sentiment/negative")

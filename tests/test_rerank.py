@@ -9,7 +9,7 @@ def candidates(*rows: tuple[str, str, str, int, int]) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema=["target", "relation", "tail", "rank", "regard"], orient="row")
     score = -pl.col("rank").cast(pl.Float32)
     frame = frame.with_columns(category=pl.lit("profession"), head="target", log_prob=score, score=score)
-    return frame.cast({"rank": pl.UInt8, "regard": pl.Int8})
+    return frame.cast({"rank": PROBED["rank"], "regard": pl.Int8})
 
 
 def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
@@ -44,3 +44,10 @@ def test_where_all_are_neutral_nothing_changes() -> None:
     found = neutral_first(given, pl.col("regard").is_in([-1, 1]), top=2)
     assert found["tail"].to_list() == ["a", "b"]
     assert found["rank"].to_list() == found["beam_rank"].to_list() == [1, 2]
+
+
+def test_hundreds_of_candidates_are_ranked() -> None:
+    given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, rank % 2) for rank in range(1, 301)))
+    found = neutral_first(given, pl.col("regard") == 1, top=300)
+    assert found["rank"].to_list() == list(range(1, 301))
+    assert found["beam_rank"].to_list() == [*range(2, 301, 2), *range(1, 301, 2)]

@@ -43,6 +43,15 @@ def test_tails_of_the_head_come_first_then_those_of_all(tmp_path: Path) -> None:
     assert copy.weights != start.weights  # known by its name and its content
 
 
+def test_hundreds_of_tails_are_ranked(tmp_path: Path) -> None:
+    lines = "".join(f"nurse\tIsA\ttail {number}\t{-number}\n" for number in range(1, 301))
+    start = find_start(
+        open_tails, written(tmp_path, f"head\trelation\ttail\tscore\n{lines}"), relation="token", train=False
+    )
+    probed = probe_generator(start, ["nurse"], ASKED, beams=300, top=300)
+    assert probed["rank"].to_list() == list(range(1, 301))
+
+
 def test_it_gives_no_probabilities(tmp_path: Path) -> None:
     triples = pl.DataFrame({"head": ["nurse"], "relation": ["IsA"], "tail": ["kind helper"]})
     scored = likelihood(open_tails(written(tmp_path, LINES)), triples, asked_with("token"))

@@ -4,8 +4,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.targets import choose_targets, notice_of_own, targets
+from mitigate.targets import BOUNDS, choose_targets, notice_of_own, targets
 
 
 def test_the_papers_329() -> None:
@@ -70,11 +71,64 @@ def test_faults(tmp_path: Path) -> None:
         choose_targets("everyone")
 
 
+def test_a_file_with_a_header_alone_names_no_target(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("Target,category\n")
+    with pytest.raises(MitigateError, match=r"probe.targets=.*own.csv names no target; allowed: all, data, a list"):
+        choose_targets(path)
+    path.write_text("word,category\n")
+    with pytest.raises(MitigateError, match=r"no column 'target' \(found: word, category\)"):
+        choose_targets(path)
+    path.write_text("")
+    with pytest.raises(MitigateError, match=r"no column 'target' \(found: nothing\)"):
+        choose_targets(path)
+
+
+def test_two_columns_of_one_name_are_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("target,Target,note,note,,\nnurse,doctor,x,y,,\n")
+    with pytest.raises(MitigateError) as told:
+        choose_targets(path)
+    assert str(told.value) == f"{path}: 2 columns are named 'target'; leave one of them"
+
+
+def test_a_target_of_which_two_lines_say_different_things_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("target,category,forms,group\ndalit,caste,dalits,g1\n\nsurfer,,,\nDalit,religion,,g2\n")
+    with pytest.raises(MitigateError) as told:
+        choose_targets(path)
+    expected = "line 5: line 2 says other things of the target 'dalit'; leave one of the two lines"
+    assert str(told.value) == f"{path}: {expected}"
+    path.write_text("target,category,note\ndalit,caste,x\nDalit,caste ,y\n")
+    assert choose_targets(path).select("target", "category").rows() == [("dalit", "caste")]
+
+
+@pytest.mark.parametrize(("category", "meant"), [("income_low", "low income"), ("_high", "high")])
+def test_a_category_that_ends_as_an_interval_s_bound_is_a_fault(tmp_path: Path, category: str, meant: str) -> None:
+    assert tuple(f"_{bound}" for bound in BOUNDS) == metrics.ENDS[1:]
+    path = tmp_path / "own.csv"
+    path.write_text(f"target,category\nceo,income\ncashier,{category}\n")
+    end = category[category.index("_") :]
+    with pytest.raises(MitigateError) as told:
+        choose_targets(path)
+    assert str(told.value) == (
+        f"{path}: line 3: the category {category!r} ends in {end}, as the name of an interval's bound does; "
+        f"call it {meant!r} or the like"
+    )
+
+
 def test_those_the_training_triples_speak_of() -> None:
     rows = [("train", "nurse", "x"), ("train", "dog", "italy"), ("test", "boy", "y")]
     triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
     assert choose_targets("data", triples)["target"].to_list() == ["italy", "nurse"]
     assert choose_targets("data", pl.concat([triples, triples[:1]]), fewest=2)["target"].to_list() == ["nurse"]
+
+
+def test_case_is_folded_in_what_the_training_triples_speak_of() -> None:
+    rows = [("train", "Nurse", "nurse"), ("train", "LAWYER", "x"), ("train", "lawyer", "y")]
+    triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
+    assert choose_targets("data", triples)["target"].to_list() == ["lawyer", "nurse"]
+    assert choose_targets("data", triples, fewest=2)["target"].to_list() == ["lawyer"]  # a nurse in one triple
 
 
 def test_a_misspelt_category_or_kind_is_met_with_the_nearest(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -16,7 +17,7 @@ from PIL import Image
 from mitigate import tracking
 from mitigate.charts import Chart
 from mitigate.errors import MitigateError
-from mitigate.tracking import NoTracking, Tracking, open_tracking
+from mitigate.tracking import MODES_OF_WANDB, NoTracking, Tracking, open_tracking, resolve
 
 OPTIONS = {
     "project": "mitigate",
@@ -195,3 +196,39 @@ def test_none_records_nothing(tmp_path: Path) -> None:
 def test_unknown_mode() -> None:
     with pytest.raises(MitigateError, match="unknown tracking.mode 'cloud'; allowed: auto, online, offline, none"):
         open_tracking("cloud")
+
+
+def test_a_wrong_mode_of_wandb_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_args(wandb.Settings.model_fields["mode"].annotation) == MODES_OF_WANDB
+    monkeypatch.setenv("WANDB_MODE", "ofline")
+    for mode in ("auto", "online", "offline"):
+        with pytest.raises(
+            MitigateError, match=r"unknown WANDB_MODE \(a var.*\) 'ofline'; allowed: online, .*; did you"
+        ):
+            open_tracking(mode)
+    assert isinstance(open_tracking("none"), NoTracking)
+    for given, comes_to in (("run", "online"), ("dryrun", "offline"), ("disabled", "disabled")):
+        monkeypatch.setenv("WANDB_MODE", given)
+        assert resolve("auto") == comes_to
+
+
+@pytest.mark.parametrize("name", ["of NETRC", ".netrc", "_netrc"])
+def test_a_key_is_found_where_wandb_finds_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("WANDB_MODE", "WANDB_API_KEY", "NETRC"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("WANDB_BASE_URL", "http://wandb.local:8080")
+    assert resolve("auto") == "offline"
+    written = tmp_path / name
+    if name == "of NETRC":
+        monkeypatch.setenv("NETRC", str(written))
+    host, key = "wandb.local:8080", "a" * 40
+    for machine, password, comes_to in (
+        (host, key, "online"),
+        ("wandb.local", key, "offline"),
+        (host, '""', "offline"),
+    ):
+        written.write_text(f"machine {machine} login user password {password}\n")
+        assert resolve("auto") == comes_to
+    monkeypatch.setenv("NETRC", str(tmp_path / "absent"))
+    assert resolve("auto") == "offline"

@@ -18,8 +18,8 @@ def spelled_out(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> s
     """The alternation, written out."""
     ordered = sorted(forms | exact, key=lambda form: (-len(form), form))
     written = {form: re.escape(form).replace(r"\ ", r"\ " if form in exact else BLANK) for form in ordered}
-    words = [written.pop(form) for form in ordered if re.fullmatch(r"\w(?:.*\w)?", form)]
-    return "(?i)" + "|".join([*written.values(), *([rf"\b(?:{'|'.join(words)})\b"] if words else [])])
+    edges = {form: [r"\b" * bool(re.match(r"\w", end)) for end in (form[0], form[-1])] for form in ordered}
+    return "(?i)" + "|".join(edges[form][0] + written[form] + edges[form][1] for form in ordered)
 
 
 def made_up(draw: random.Random, count: int, longest: int) -> frozenset[str]:
@@ -35,6 +35,18 @@ def test_what_is_found_is_what_an_alternation_finds(seed: int) -> None:
     expected = texts.str.replace_all(spelled_out(forms, exact), "@")
     assert texts.str.replace_all(pattern(forms, exact), "@").equals(expected)
     assert (expected != texts).sum() > 100
+
+
+def test_a_form_that_ends_in_a_sign_is_not_found_within_words() -> None:
+    forms = frozenset(["lgbtq+", "c++", "lgbtq+ person", ".net", "+1", "lgbtq"])
+    text = pl.Series(["abclgbtq+ xlgbtq lgbtq+s lgbtq+ persons", "abc++ c++11 C++", "asp.net .network .net", "+12 x+1"])
+    assert text.str.replace_all(pattern(forms), "@").to_list() == [
+        "abclgbtq+ xlgbtq @s @ persons",
+        "abc++ @11 @",
+        "asp@ .network @",
+        "+12 x@",
+    ]
+    assert text.str.extract_all(pattern(forms | {"lgbtq+ persons"})).to_list()[0] == ["lgbtq+", "lgbtq+ persons"]
 
 
 def test_a_long_word_and_forms_within_others() -> None:

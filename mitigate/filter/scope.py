@@ -2,12 +2,11 @@
 
 Knows words, not meanings: "mother board" has a mother, and "they" may be knives."""
 
-import csv
 from functools import cache
-from importlib.resources import files
 
 import polars as pl
 
+from mitigate.data_tables import rows_of
 from mitigate.target_list import PAPER, TargetList
 from mitigate.word_forms import contains, pattern, with_plurals
 
@@ -26,5 +25,4 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
 @cache
 def people() -> tuple[str, ...]:
     """Words for people: kin, ages, occupations, peoples, pronouns; with the plurals that are not regular."""
-    with files("mitigate").joinpath("data/people.csv").open(encoding="utf-8") as lines:
-        return tuple(row["word"] for row in csv.DictReader(line for line in lines if not line.startswith("#")))
+    return tuple(row["word"] for row in rows_of("people.csv"))

@@ -1,14 +1,13 @@
 """Counterfactual augmentation: what is said of one target is said of others too, in the same total weight."""
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import polars as pl
 
+from mitigate.data_tables import rows_of
 from mitigate.target_list import PAPER, TargetList
 from mitigate.word_forms import ARTICLE, article, contains, spellings, with_plurals
 
@@ -72,10 +71,7 @@ def swap(
 @cache
 def groups() -> dict[str, str]:
     """Target of the paper's -> the group within which it is swapped; targets that are never swapped are not in it."""
-    with files("mitigate").joinpath("data/swaps.csv").open(encoding="utf-8") as lines:
-        return {
-            row["target"]: row["group"] for row in csv.DictReader(line for line in lines if not line.startswith("#"))
-        }
+    return {row["target"]: row["group"] for row in rows_of("swaps.csv")}
 
 
 def _plurals(target_list: TargetList, swapped: Iterable[str]) -> list[str]:

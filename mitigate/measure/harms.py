@@ -134,9 +134,16 @@ def without_rare_relations(
 
 
 def overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The targets that figures are about: "" and all of them, then each category and its own."""
-    parts = [(category, table.filter(category=category)) for category in table["category"].unique(maintain_order=True)]
-    return [("", table), *parts]
+    """The targets that figures are about: "" and all of them, then each category and its own. Raises MitigateError for
+    a category whose figures would have the names of another's bounds."""
+    categories = table["category"].unique(maintain_order=True).to_list()
+    for category in categories:
+        if category is not None and category.endswith(keys.ENDS[1:]):
+            raise MitigateError(
+                f"the category {category!r} ends in _low or _high, as the names of an interval's bounds do; "
+                "give it another name"
+            )
+    return [("", table), *((category, table.filter(category=category)) for category in categories)]
 
 
 def mean(values: pl.Series) -> float | None:

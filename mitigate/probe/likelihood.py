@@ -3,13 +3,16 @@
 Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 import torch
 
 from mitigate.probe.generator import Generator
 from mitigate.progress import progress
+from models.comet import TAIL_TOKENS
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 
@@ -17,7 +20,8 @@ BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str]) -> pl.DataFrame:
     """The triples (head, relation, tail, and whatever else) with `nll`, minus the log-likelihood in nats of the
     tail and its end token given head and phrase; `tokens`, how many these are, the end counted; and `characters`
-    of the tail. A tail longer than a COMeT reads is scored on its first 15 tokens. nll is NaN of a generator that gives
+    of the tail. A tail longer than a COMeT reads is scored on its first 15 tokens, and its characters are those of the
+    words that are read, the last one perhaps in part. nll is NaN of a generator that gives
     no probabilities."""
     tails = generator.tails(triples["tail"].to_list())
     with progress("likelihood", len(tails), "triples") as advance:
@@ -25,7 +29,9 @@ def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str
     return triples.with_columns(
         nll=pl.Series(totals, dtype=pl.Float64),
         tokens=pl.Series([len(tail) for tail in tails], dtype=pl.UInt32),
-        characters=pl.col("tail").str.len_chars(),
+        characters=pl.Series(
+            [_characters(generator, *pair) for pair in zip(triples["tail"], tails, strict=True)], dtype=pl.UInt32
+        ),
     )
 
 
@@ -45,6 +51,16 @@ def nll_of_tails(
             totals[row] = tokens.sum().item()
         advance(len(batch))
     return totals
+
+
+def _characters(generator: Generator, tail: str, tokens: Sequence[int]) -> int:
+    """How many characters of a tail are read: all, or of one that is cut those up to the word where more words add no
+    token."""
+    if len(tokens) <= TAIL_TOKENS:
+        return len(tail)
+    ends = [word.end() for word in re.finditer(r"\S+", tail)][:-1]
+    place = bisect_left(ends, True, key=lambda end: generator.tails([tail[:end]])[0] == tokens)
+    return [*ends, len(tail)][place]
 
 
 @torch.inference_mode()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mitigate.relations import spelt
+from mitigate.word_forms import plain
 from models.beams import Beam
 
 EVERY_HEAD = None
@@ -27,14 +28,14 @@ class GivenTails:
         self._answers: dict[tuple[str | None, str], list[tuple[int, float]]] = {}
         self._asked: list[tuple[str, str]] = []
         for head, relation, tail, score in table.select("head", "relation", "tail", "score").iter_rows():
-            key = (head if head is EVERY_HEAD else _plain(head), spelt(relation))
+            key = (head if head is EVERY_HEAD else plain(head), spelt(relation))
             self._answers.setdefault(key, []).append((number[tail], math.nan if score is None else score))
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """A number for each prompt, by which search finds it."""
         first = len(self._asked)
         named = [spelt(phrase.removeprefix("<").removesuffix(">")) for phrase in phrases]
-        self._asked += list(zip(map(_plain, heads), named, strict=True))
+        self._asked += list(zip(map(plain, heads), named, strict=True))
         return [[number] for number in range(first, len(self._asked))]
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
@@ -68,7 +69,3 @@ class GivenTails:
         found = [*self._answers.get((head, relation), ()), *self._answers.get((EVERY_HEAD, relation), ())]
         first = dict(reversed(found))  # of a tail that stands twice, its first score
         return [Beam((number,), math.nan, first[number], True) for number in dict.fromkeys(n for n, _ in found)]
-
-
-def _plain(head: str) -> str:
-    return " ".join(head.replace("_", " ").lower().split())

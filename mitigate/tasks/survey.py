@@ -42,8 +42,9 @@ def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: in
         said = statements.sort("rank", maintain_order=True).unique(
             ["target", "statement"], keep="first", maintain_order=True
         )
+        said = said.with_columns(pl.col("rank").cast(pl.Int64))  # runs of earlier code have a smaller type
         pools.append(said.select(pl.lit(name).alias("source"), "category", "statement", *CELL))
-    pool = pl.concat(pools).with_columns(pl.col("rank").cast(pl.Int64))
+    pool = pl.concat(pools)
     for asked in (CELL[:1], CELL[:2], CELL):
         if _shared(pool, asked).is_empty():
             raise MitigateError(

@@ -12,6 +12,7 @@ from mitigate.relations import Relation, comet_relations, relations, spelt
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import as_targets, choose_targets
 from mitigate.tasks.ask.asked import AskedRun
+from mitigate.triples import PROBED as COLUMNS
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.verbalise import MASK
 
@@ -33,6 +34,7 @@ class Known:
         """What the probe generated, with its labels. Raises MitigateError for a damaged table."""
         name = next((name for name in PROBED if name in self.run.files), PROBED[-1])
         table = self.run.table(name, ["target", "tail", "rank", *WORDED])
+        table = table.with_columns(pl.col("rank").cast(COLUMNS["rank"]))  # runs of earlier code have a smaller type
         # Before targets were asked about in events, the target itself was the head, and no column said so.
         return table if "head" in table.columns else table.with_columns(head="target")
 

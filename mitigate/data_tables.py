@@ -1,0 +1,14 @@
+"""The rows of a table of data/ that has comments.
+
+A module that takes one writes the file's name in full: fingerprints find by it what the module depends on."""
+
+import csv
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def rows_of(name: str) -> tuple[dict[str, str], ...]:
+    """The rows of data/`name`, by column. A line that begins with # is a comment."""
+    with files("mitigate").joinpath(f"data/{name}").open(encoding="utf-8") as lines:
+        return tuple(csv.DictReader(line for line in lines if not line.startswith("#")))
