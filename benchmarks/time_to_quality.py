@@ -69,7 +69,7 @@ class Variant(CometModule):
         if "dion" in self.options:
             return Dion(self.model, self.settings, self.options)
         if "muon" in self.options:
-            return Muon(self.model, self.settings, self.options)
+            return MuonEveryNth(self.model, self.settings, self.options)
         return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay, betas)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -123,7 +123,7 @@ class Mixed(torch.optim.Optimizer, ABC):
         weight.mul_(1 - rate * self.decay).add_(update, alpha=-rate * size)
 
 
-class Muon(Mixed):
+class MuonEveryNth(Mixed):
     """Muon (Jordan et al. 2024): takes a step only every `every`-th time, with the sum of the gradients since then."""
 
     def __init__(self, comet: Comet, settings: Settings, options: Mapping[str, Any]) -> None:

@@ -178,7 +178,7 @@ def metric(stem: str) -> Metric:
 def parse(key: str) -> Key:
     """The parts of a key. Raises MitigateError for one that is of no metric.
 
-    A user's category that ends in "_low" or "_high" cannot be told from the bound of an interval."""
+    A category that ends in "_low" or "_high" could not be told from the bound of an interval; none may."""
     found = find(key)
     if found is None:
         raise unknown(key)

@@ -30,6 +30,7 @@ TARGETS: dict[str, pl.DataType] = {
 """The columns of chosen targets. Those after the category are null but for what a CSV file says of them."""
 LISTED = ("all", "data")
 BOUNDS = ("low", "high")  # as in metrics.ENDS, not imported: cached labels would depend on the table of metrics
+PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories: tasks.quality, tasks.heads
 MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
 NAMED = 10  # targets in a sentence; others are counted
 
@@ -192,6 +193,11 @@ def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
             yield (
                 f"line {number}: the category {category!r} ends in _{bound}, as the name of an interval's bound does; "
                 f"call it {meant!r} or the like"
+            )
+        elif category in PARTS:
+            yield (
+                f"line {number}: figures of all targets have a part {category!r}, so no category can be called so; "
+                f"call it '{category} targets' or the like"
             )
         elif word and facts != known:
             yield f"line {number}: line {first} says other things of the target {word!r}; leave one of the two lines"

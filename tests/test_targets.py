@@ -6,7 +6,9 @@ import pytest
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.targets import BOUNDS, choose_targets, notice_of_own, targets
+from mitigate.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets
+from mitigate.tasks.heads import HELD_OUT
+from mitigate.tasks.quality import subsets
 
 
 def test_the_papers_329() -> None:
@@ -115,6 +117,15 @@ def test_a_category_that_ends_as_an_interval_s_bound_is_a_fault(tmp_path: Path, 
         f"{path}: line 3: the category {category!r} ends in {end}, as the name of an interval's bound does; "
         f"call it {meant!r} or the like"
     )
+
+
+@pytest.mark.parametrize("category", PARTS)
+def test_a_category_that_is_called_as_another_part_of_a_figure_is_a_fault(tmp_path: Path, category: str) -> None:
+    assert {*PARTS, "target"} == {*subsets(), HELD_OUT}  # `target` is a part of test triples alone, never of targets
+    path = tmp_path / "own.csv"
+    path.write_text(f"target,category\nceo,income\ncashier,{category}\n")
+    with pytest.raises(MitigateError, match=f"line 3: figures of all targets have a part '{category}'"):
+        choose_targets(path)
 
 
 def test_those_the_training_triples_speak_of() -> None:
