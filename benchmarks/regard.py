@@ -71,7 +71,8 @@ def main() -> None:
             "## Regard: the classifier and the one before",
             f"Measured on {machine()}, by `python benchmarks/regard.py`.",
             "Errors on identity terms, in percent; the gap is that of the term farthest from the mean, in percentage "
-            "points, with its 95 % interval over sentences; beyond: terms more than 5 points from the mean.",
+            "points, with its 95 % interval over sentences; beyond: terms more than 5 points from the mean. Intervals "
+            "on other pages are of other bootstrap draws, so that their last digits differ.",
             identity(scorers),
             "Agreement with the majority of raters and with BERT's labels; intervals of 95 % over targets. Unseen "
             "targets are named in no text that the present classifier has learnt from.",
