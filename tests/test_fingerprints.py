@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from mitigate import fingerprints
+from mitigate.errors import MitigateError
 from mitigate.filter import apply
 from mitigate.fingerprints import (
     SURROUNDING,
@@ -24,6 +25,7 @@ from mitigate.fingerprints import (
 )
 from mitigate.report import audit
 from mitigate.score.vader import Vader
+from mitigate.tasks.scorers import identified
 from mitigate.verbalise import verbalise
 
 DATA = fingerprints.DATA
@@ -156,6 +158,23 @@ def test_an_environment_in_a_users_folder_is_not_followed(tmp_path: Path, monkey
     monkeypatch.syspath_prepend(installed)
     scorer = own_class(tmp_path, monkeypatch)
     assert [path.name for path in reached(scorer).sources] == ["own_scorer.py"]
+
+
+class Slotted:
+    __slots__ = ()
+
+
+def test_an_argument_of_a_scorer_that_names_files_counts_by_what_they_hold(tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    long = "a text that is no file " * 20
+    arguments = [{"one": str(words)}, {"several": [str(words), long]}, {"by": {"name": words}}]
+    found = []
+    for content in ("rude", "rude lazy"):
+        words.write_text(content)
+        found.append([identified(Stateful(), "own", given).fingerprint for given in arguments])
+    assert len({*found[0], *found[1]}) == 6
+    with pytest.raises(MitigateError, match="Slotted, a scorer, cannot be given its name 'own'"):
+        identified(Slotted(), "own", {})
 
 
 @dataclass(frozen=True)

@@ -122,17 +122,33 @@ def _default_scorer(role: str) -> Scorer:
 
 
 def _set(scorer: Any, attribute: str, value: str) -> None:
-    object.__setattr__(scorer, attribute, value)  # setattr refuses a frozen dataclass
+    try:
+        object.__setattr__(scorer, attribute, value)  # setattr refuses a frozen dataclass
+    except AttributeError as error:
+        kind = type(scorer).__name__
+        raise MitigateError(
+            f"{kind}, a scorer, cannot be given its {attribute} {value!r}: it has __slots__ without it; add "
+            f"{attribute!r} to them, or leave __slots__ away"
+        ) from error
 
 
 def _content(value: Any) -> Any:
-    """An argument; of one that names a file or a folder, what the file holds, or the folder's files."""
+    """An argument; of one that names a file or a folder, what the file holds, or the folder's files. In lists and
+    mappings each part."""
+    if isinstance(value, Mapping):
+        return {key: _content(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_content(part) for part in value]
     if not isinstance(value, str | Path) or not str(value):
         return value
     path = Path(value)
-    if path.is_file():
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError:  # a text that is too long for a name
+        return value
+    if is_file:
         return {"file": digest_of(path.read_bytes())}
-    if path.is_dir():
+    if is_folder:
         from mitigate.score.weights import digest_of_folder  # loads PyTorch, which other scorers do without
 
         return {"folder": digest_of_folder(path)}
