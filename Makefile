@@ -7,10 +7,14 @@ BIN := $(VENV)/bin
 
 install: $(VENV)/installed
 
-# Without --no-compile pip would compile 20,000 sources, of which most are never imported.
+# Many containers set it; then every process compiles torch, polars and hydra anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+# pip would compile 20,000 sources; the import compiles those that the main job needs.
 $(VENV)/installed: pyproject.toml constraints.txt setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -c 'import mitigate.recipes.mitigate.recipe, mitigate.train.comet, mitigate.recipes.labels'
 	touch $@
 
 demo: install
