@@ -140,33 +140,42 @@ def outcome(mutant: Mutant, data: coverage.CoverageData) -> dict[str, object]:
     }
     if not tests:
         return row
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place, "checkout")
-        shutil.copytree(
-            ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "__pycache__", "outputs", ".coverage*")
-        )
-        (copy / "outputs").mkdir()
-        path = copy / mutant.path
-        text = path.read_text(encoding="utf-8")
-        path.write_text(text[: mutant.start] + mutant.text + text[mutant.end :], encoding="utf-8")
-        for names in (tests, sorted({name.split("::")[0] for name in tests})[:MOST_FILES]):
-            caught, by = run(names, copy)
-            if caught != "no":
-                break
+    caught, by = run(tests, mutant)
+    if caught == "no":
+        caught, by = run(sorted({name.split("::")[0] for name in tests})[:MOST_FILES], mutant)
     print(f"{mutant.path}:{mutant.line} {mutant.kind}: {caught} {by}", flush=True)
     return row | {"caught": caught, "by": by}
 
 
-def run(names: list[str], folder: Path) -> tuple[str, str]:
-    """Run tests until one fails: ("yes" | "no" | "too slow", the first test that fails)."""
-    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "TMPDIR": str(folder.parent)}
+def run(names: list[str], mutant: Mutant) -> tuple[str, str]:
+    """Run tests in a broken copy of the tree until one fails that passes in this tree: ("yes" |
+    "no" | "too slow", the test that fails)."""
+    passing: list[str] = []
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "checkout")
+        shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
+        (copy / "outputs").mkdir()
+        path = copy / mutant.path
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text[: mutant.start] + mutant.text + text[mutant.end :], encoding="utf-8")
+        while True:
+            caught, by = _run(names, copy, passing)
+            if caught != "yes" or _run([by], ROOT, [])[0] == "no":
+                return caught, by
+            passing.append(by)
+
+
+def _run(names: list[str], folder: Path, without: list[str]) -> tuple[str, str]:
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     environment.setdefault("MITIGATE_DATA", str(ROOT.parent / "shared" / "data"))
-    line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not thorough", *names]
+    line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not thorough"]
+    line += [f"--deselect={name}" for name in without] + names
     try:
         ended = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return "too slow", ""
-    failed = [line.split(" ")[1] for line in ended.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    marks = ("FAILED ", "ERROR ")
+    failed = [line.split(" ", 1)[1].split(" - ")[0] for line in ended.stdout.splitlines() if line.startswith(marks)]
     return ("no" if ended.returncode in (0, 5) else "yes"), next(iter(failed), "")
 
 
