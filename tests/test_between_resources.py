@@ -25,7 +25,7 @@ def figures(found: pl.DataFrame) -> dict[str, tuple]:
     return {row["figure"]: (row["baseline"], row["value"], row["change"]) for row in found.to_dicts()}
 
 
-def test_the_figures_are_of_the_targets_that_both_speak_of() -> None:
+def test_the_figures_are_of_the_targets_in_both_resources() -> None:
     both = side_by_side(FIRST, SECOND)
     assert both["target"].to_list() == ["woman", "man", "girl"]
     found = figures(shares(both, "sentiment", {}))
@@ -36,6 +36,8 @@ def test_the_figures_are_of_the_targets_that_both_speak_of() -> None:
     assert found["NSM"] == pytest.approx((250 / 3, 65, 65 - 250 / 3))
     assert found["sentiment/polarised"] == pytest.approx((14, 38, 24))  # 7 of 50 and 76 of 200
     assert figures(representation(both, {}))["D_R"] == pytest.approx((800 / 9, 10400 / 9, 13))
+    with pytest.raises(MitigateError, match="no target that both speak of"):
+        side_by_side(FIRST, table({"dog": (3, 0, 0)}))
 
 
 def test_a_resource_does_not_differ_from_itself() -> None:
@@ -45,13 +47,12 @@ def test_a_resource_does_not_differ_from_itself() -> None:
     assert rank_correlation(both, "prejudice") == 1
 
 
-def test_where_targets_weigh_alike_the_share_polarised_is_a_mean_over_targets() -> None:
+def test_with_equal_weights_the_share_polarised_is_a_mean_over_targets() -> None:
     random = np.random.default_rng(1)
     sides = [table({f"t{i}": (50, float(random.integers(0, 60)), 0.0) for i in range(30)}) for _ in range(2)]
     found = shares(side_by_side(*sides), "sentiment", {})
-    mean, polarised = (
-        found.filter(figure=name).drop("figure").row(0) for name in ("sentiment/O-", "sentiment/polarised")
-    )
+    names = ("sentiment/O-", "sentiment/polarised")
+    mean, polarised = (found.filter(figure=name).drop("figure").row(0) for name in names)
     assert polarised == pytest.approx(mean)
 
 
@@ -66,23 +67,15 @@ def test_the_interval_of_the_share_polarised_covers() -> None:
     assert 0.03 <= (np.array(p) < 0.05).mean() <= 0.07
 
 
-def test_ranks_agree_or_not() -> None:
-    first, second = (
-        {f"t{i}": (9, float(value), 0.0) for i, value in enumerate(side)} for side in ([1, 2, 3], [9, 5, 4])
-    )
-    assert rank_correlation(side_by_side(table(first), table(second)), "prejudice") == -1
-    assert rank_correlation(side_by_side(table(first), table(second)), "favouritism") is None
-
-
-def test_nothing_in_common_is_told() -> None:
-    with pytest.raises(MitigateError, match="no target that both speak of"):
-        side_by_side(FIRST, table({"dog": (3, 0, 0)}))
-
-
-def test_a_single_target_has_no_variance() -> None:
+def test_ranks_and_single_targets() -> None:
+    """Ranks in reverse order correlate by -1; ranks that are all equal, or of one target, have no figure."""
+    sides = [
+        table({f"t{i}": (9, float(value), 0.0) for i, value in enumerate(side)}) for side in ([1, 2, 3], [9, 5, 4])
+    ]
+    assert rank_correlation(side_by_side(*sides), "prejudice") == -1
+    assert rank_correlation(side_by_side(*sides), "favouritism") is None
     both = side_by_side(table({"woman": (10, 10, 20)}), table({"woman": (20, 30, 10)}))
     found = figures(pl.concat([shares(both, "regard", {}), representation(both, {})]))
-    without = {"regard/D_O-", "regard/D_O+", "NRV", "D_R"}
-    without |= {f"{name}/gender" for name in without}
+    without = {f"{name}{part}" for name in ("regard/D_O-", "regard/D_O+", "NRV", "D_R") for part in ("", "/gender")}
     assert {name for name, values in found.items() if values == (None, None, None)} == without
     assert found["regard/O-"] == pytest.approx((10, 30, 20))
