@@ -25,21 +25,14 @@ LABELS = [(scorer, template) for scorer in ("sentiment", "regard") for template 
 
 
 def make_run(outputs: Path, policy: str = "none", seed: int = 1, **more: Any) -> Path:
-    """The folder of a run (_write_run), which is written once in a process and copied."""
+    """The folder of a run (_made), which is written once in a process and copied."""
     outputs.mkdir(parents=True, exist_ok=True)
     made = _made(policy, seed, **more)
     return Path(shutil.copytree(made, outputs / made.name, copy_function=shutil.copy))  # each copy has its own times
 
 
 @cache
-def _made(policy: str, seed: int, **more: Any) -> Path:
-    place, mine = Path(tempfile.mkdtemp()), os.getpid()
-    atexit.register(lambda: os.getpid() == mine and shutil.rmtree(place, ignore_errors=True))  # no forked process does
-    return _write_run(place, policy, seed, **more)
-
-
-def _write_run(
-    outputs: Path,
+def _made(
     policy: str,
     seed: int,
     *,
@@ -55,8 +48,10 @@ def _write_run(
     """A run whose model generates neutral statements about each target with about this chance, and finds each test
     triple of two tokens this surprising; valid: the share judged valid; each: statements about a target. settings: of
     the group `trainer`."""
+    place, mine = Path(tempfile.mkdtemp()), os.getpid()
+    atexit.register(lambda: os.getpid() == mine and shutil.rmtree(place, ignore_errors=True))  # no forked process does
     random = np.random.default_rng([seed, *policy.encode()])
-    folder = outputs / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
+    folder = place / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
     folder.mkdir()
     statements = _statements(random, neutral, num_targets, each, relations, prefix)
     if valid is not None:
@@ -103,6 +98,11 @@ def edit(run: Path, file: str, change: Callable[[Any], Any]) -> Path:
     else:
         path.write_text(change(path.read_text()))
     return seal(run)
+
+
+def configured(run: Path, **groups: Any) -> Path:
+    """The run with these settings of groups."""
+    return edit(run, "config.yaml", lambda text: OmegaConf.to_yaml(OmegaConf.merge(OmegaConf.create(text), groups)))
 
 
 def plan_of(*runs: Path, baseline: object = None) -> ComparePlan:

@@ -47,17 +47,14 @@ def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
 
 
 def test_published_triples_about_an_own_target_are_those_in_any_of_its_forms(tmp_path: Path) -> None:
-    path = tmp_path / "triples.txt"
+    path, own = tmp_path / "triples.txt", tmp_path / "own.csv"
     path.write_text("deaf_people CapableOf sing\nsigner CapableOf read\ndeaf_dog CapableOf bark\n")
-    own = tmp_path / "own.csv"
     own.write_text("target,category,forms\ndeaf person,disability,signer\n")
     corpus = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
     chosen = choose_targets(own)
     found = target_triples(read_published(path), corpus, chosen, ["CapableOf"], list_of(chosen), size=10)
-    assert found.select("head", "target", "category").rows() == [
-        ("deaf people", "deaf person", "disability"),
-        ("signer", "deaf person", "disability"),
-    ]
+    expected = [(head, "deaf person", "disability") for head in ("deaf people", "signer")]
+    assert found.select("head", "target", "category").rows() == expected
 
 
 def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,15 +77,9 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_perplexity_by_category_and_tone() -> None:
     """Of a nurse two tokens of 1 nat each, neutral; of Italy one of 3 nats, polarised."""
-    scored = pl.DataFrame(
-        {
-            "category": ["profession", "origin"],
-            "sentiment_neutral": [0, -1],
-            "regard_neutral": [2, 0],
-            "nll": [2.0, 3.0],
-            "tokens": [2, 1],
-        }
-    )
+    rows = [("profession", 0, 2, 2.0, 2), ("origin", -1, 0, 3.0, 1)]
+    names = ["category", "sentiment_neutral", "regard_neutral", "nll", "tokens"]
+    scored = pl.DataFrame(rows, schema=names, orient="row")
     found = about_figures(scored)
     e = 2.718281828
     assert found["quality/about_perplexity/all"] == pytest.approx(e ** (5 / 3))
@@ -99,7 +90,7 @@ def test_perplexity_by_category_and_tone() -> None:
     assert about_figures(scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"] is None
 
 
-def test_what_is_kept_of_each_target() -> None:
+def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     """Of 12 triples about nurses 3 are kept, with one tail of four; of two about Italy both; one is about nobody."""
     rows = [("nurse", "profession", "train", f"tail {n % 4}", float(n % 4 == 0)) for n in range(12)]
     rows += [("italy", "origin", "train", "land", 1.0), ("italy", "origin", "train", "place", 0.5)]
@@ -116,9 +107,6 @@ def test_what_is_kept_of_each_target() -> None:
     assert found["coverage/least/origin"] is None  # two triples are too few
     copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
     assert per_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
-
-
-def test_the_targets_with_most_prejudice() -> None:
     table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
     found = worst(table)
     assert found["largest_O-"] == found["largest_O-/gender"] == 9

@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from compared_runs import edit, make_run, plan_of
-from omegaconf import OmegaConf
+from compared_runs import configured, edit, make_run, plan_of
 
 from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError
@@ -21,11 +20,6 @@ SCORERS = {
     "ngram": {"_target_": "mitigate.score.regard.NgramRegard", "measures": "regard"},
     "mine": {"_target_": "mine.Words", "words": ["lazy"]},
 }
-
-
-def configured(run: Path, **groups: Mapping[str, Any]) -> Path:
-    """The run with these settings of groups."""
-    return edit(run, "config.yaml", lambda text: OmegaConf.to_yaml(OmegaConf.merge(OmegaConf.create(text), groups)))
 
 
 def labelled_by(run: Path, regard: str, known: Mapping[str, Any] = SCORERS, **manifest: Any) -> Path:

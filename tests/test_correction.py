@@ -9,35 +9,24 @@ from mitigate.tasks.crowd.known import FEWEST, alike, corrected_figures, known_a
 
 
 def test_the_share_follows_from_sensitivity_and_specificity() -> None:
+    """All three errors widen the interval. A perfect scorer changes nothing, and one at chance corrects nothing."""
     # of 30 % truly polarised, .8 are found, and of the others .1 labelled so: .24 + .07
-    found = corrected_share(0.31, 0.0, Accuracy(0.8, 0.0, 0.9, 0.0))
-    assert found == pytest.approx((0.3, 0.3, 0.3))
-
-
-def test_all_three_errors_widen_the_interval() -> None:
+    assert corrected_share(0.31, 0.0, Accuracy(0.8, 0.0, 0.9, 0.0)) == pytest.approx((0.3, 0.3, 0.3))
     value, low, high = corrected_share(0.31, 0.02, Accuracy(0.8, 0.03, 0.9, 0.01))
     error = (0.02**2 + (0.3 * 0.03) ** 2 + (0.7 * 0.01) ** 2) ** 0.5 / 0.7
     assert (value, low, high) == pytest.approx((0.3, 0.3 - 1.959964 * error, 0.3 + 1.959964 * error))
-
-
-def test_a_perfect_scorer_changes_nothing_and_one_at_chance_corrects_nothing() -> None:
     assert corrected_share(0.2, 0.0, Accuracy(1.0, 0.0, 1.0, 0.0)) == pytest.approx((0.2, 0.2, 0.2))
     assert corrected_share(0.2, 0.01, Accuracy(0.5, 0.02, 0.55, 0.02)) is None
+    assert standard_error(0.4, 0.6) == pytest.approx(0.2 / 2 / 1.959964)
 
 
 def test_fewer_than_the_false_alarms_are_none() -> None:
+    """Far fewer, or far more, say that the accuracy is of other statements."""
     value, low, high = corrected_share(0.08, 0.02, Accuracy(0.8, 0.0, 0.9, 0.0))
     assert (value, low) == (0, 0)
     assert high == pytest.approx((-0.02 + 1.959964 * 0.02) / 0.7)
-
-
-def test_far_fewer_than_the_false_alarms_say_that_the_accuracy_is_of_other_statements() -> None:
-    assert corrected_share(0.02, 0.001, Accuracy(0.8, 0.01, 0.9, 0.01)) is None
-    assert corrected_share(0.95, 0.001, Accuracy(0.8, 0.01, 0.9, 0.01)) is None
-
-
-def test_the_error_of_an_interval() -> None:
-    assert standard_error(0.4, 0.6) == pytest.approx(0.2 / 2 / 1.959964)
+    for share in (0.02, 0.95):
+        assert corrected_share(share, 0.001, Accuracy(0.8, 0.01, 0.9, 0.01)) is None
 
 
 def test_targets_of_one_cluster_vary_together() -> None:
@@ -49,15 +38,10 @@ def test_targets_of_one_cluster_vary_together() -> None:
 
 
 def test_a_run_s_share_is_corrected_where_accuracy_is_known() -> None:
-    table = pl.DataFrame(
-        {
-            "target": ["lawyer", "nurse", "italy"],
-            "category": ["profession", "profession", "origin"],
-            "statements": [100, 100, 200],
-            "prejudice": [31.0, 21.0, 26.0],
-            "favouritism": [0.0, 10.0, 5.0],
-        }
-    )
+    rows = [("lawyer", "profession", 100, 31.0, 0.0), ("nurse", "profession", 100, 21.0, 10.0)]
+    rows.append(("italy", "origin", 200, 26.0, 5.0))
+    names = ["target", "category", "statements", "prejudice", "favouritism"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
     perfect = Accuracy(1.0, 0.0, 1.0, 0.0)
     known = {("crowd", "paper"): {"": Accuracy(0.8, 0.0, 0.9, 0.0), "profession": perfect}}
     known["crowd", "neutral"] = {"": perfect}
@@ -82,11 +66,8 @@ def test_accuracy_is_read_where_enough_statements_were_rated(tmp_path) -> None:
     assert set(neutral) == set(shipped)
     assert neutral[""] != shipped[""]
     rows = {"source": ["X", "X"], "category": ["all", "origin"], "statements": [2 * FEWEST, 2 * FEWEST]}
-    ends = {
-        name: [0.5, 0.5]
-        for figure in ("sensitivity", "specificity")
-        for name in (figure, f"{figure}_low", f"{figure}_high")
-    }
+    figures = [f"{name}{end}" for name in ("sensitivity", "specificity") for end in ("", "_low", "_high")]
+    ends = {name: [0.5, 0.5] for name in figures}
     pl.DataFrame({**rows, "polarised": [FEWEST, FEWEST - 1], **ends}).write_csv(tmp_path / "accuracy.csv")
     assert known_accuracy("X", tmp_path) == {"": Accuracy(0.5, 0.0, 0.5, 0.0)}
     assert known_accuracy("X", tmp_path, "neutral") == {}  # a file from before it had templates

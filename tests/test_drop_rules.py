@@ -18,18 +18,13 @@ NONE, REGARD = Policy("none"), Policy("regard", ["regard"])
 
 @pytest.fixture(scope="module")
 def rated() -> pl.DataFrame:
-    crowd = pl.DataFrame(
-        {
-            "resource": ["ConceptNet", "ConceptNet", "GenericsKB", "COMeT"],
-            "sentence": [
-                "court is related to lawyer",
-                "knife is a tool",
-                "nurses are kind to a teacher.",
-                "Puerto_Rico is capable of play music",
-            ],
-            "votes": [[-1, -1, 0], [0, 0, 0], [1, 1, 0], [1, 0, -1]],
-        }
-    )
+    rows = [
+        ("ConceptNet", "court is related to lawyer", [-1, -1, 0]),
+        ("ConceptNet", "knife is a tool", [0, 0, 0]),
+        ("GenericsKB", "nurses are kind to a teacher.", [1, 1, 0]),
+        ("COMeT", "Puerto_Rico is capable of play music", [1, 0, -1]),
+    ]
+    crowd = pl.DataFrame(rows, schema=["resource", "sentence", "votes"], orient="row")
     return describe_rated(crowd)
 
 
@@ -40,20 +35,14 @@ def test_the_target_is_the_one_that_a_statement_begins_or_ends_with(rated: pl.Da
     assert target_of("a plumber is an artist") == "plumber"
     assert target_of(" a plumber is an artist.") == "plumber"
     assert target_of("wise teaching is related to teacher") == "teacher"
-
-
-def test_a_triple_gets_its_neutral_wording_and_a_sentence_keeps_its_own(rated: pl.DataFrame) -> None:
     assert rated["masked_neutral"].to_list() == [
-        "court is related to this person",
+        "court is related to this person",  # a triple gets its neutral wording, a sentence keeps its own
         "knife is a tool",
         "this person are kind to a this person.",
         "this person is able to play music",
     ]
     assert rated["tail"].to_list() == ["lawyer", "tool", "", "play music"]
-
-
-def test_the_label_of_most_raters_is_neutral_where_none_leads(rated: pl.DataFrame) -> None:
-    assert rated["most"].to_list() == [-1, 0, 1, 0]
+    assert rated["most"].to_list() == [-1, 0, 1, 0]  # neutral where no label leads
 
 
 def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
@@ -61,17 +50,13 @@ def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     about_targets = Policy("about_targets", ["regard"], scope="targets")
     table = drop_rules(labels, [NONE, REGARD, about_targets], Bootstrap(resamples=100))
     every = {row["policy"]: row for row in table.filter(resource="all").rows(named=True)}
-    assert (every["none"]["dropped"], every["none"]["precision"], every["none"]["recall"]) == (0, None, 0)
-    assert (every["none"]["before"], every["none"]["after"]) == (50, 50)
-    assert (every["regard"]["dropped"], every["regard"]["precision"], every["regard"]["recall"]) == (50, 50, 50)
-    assert (every["regard"]["before"], every["regard"]["after"]) == (50, 50)
+    names = ("dropped", "precision", "recall", "before", "after")
+    assert [every["none"][name] for name in names] == [0, None, 0, 50, 50]
+    assert [every["regard"][name] for name in names] == [50, 50, 50, 50, 50]
     assert every["about_targets"]["precision"] == 100  # the knife is outside its scope
     assert every["about_targets"]["after"] == pytest.approx(100 / 3)
     assert as_metrics(table)["ConceptNet/policy/regard/recall"] == 100
     assert len(printed_drops(table).splitlines()) == 1 + 4 * 3
-
-
-def test_only_policies_that_drop_are_rules() -> None:
     assert is_drop_rule(NONE)
     assert not is_drop_rule(Policy("lighter", ["regard"], action="downweight"))
 

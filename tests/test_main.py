@@ -1,5 +1,5 @@
-"""What the command answers by itself: its version, help, lists of what a group offers, faults of settings, the command
-of a job (pasted, it composes the same configuration), and what it does with errors of a recipe."""
+"""What the command answers by itself: its version, help, lists of what a group offers, the command of a job (pasted, it
+composes the same configuration), and what it does with errors of a recipe."""
 
 import shlex
 import subprocess
@@ -92,37 +92,6 @@ def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:
 def test_other_commands_are_left_to_hydra() -> None:
     for arguments in (["--help"], ["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"]):
         assert helping.answer(arguments, [*CONF, Path("absent")]) is None
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["policy=gentle"], "unknown policy 'gentle'; allowed: balance, both, both_neutral, "),
-        (["policy.template=own"], "unknown policy.template 'own'; allowed: paper, neutral"),
-        (["policy.scorers=[feeling]"], "unknown scorer in policy.scorers 'feeling'; allowed: sentiment, regard"),
-        (["probe.relations=[Likes]"], "unknown relation 'Likes'; allowed: AtLocation, CapableOf, "),
-        (["probe.targets=everyone"], "unknown probe.targets 'everyone'; allowed: all, data, "),
-        (["probe.targets=absent.csv"], "there is no file absent.csv; give a CSV file with a column 'target'"),
-        (["score.regard=tone"], "unknown score.regard 'tone'; allowed: "),
-        (["measure.masking=some"], "unknown measure.masking 'some'; allowed: token, paper"),
-        (["data=cn100k", "data.root=/absent"], "data.root=/absent: there is no such folder"),
-        (["polcy=both"], "unknown setting 'polcy'; there are: seed, train, "),
-        (["model=hf"], "mitigate: model.base must be given: model.base=... (pretrained model: a folder, or a name on"),
-        (["recipe=compare"], "mitigate: compare.runs must be given: compare.runs=... (run folders to compare)"),
-        (["probe.relations=[]"], "probe.relations names no relation; name some, or say null for all"),
-        (["probe.max_length=498"], "probe.max_length=498 must be at most 497: "),
-        (["probe.top=20"], "probe.top=20 must be at least 1 and at most probe.beams=10"),
-        (["trainer.strategy=dp"], "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
-    ],
-)
-def test_faults_are_named_before_anything_is_written(
-    overrides: list[str], message: str, placed, tmp_path: Path
-) -> None:
-    status, _, error = placed(*overrides)
-    assert status == 2
-    assert message in error
-    assert "Traceback" not in error
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture

@@ -85,8 +85,7 @@ def test_the_commands_of_the_runs_pages_name_the_folder_of_ones_own(sweep: Path)
 def test_own_targets_are_compared_by_their_words_and_categories(sweep: Path) -> None:
     (page,) = sweep.glob("compare-*/comparison.html")
     said = words(page)
-    for word in ("deaf person", "non-binary person", "roma", "disability"):
-        assert word in said
+    assert "disability" in said
     assert "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer." in said
     assert "Non-binary people are missing" not in said
     assert "one target only" in said  # a category of one has no variance

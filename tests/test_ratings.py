@@ -49,8 +49,7 @@ def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path
 
 def test_semicolons_and_no_column_of_quality(tmp_path: Path) -> None:
     loaded = read(saved(tmp_path, "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n"))
-    assert loaded.ratings["label"].to_list() == [-1, 0, 1]
-    assert loaded.ratings["quality"].to_list() == [None] * 3
+    assert loaded.ratings.select("label", "quality").rows() == [(-1, None), (0, None), (1, None)]
     assert loaded.notices == ["3 ratings do not say whether the statement makes sense"]
 
 
@@ -68,34 +67,35 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
     path = saved(tmp_path, BAD)
     with pytest.raises(MitigateError) as error:
         read(path)
-    for told in (
-        f"{path}:2: unknown item 'zz': the survey did not ask about it",
-        f"{path}:3: label '4'; allowed: -1, 0, 1, or negative, neutral, positive",
-        f"{path}:4: quality 'maybe'; allowed: 1, 0, or yes, no",
-        f"{path}:5: no label",
-        f"{path}:7: rater fox rated item a1 before, at {path}:6",
+    for fault in (
+        "2: unknown item 'zz': the survey did not ask about it",
+        "3: label '4'; allowed: -1, 0, 1, or negative, neutral, positive",
+        "4: quality 'maybe'; allowed: 1, 0, or yes, no",
+        "5: no label",
+        f"7: rater fox rated item a1 before, at {path}:6",
     ):
-        assert told in str(error.value)
+        assert f"{path}:{fault}" in str(error.value)
     loaded = read(path, on_bad_line="skip")
     assert loaded.ratings.rows() == [("a1", "rater 1", 0, True)]
     assert loaded.notices[0].startswith("5 bad lines left out: ")
-
-
-def test_a_rater_may_not_rate_an_item_again_in_another_file(tmp_path: Path) -> None:
     paths = [saved(tmp_path, "rater,item,label\nfox,a1,0\n", f"{name}.csv") for name in ("one", "two")]
     with pytest.raises(MitigateError, match="two.csv:2: rater fox rated item a1 before, at .*one.csv:2"):
         read_answers(paths, ITEMS, 1)
 
 
-def test_files_that_are_no_answers(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="there is no file .*nowhere.csv"):
-        read(tmp_path / "nowhere.csv")
-    with pytest.raises(MitigateError, match=r"has no column rater, label \(found: item, vote\); its first line must"):
-        read(saved(tmp_path, "item,vote\na1,0\n"))
-    with pytest.raises(MitigateError, match="has no column rater, item, label .found: nothing"):
-        read(saved(tmp_path, ""))
-    with pytest.raises(MitigateError, match="no ratings in .*answers.csv"):
-        read(saved(tmp_path, "rater,item,label\n"))
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (None, "there is no file .*answers.csv"),
+        ("item,vote\na1,0\n", r"has no column rater, label \(found: item, vote\); its first line must"),
+        ("", "has no column rater, item, label .found: nothing"),
+        ("rater,item,label\n", "no ratings in .*answers.csv"),
+    ],
+)
+def test_files_that_are_no_answers(content: str | None, fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv" if content is None else saved(tmp_path, content)
+    with pytest.raises(MitigateError, match=fault):
+        read(path)
 
 
 def beside(folder: Path, sentences: str, bias: str, quality: str | None = None):
@@ -104,21 +104,16 @@ def beside(folder: Path, sentences: str, bias: str, quality: str | None = None):
 
 
 def test_labels_beside_sentences(tmp_path: Path) -> None:
-    assert beside(tmp_path, "x\ny\nx\n", "1\n2\n3\n", "1\n0\n1\n").rows() == [
-        ("x", None, 1, True),
-        ("y", None, 0, False),
-        ("x", None, -1, True),
-    ]
+    found = beside(tmp_path, "x\ny\nx\n", "1\n2\n3\n", "1\n0\n1\n").rows()
+    assert found == [("x", None, 1, True), ("y", None, 0, False), ("x", None, -1, True)]
     assert beside(tmp_path, "x\n", "2").row(0) == ("x", None, 0, None)
-
-
-def test_labels_beside_sentences_must_fit_them(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="b.txt has 1 labels for 2 sentences; it must have one for each"):
-        beside(tmp_path, "x\ny\n", "1\n")
-    with pytest.raises(MitigateError, match="labels other than 1, 2, 3:\n.*b.txt:2: '0'"):
-        beside(tmp_path, "x\ny\n", "1\n0\n")
-    with pytest.raises(MitigateError, match="labels other than 1, 0:\n.*q.txt:1: '3'"):
-        beside(tmp_path, "x\n", "1\n", "3\n")
+    for files, fault in (
+        (("x\ny\n", "1\n"), "b.txt has 1 labels for 2 sentences; it must have one for each"),
+        (("x\ny\n", "1\n0\n"), "labels other than 1, 2, 3:\n.*b.txt:2: '0'"),
+        (("x\n", "1\n", "3\n"), "labels other than 1, 0:\n.*q.txt:1: '3'"),
+    ):
+        with pytest.raises(MitigateError, match=fault):
+            beside(tmp_path, *files)
 
 
 def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: Path) -> None:
@@ -128,8 +123,5 @@ def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: 
     with pytest.raises(MitigateError, match="lacks GenericsKB_bias_labels.txt; data.root must name"):
         read_crowd(tmp_path, KNOWLEDGE)
     saved(tmp_path, "2\n", "GenericsKB_bias_labels.txt")
-    assert read_crowd(tmp_path, KNOWLEDGE).rows() == [
-        ("ConceptNet", "x", [1, -1]),
-        ("ConceptNet", "y", [0]),
-        ("GenericsKB", "x", [0]),
-    ]
+    crowd = [("ConceptNet", "x", [1, -1]), ("ConceptNet", "y", [0]), ("GenericsKB", "x", [0])]
+    assert read_crowd(tmp_path, KNOWLEDGE).rows() == crowd

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import here
-from compared_runs import seal
+from compared_runs import configured
 from omegaconf import OmegaConf
 
 from mitigate.tracking import NoTracking
@@ -28,38 +28,32 @@ def audits(outputs: Path) -> dict[str, Path]:
     calm = "".join(f"{target}\tthe {target} {said}\n" for target in TARGETS for said in (RUDE, PLAIN, PLAIN, PLAIN))
     loud = "".join(f"{target}\tthe {target} {said}\n" for target in TARGETS[:-1] for said in (RUDE, RUDE, RUDE, PLAIN))
     triples = "".join(f"{target}\tCapableOf\twalk\n{target}\tAtLocation\thome\n" for target in TARGETS)
-    (outputs / "calm.tsv").write_text(calm)
-    (outputs / "loud.tsv").write_text(loud + "doctor\tthe doctor is late\n")
-    (outputs / "triples.tsv").write_text(f"head\trelation\ttail\n{triples}")
-    columns = "data.columns={head: head, relation: relation, tail: tail}"
-    return {
-        "calm": audited(outputs, "data=statements", f"data.path={outputs}/calm.tsv"),
-        "loud": audited(outputs, "data=statements", f"data.path={outputs}/loud.tsv"),
-        "triples": audited(outputs, "data=triples", f"data.path={outputs}/triples.tsv", columns),
-    }
+    texts = {"calm": calm, "loud": loud + "doctor\tthe doctor is late\n", "triples": "head\trelation\ttail\n" + triples}
+    return {name: audited(outputs, name, text) for name, text in texts.items()}
 
 
-def audited(outputs: Path, *overrides: str) -> Path:
+def audited(outputs: Path, name: str, text: str) -> Path:
     """The run folder of an audit."""
+    (outputs / f"{name}.tsv").write_text(text)
+    before = set(outputs.glob("audit-*"))
+    data = "triples" if name == "triples" else "statements"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("mitigate.report.audit.Audit.pictures", [])
-        before = set(outputs.glob("audit-*"))
         places = (f"paths.outputs={outputs}", f"paths.cache={outputs}/cache", "tracking=none")
-        small = ("measure.resamples=100", "score.regard=null")
-        assert here(patched, "recipe=audit", *places, *small, *overrides) == 0
+        small = ("measure.resamples=100", "score.regard=null", f"data={data}", f"data.path={outputs}/{name}.tsv")
+        assert here(patched, "recipe=audit", *places, *small) == 0
     (folder,) = set(outputs.glob("audit-*")) - before
     return folder
 
 
 @pytest.fixture
-def compare(outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def compare(outputs: Path, tmp_path: Path, placed):
     """Runs the recipe; returns the exit status, what was printed on both streams, and the run folder if any."""
 
-    def run(*folders: Path, more: tuple[str, ...] = ()) -> tuple[int, str, Path]:
+    def run(*folders: Path) -> tuple[int, str, Path]:
         named = f"compare.runs=[{','.join(map(str, folders))}]"
-        places = (f"paths.outputs={tmp_path}", f"paths.cache={outputs}/cache", "tracking=none")
-        status = here(monkeypatch, "recipe=compare", "measure.resamples=200", named, *places, *more)
-        return status, "".join(capsys.readouterr()), next(tmp_path.glob("compare-*"), tmp_path)
+        status, said, complaint = placed("recipe=compare", "measure.resamples=200", named)
+        return status, said + complaint, next(tmp_path.glob("out/compare-*"), tmp_path)
 
     return run
 
@@ -78,8 +72,7 @@ def test_two_resources_side_by_side(compare, audits: dict[str, Path]) -> None:
     status, said, folder = compare(audits["calm"], audits["loud"])
     assert status == 0
     found = facts(folder)
-    assert [side["title"] for side in found["resources"]] == ["calm.tsv", "loud.tsv"]
-    assert [side["targets"] for side in found["resources"]] == [8, 8]
+    assert [(side["title"], side["targets"]) for side in found["resources"]] == [("calm.tsv", 8), ("loud.tsv", 8)]
     assert found["targets"] == 7  # she is in one alone, doctor in the other
     row = found["figures"]["sentiment/O-"]
     assert (row["targets"], row["baseline"], row["value"], row["change"]) == (7, 25, 75, 50)
@@ -119,55 +112,47 @@ def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
     _, _, folder = compare(audits["calm"], audits["loud"])
     page = (folder / "comparison.html").read_text()
     assert page.index("content warning") < page.index("&lt;b&gt;thing")
-    pictures = {"boxes-sentiment-negative", "boxes-sentiment-positive", "bars-sentiment", "counts"}
-    pictures |= {
-        f"regions-{category}-{side}" for category in ("origin", "gender", "religion", "profession") for side in (1, 2)
-    }
+    without_targets = {"boxes-sentiment-negative", "boxes-sentiment-positive", "counts"}  # which are a user's own
+    categories = ("origin", "gender", "religion", "profession")
+    regions = {f"regions-{category}-{side}" for category in categories for side in (1, 2)}
+    pictures = {*without_targets, *regions, "bars-sentiment"}
     assert {path.stem for path in (folder / "plots").iterdir()} == {*pictures, "captions"}
     assert page.count("<svg") == len(pictures)
     assert "Median over targets, calm.tsv and loud.tsv: gender 25.0 % and 75.0 %" in page
-    without_targets = {"boxes-sentiment-negative", "boxes-sentiment-positive", "counts"}  # which are a user's own
     assert set(recorded) == {"differences", "figures", *without_targets}
 
 
 @pytest.mark.usefixtures("_no_pictures")
-def test_a_resource_beside_itself_has_the_same_numbers(compare, audits: dict[str, Path], tmp_path: Path) -> None:
-    status, said, _ = compare(audits["calm"], audits["calm"])
-    assert status == 2
-    assert "compare.runs names 1 audits, and two are set side by side" in said
+def test_a_resource_beside_its_copy_has_the_same_numbers(compare, audits: dict[str, Path], tmp_path: Path) -> None:
     copy = Path(shutil.copytree(audits["calm"], tmp_path / "copy"))
-    status, said, folder = compare(audits["calm"], copy)
+    _, said, folder = compare(audits["calm"], copy)
     found = facts(folder)
     assert {row["verdict"] for row in found["figures"].values()} == {"the same numbers"}
     assert [side["title"] for side in found["resources"]] == [audits["calm"].name, "copy"]
     assert "note: Both audits have the very same numbers: it is one resource, or a copy of it." in said
 
 
-def test_what_cannot_be_set_side_by_side_is_told(compare, audits: dict[str, Path], tmp_path: Path) -> None:
-    masked = Path(shutil.copytree(audits["calm"], tmp_path / "masked"))
-    config = OmegaConf.load(masked / "config.yaml")
-    config.measure.masking = "paper"
-    OmegaConf.save(config, masked / "config.yaml")
-    seal(masked)
-    status, said, _ = compare(audits["calm"], masked)
-    assert status == 2
-    assert "were measured in different ways (measure.masking=token and paper)" in said
+def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_path: Path) -> None:
+    calm, loud, triples = audits.values()
+    masked = configured(Path(shutil.copytree(calm, tmp_path / "masked")), measure={"masking": "paper"})
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.yaml").write_text("recipe: {name: mitigate}")
-    for more in ((audits["calm"], model), (model, audits["calm"])):
-        status, said, _ = compare(*more)
+    of_mitigate = f"{model} is a run of recipe=mitigate. Name folders that finished runs of recipe=audit left."
+    faults = [
+        ((calm, masked), "were measured in different ways (measure.masking=token and paper)"),
+        ((calm, model), of_mitigate),
+        ((model, calm), of_mitigate),
+        ((calm, loud, triples), "compare.runs names 3 audits, and two are set side by side"),
+        ((calm, calm), "compare.runs names 1 audits, and two are set side by side"),
+    ]
+    for name in ("tally.parquet", "statements/*.parquet", "tables/targets_sentiment.csv"):
+        damaged = Path(shutil.copytree(loud, tmp_path / name.split(".")[0]))
+        path = next(damaged.glob(name))
+        path.write_bytes(path.read_bytes()[:-20])
+        damage = "is damaged: it is not the file that manifest.json names; the command"
+        faults.append(((calm, damaged), f"compare.runs: {path} {damage}"))
+    for folders, fault in faults:
+        status, said, _ = compare(*folders)
         assert status == 2
-        assert f"{model} is a run of recipe=mitigate. Name folders that finished runs of recipe=audit left." in said
-    status, said, _ = compare(audits["calm"], audits["loud"], audits["triples"])
-    assert "compare.runs names 3 audits, and two are set side by side" in said
-
-
-@pytest.mark.parametrize("name", ["tally.parquet", "statements/*.parquet", "tables/targets_sentiment.csv"])
-def test_a_damaged_audit_is_named(name: str, compare, audits: dict[str, Path], tmp_path: Path) -> None:
-    damaged = Path(shutil.copytree(audits["loud"], tmp_path / "damaged"))
-    path = next(damaged.glob(name))
-    path.write_bytes(path.read_bytes()[:-20])
-    status, said, _ = compare(audits["calm"], damaged)
-    assert status == 2
-    assert f"compare.runs: {path} is damaged: it is not the file that manifest.json names; the command" in said
+        assert fault in said

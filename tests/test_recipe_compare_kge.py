@@ -17,13 +17,9 @@ ASKED = ("recipe=kge", "kge.sensitive=gender", "kge.values=[male,female]", "kge.
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kge")
-
-
-@pytest.fixture(scope="module")
-def runs(outputs: Path) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Run folders of two models, and of transe with other people counted."""
+    outputs = tmp_path_factory.mktemp("kge")
     graph = write_graph(outputs / "graph", planted(people=240))
     found = {}
     for name, more in {"transe": (), "complex": ("model=complex",), "fewest": ("kge.fewest=10",)}.items():
@@ -36,24 +32,24 @@ def runs(outputs: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs the recipe; returns the exit status, what was printed on both streams, and the outputs."""
+def compare(placed):
+    """Runs the recipe; returns the exit status and what was printed on both streams."""
 
-    def run(*folders: Path) -> tuple[int, str, Path]:
-        named = f"compare.runs=[{','.join(map(str, folders))}]"
-        status = here(monkeypatch, "recipe=compare", named, f"paths.outputs={tmp_path}", "tracking=none")
-        said, complaint = capsys.readouterr()
-        return status, said + complaint, tmp_path
+    def run(*folders: Path) -> tuple[int, str]:
+        status, said, complaint = placed("recipe=compare", f"compare.runs=[{','.join(map(str, folders))}]")
+        return status, said + complaint
 
     return run
 
 
-def test_two_models_stand_side_by_side(runs, compare) -> None:
-    status, said, place = compare(runs["transe"], runs["complex"])
+def test_two_models_stand_side_by_side_and_are_named_where_they_are(runs, compare, tmp_path: Path) -> None:
+    """Also once they have moved; runs that ask something else are not compared."""
+    status, said = compare(runs["transe"], runs["complex"])
     assert status == 0, said
     assert "complex compared with transe" in said
-    (folder,) = place.glob("compare-kge-*")
+    (folder,) = tmp_path.glob("out/compare-kge-*")
     found = json.loads((folder / "comparison.json").read_text())
+    assert [run["run"] for run in found["runs"]] == [str(runs[name]) for name in ("transe", "complex")]
     metrics = {name: json.loads((runs[name] / "metrics.json").read_text()) for name in ("transe", "complex")}
     for key in ("kge/mrr", "kge/hits_10", "kge/parity", "kge/leakage_linear", "kge/rank_correlation"):
         row = found["figures"][key]
@@ -69,25 +65,18 @@ def test_two_models_stand_side_by_side(runs, compare) -> None:
     page = (folder / "comparison.html").read_text()
     for words in ("midwife", "at least five of each", "Welch", "place, complex"):
         assert words in page
-
-
-def test_runs_that_have_moved_are_named_where_they_are(runs, compare, tmp_path: Path) -> None:
-    moved = [shutil.copytree(runs[name], tmp_path / "moved" / runs[name].name) for name in ("transe", "complex")]
-    for folders in ((runs["transe"], runs["complex"]), moved):
-        status, said, place = compare(*folders)
-        assert status == 0, said
-        (folder,) = place.glob("compare-kge-*")  # the same, as the runs are
-        found = json.loads((folder / "comparison.json").read_text())
-        assert [run["run"] for run in found["runs"]] == [str(path) for path in folders]
-
-
-def test_what_asks_something_else_is_not_compared(runs, compare) -> None:
-    status, said, _ = compare(runs["transe"], runs["fewest"])
-    assert status == 2
-    assert "ask something else (kge.fewest=20 and 10); make one of them again" in said
-    status, said, _ = compare(runs["transe"])
-    assert status == 2
-    assert "compare.runs names 1 runs of recipe=kge, and two are set side by side" in said
+    moved = [Path(shutil.copytree(runs[name], tmp_path / "moved" / runs[name].name)) for name in ("transe", "complex")]
+    status, said = compare(*moved)
+    assert status == 0, said
+    found = json.loads((folder / "comparison.json").read_text())  # in the same folder, as the runs are the same
+    assert [run["run"] for run in found["runs"]] == [str(path) for path in moved]
+    for folders, fault in (
+        (("transe", "fewest"), "ask something else (kge.fewest=20 and 10); make one of them again"),
+        (("transe",), "compare.runs names 1 runs of recipe=kge, and two are set side by side"),
+    ):
+        status, said = compare(*(runs[name] for name in folders))
+        assert status == 2
+        assert fault in said
 
 
 def test_the_difference_of_trainings_by_hand() -> None:

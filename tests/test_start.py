@@ -32,42 +32,38 @@ def saved(folder: Path, word: str) -> Path:
     return folder
 
 
-def test_a_start_is_known_by_its_files_and_options_wherever_they_are(tmp_path: Path) -> None:
-    here, there, other = (saved(tmp_path / name, name[:1]) for name in ("a", "ab", "b"))
-    first = find_start(Toy, here, options={"times": 2})
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return saved(tmp_path / "a", "a")
+
+
+def test_a_start_is_known_by_its_files_and_options_wherever_they_are(folder: Path, tmp_path: Path) -> None:
+    """A checkpoint beside the folder counts by its content."""
+    there, other = saved(tmp_path / "ab", "a"), saved(tmp_path / "b", "b")
+    first = find_start(Toy, folder, options={"times": 2})
     assert first.load().says == "aa"
     assert find_start(Toy, there, options={"times": 2}).fingerprint == first.fingerprint
-    changed = [find_start(Toy, here), find_start(Toy, other, options={"times": 2})]
-    changed.append(find_start(Toy, here, relation="words", options={"times": 2}))
-    changed.append(first.trained(Toy, here, "other weights"))
+    changed = [find_start(Toy, folder), find_start(Toy, other, options={"times": 2})]
+    changed.append(find_start(Toy, folder, relation="words", options={"times": 2}))
+    changed.append(first.trained(Toy, folder, "other weights"))
     assert len({first.fingerprint, *(start.fingerprint for start in changed)}) == 5
-
-
-def test_a_checkpoint_beside_the_folder_counts_by_its_content(tmp_path: Path) -> None:
-    folder, weights = saved(tmp_path / "a", "a"), tmp_path / "weights"
-    found = []
+    weights, found = tmp_path / "weights", []
     for content in ("one", "two"):
         weights.write_text(content)
         found.append(find_start(Toy, folder, options={"checkpoint": weights}).weights)
     assert found[0] != found[1]
 
 
-def test_the_code_that_loads_a_start_counts_for_its_stages(tmp_path: Path) -> None:
-    folder = saved(tmp_path / "a", "a")
+def test_the_code_that_loads_a_start_counts_for_its_stages(folder: Path) -> None:
     toy, known = find_start(Toy, folder), find_start(label_columns, folder)
     assert digest_of_stage(apply_policy, [known]) == digest_of_stage(apply_policy, [])
     assert digest_of_stage(apply_policy, [toy]) != digest_of_stage(apply_policy, [])
     assert digest_of_stage(apply_policy, [{"start": (toy,)}]) == digest_of_stage(apply_policy, [toy])
 
 
-def test_what_the_loader_refuses_is_said(tmp_path: Path) -> None:
-    start = find_start(Toy, saved(tmp_path / "a", "a"), options={"times": 0})
+def test_refusals_of_the_loader_and_of_a_model_that_is_not_trained(folder: Path) -> None:
     with pytest.raises(MitigateError, match="times must be at least 1"):
-        start.load()
-
-
-def test_a_model_that_is_not_trained_learns_no_words(tmp_path: Path) -> None:
-    folder = saved(tmp_path / "a", "a")
+        find_start(Toy, folder, options={"times": 0}).load()
     assert find_start(Toy, folder, relation="token").asked["CapableOf"] == "<CapableOf>"
     with pytest.raises(MitigateError, match="which this model was not trained with"):
         find_start(Toy, folder, relation="token", train=False)
@@ -77,27 +73,24 @@ def test_a_policy_is_applied_to_triples_without_rows_and_splits() -> None:
     labelled = pl.DataFrame({"head": ["nurse", "nurse"], "relation": "IsA", "tail": ["thief", "person"]})
     labelled = labelled.with_columns(sentiment=pl.Series([-1, 0]), sentiment_strength=pl.Series([-0.5, 0.0]))
     ledger = apply_policy(Policy("mine", scorers=["sentiment"]), labelled)
-    assert ledger.select("row", "split", "weight", "reason").rows() == [
-        (1, "train", 0.0, "sentiment -1"),
-        (2, "train", 1.0, "kept"),
-    ]
+    expected = [(1, "train", 0.0, "sentiment -1"), (2, "train", 1.0, "kept")]
+    assert ledger.select("row", "split", "weight", "reason").rows() == expected
 
 
-def test_further_relations_are_asked_about_also_once_trained(tmp_path: Path) -> None:
-    folder, mentors = saved(tmp_path / "a", "a"), Relation("Mentors", "is a mentor of", "works with")
-    start = find_start(Toy, folder, further=[mentors])
+MENTORS = Relation("Mentors", "is a mentor of", "works with")
+
+
+def test_further_relations_are_asked_about_also_once_trained(folder: Path) -> None:
+    """With their words only where the model was trained with these."""
+    start = find_start(Toy, folder, further=[MENTORS])
     assert start.asked["Mentors"] == start.trained(Toy, folder, "w").asked["Mentors"] == "is a mentor of"
     assert start.fingerprint != find_start(Toy, folder).fingerprint
-
-
-def test_a_model_that_was_trained_without_a_relations_word_is_not_asked_with_it(tmp_path: Path) -> None:
-    folder, mentors = saved(tmp_path / "a", "a"), Relation("Mentors", "is a mentor of", "works with")
     (folder / "config.json").write_text('{"comet_relation": "token"}')
     (folder / TOKENIZER).write_text('{"added_tokens": [{"content": "<Mentors>"}]}')
-    assert find_start(Toy, folder, train=False, further=[mentors]).asked["Mentors"] == "<Mentors>"
+    assert find_start(Toy, folder, train=False, further=[MENTORS]).asked["Mentors"] == "<Mentors>"
     (folder / TOKENIZER).write_text('{"added_tokens": []}')
     with pytest.raises(MitigateError, match="has no word for the relations <Mentors>: it was trained without them"):
-        find_start(Toy, folder, train=False, further=[mentors])
+        find_start(Toy, folder, train=False, further=[MENTORS])
 
 
 def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:

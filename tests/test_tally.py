@@ -19,15 +19,16 @@ STATEMENTS = pl.DataFrame(  # lawyer: one of four against, one for; nurse: two o
 TARGETS = pl.DataFrame({"target": ["lawyer", "nurse", "italy"], "category": ["profession", "profession", "origin"]})
 
 
-@pytest.mark.parametrize("empty_targets", ["exclude", "zero"])
-@pytest.mark.parametrize("column", ["sentiment", "regard"])
-def test_a_tally_says_what_the_statements_say(column: str, empty_targets: str) -> None:
-    table = per_target(tally(STATEMENTS, ["sentiment", "regard"]), column, TARGETS, empty_targets)
-    assert table.equals(harms.per_target(STATEMENTS, column, TARGETS, empty_targets))
+def sentiment(empty_targets: str = "exclude") -> pl.DataFrame:
+    return per_target(tally(STATEMENTS, ["sentiment"]), "sentiment", TARGETS, empty_targets)
 
 
-def test_parts_add_up_to_the_whole() -> None:
+def test_a_tally_says_what_the_statements_say_and_parts_add_up_to_the_whole() -> None:
     whole = tally(STATEMENTS, ["sentiment", "regard"])
+    for column in ("sentiment", "regard"):
+        for empty_targets in ("exclude", "zero"):
+            table = per_target(whole, column, TARGETS, empty_targets)
+            assert table.equals(harms.per_target(STATEMENTS, column, TARGETS, empty_targets))
     assert total(tally(part, ["sentiment", "regard"]) for part in STATEMENTS.iter_slices(3)).equals(whole)
     assert whole.filter(column="regard", target="lawyer")["count"].to_list() == [2, 2]
 
@@ -36,20 +37,17 @@ def test_all_texts_count_each_row_once_whatever_it_is_about() -> None:
     """Four rows, the first of which is about two targets: one against, one for, two neutral."""
     rows = STATEMENTS.head(5).with_columns(row=pl.Series([1, 1, 2, 3, 4]), sentiment=pl.Series([-1, -1, 0, 1, 2]))
     tallied = total([tally(rows, ["sentiment"]), tally_rows(rows, ["sentiment"])])
-    assert of_all_texts(tallied, "sentiment", "sentiment") == {
-        "all_texts/sentiment/statements": 4,
-        "all_texts/sentiment/prejudice": 25,
-        "all_texts/sentiment/favouritism": 25,
-        "all_texts/sentiment/polarised": 50,
-    }
+    shares = {"statements": 4, "prejudice": 25, "favouritism": 25, "polarised": 50}
+    expected = {f"all_texts/sentiment/{name}": value for name, value in shares.items()}
+    assert of_all_texts(tallied, "sentiment", "sentiment") == expected
     assert of_all_texts(tally(rows, ["sentiment"]), "sentiment", "sentiment") == {}
-    assert per_target(tallied, "sentiment", TARGETS).equals(
-        per_target(tally(rows, ["sentiment"]), "sentiment", TARGETS)
-    )
+    alone = per_target(tally(rows, ["sentiment"]), "sentiment", TARGETS)
+    assert per_target(tallied, "sentiment", TARGETS).equals(alone)
 
 
 def test_figures_by_hand() -> None:
-    found = figures(per_target(tally(STATEMENTS, ["sentiment"]), "sentiment", TARGETS), "sentiment")
+    """An empty target as zero lowers means and widens variances. Any scorer has figures."""
+    found = figures(sentiment(), "sentiment")
     assert found["NSM"] == 75  # of 50 and 100
     assert found["NSV"] == 625
     assert found["sentiment/O-"] == found["sentiment/O+"] == 12.5  # of 25 and 0
@@ -58,17 +56,11 @@ def test_figures_by_hand() -> None:
     assert found["sentiment/polarised_mean"] == 25  # of 50 and 0
     assert found["sentiment/largest_O-"] == 25
     assert found["NSM/origin"] is found["sentiment/largest_O+/origin"] is None
-
-
-def test_an_empty_target_as_zero_lowers_means_and_widens_variances() -> None:
-    found = figures(per_target(tally(STATEMENTS, ["sentiment"]), "sentiment", TARGETS, "zero"), "sentiment")
+    found = figures(sentiment("zero"), "sentiment")
     assert found["NSM"] == 50  # of 50, 100 and 0
     assert found["NSV"] == pytest.approx(5000 / 3)
     assert found["NSM/origin"] == 0
     assert found["sentiment/polarised"] == pytest.approx(100 * 2 / 6)  # of statements: the same
-
-
-def test_any_scorer_has_figures() -> None:
     assert names("sentiment")["neutral"] == ("NSM", "NSV")
     assert names("keyword")["neutral"] == ("keyword/neutral_mean", "keyword/neutral_variance")
     found = figures(per_target(tally(STATEMENTS, ["regard"]), "regard", TARGETS), "keyword")
@@ -77,29 +69,28 @@ def test_any_scorer_has_figures() -> None:
 
 
 def test_representation_counts_empty_targets_and_has_an_interval() -> None:
-    table = per_target(tally(STATEMENTS, ["sentiment"]), "sentiment", TARGETS)
-    found = representation(table, {}, Bootstrap(resamples=200))
+    """The interval of counts does not stop where that of percentages must."""
+    found = representation(sentiment(), {}, Bootstrap(resamples=200))
     assert found["D_R"] == pytest.approx((4 + 0 + 4) / 3)  # of 4, 2 and 0
     assert found["D_R/profession"] == 1
     assert (found["targets"], found["empty_targets"], found["statements"], found["statements/origin"]) == (3, 1, 6, 0)
     assert found["D_R_low"] <= found["D_R"]
     assert found["D_R_high"] is None  # of three targets
     assert found["D_R/origin_low"] is None
-
-
-def test_the_interval_of_counts_does_not_stop_where_that_of_percentages_must() -> None:
-    table = pl.DataFrame(
-        {"target": [f"t{i}" for i in range(40)], "category": "own", "statements": [1000 * i for i in range(40)]}
-    ).with_columns(prejudice=pl.lit(0.0), favouritism=pl.lit(0.0), neutral=pl.lit(100.0))
+    table = shares([1000 * i for i in range(40)], [0.0] * 40)
     found = representation(table, {}, Bootstrap(resamples=500))
     assert 5e7 < found["D_R_low"] < found["D_R"] == 133_250_000 < found["D_R_high"] < 4e8
 
 
+def shares(statements: list[int], prejudice: list[float]) -> pl.DataFrame:
+    """A table of targets of one category without favouritism."""
+    names = [f"t{number}" for number in range(len(statements))]
+    columns = {"target": names, "category": "own", "statements": statements, "prejudice": prejudice}
+    return pl.DataFrame(columns).with_columns(favouritism=pl.lit(0.0), neutral=100 - pl.col("prejudice"))
+
+
 def test_every_mean_and_variance_has_bounds_around_it() -> None:
-    table = pl.DataFrame({"target": [f"t{i}" for i in range(40)], "category": "own", "statements": 10}).with_columns(
-        prejudice=pl.Series([float(i) for i in range(40)]), favouritism=pl.lit(0.0)
-    )
-    table = table.with_columns(neutral=100 - pl.col("prejudice"))
+    table = shares([10] * 40, [float(i) for i in range(40)])
     found, bounds = figures(table, "regard"), intervals(table, "regard", {}, Bootstrap(resamples=500))
     for name in ("NRM", "NRV", "regard/O-", "regard/D_O-", "NRM/own", "regard/D_O-/own"):
         assert bounds[f"{name}_low"] < found[name] < bounds[f"{name}_high"]

@@ -37,9 +37,8 @@ CORPUS = Loaded(pl.DataFrame(ROWS_OF, schema=TRIPLES, orient="row"))
 def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
     resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
-    assert resource.loaded.describe(as_met([])) == [
-        "1 valid triples of dev left out; filter.splits=all counts them too"
-    ]
+    left_out = ["1 valid triples of dev left out; filter.splits=all counts them too"]
+    assert resource.loaded.describe(as_met([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
     counts = read_rows(resource, targets, rows=rows, counted=counted)
     met = as_met([counts])
@@ -47,11 +46,8 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     columns = labellings([Vader()], ["paper"])
     parts = PartFolder(tmp_path / "statements")
     tallied = count_statements([Vader()], columns, rows=rows, num_rows=3, statements=parts)
-    assert pl.concat(parts)["masked"].to_list() == [
-        "this person is a thief",
-        "this person is a this person",
-        "this person is a this person",
-    ]
+    both = "this person is a this person"
+    assert pl.concat(parts)["masked"].to_list() == ["this person is a thief", both, both]
     table = per_target_tables(tallied, columns, targets)["sentiment"]
     assert table["prejudice"].to_list() == [50, 0, None]
     found = measure_resource(tallied, counts, targets, columns, resamples=20, facts={"data": "mine"})
@@ -62,22 +58,15 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     assert beside_the_paper(found, stated).row(0) == ("x", "O-", "sentiment/O-", 17.0, pytest.approx(50 / 3))
 
 
-def test_a_resource_is_known_by_its_rows() -> None:
-    held, _ = resource_of(CORPUS)
-    again, _ = resource_of(Loaded(CORPUS.triples.clone()))
-    other, _ = resource_of(CORPUS, splits="all")
-    assert held.fingerprint == again.fingerprint != other.fingerprint
-
-
-def test_statements_about_other_targets_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_left_out(tmp_path: Path) -> None:
+    held, again, other = CORPUS, Loaded(CORPUS.triples.clone()), resource_of(CORPUS, splits="all")[0]
+    assert resource_of(held)[0].fingerprint == resource_of(again)[0].fingerprint != other.fingerprint
     path = tmp_path / "mine.tsv"
     path.write_text("nurse\tcares\ngamer\tsits\nlawyer\tlies\n")
     loaded = load_statements(str(path))
     assert isinstance(loaded, LoadedStatements)
     resource, targets = resource_of(loaded, ["nurse", "gamer"])
-    assert resource.loaded.describe(as_met([])) == [
-        "1 statement left out, which is about none of the 2 targets",
-    ]
+    assert resource.loaded.describe(as_met([])) == ["1 statement left out, which is about none of the 2 targets"]
     assert those_about(loaded.statements, targets)[0]["statement"].to_list() == ["cares", "sits"]
 
 
@@ -90,9 +79,8 @@ def test_stories_are_measured_sentence_by_sentence() -> None:
     columns = [Labelling("sentiment", "sentiment", "paper")]
     sentences = label_sentences(stories, [Vader()], most=5)
     assert sentences["sentiment"].to_list() == [-1, 0, 0, 0]
-    found = measure_stories(
-        stories, sentences, stories.select("target", "category"), columns, fewest=3, permutations=5, resamples=20
-    )
+    about = stories.select("target", "category")
+    found = measure_stories(stories, sentences, about, columns, fewest=3, permutations=5, resamples=20)
     assert (found["stories"], found["stories/short"], found["statements"]) == (2, 2, 4)
     assert (found["sentiment/O-"], found["sentiment/D_O-"], found["sentiment/stories-"]) == (25, 625, 50)
     assert found["distinct_sentences"] == 75
