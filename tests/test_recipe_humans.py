@@ -246,8 +246,7 @@ def read(humans, tmp_path: Path):
     """Reads ratings; returns their figures and what was printed."""
 
     def run(*overrides: str) -> tuple[dict, str]:
-        status, said, told = humans(*overrides)
-        assert status == 0, told
+        said = humans(*overrides).done
         (found,) = (tmp_path / "out").iterdir()
         return json.loads((found / "humans.json").read_text()), said
 
@@ -256,8 +255,7 @@ def read(humans, tmp_path: Path):
 
 def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None:
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
-    status, said, told = humans(*asking)
-    assert status == 0, told
+    said = humans(*asking).done
     assert "40 to rate, each once" in said
     (folder,) = (tmp_path / "out").iterdir()
 
@@ -278,8 +276,7 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     ]
     answers.write_text("\n".join(["rater,item,label,quality", *lines]) + "\n")
     reading = (f"humans.survey={folder}", f"humans.answers=[{answers}]")
-    status, said, told = humans(*reading)
-    assert status == 0, told
+    said = humans(*reading).done
 
     (found,) = (tmp_path / "out").glob("humans-ratings-*")
     metrics = json.loads((found / "humans.json").read_text())
@@ -331,8 +328,7 @@ BOTH = "are both given, and only one of them would be read; leave one out"
 )
 def test_settings_must_fit_together(humans, overrides: str, message: str, tmp_path: Path) -> None:
     run = model(tmp_path / "run-none-1a2b3c4d", "qqnone")
-    status, _, error = humans(*overrides.format(run=run).split())
-    assert status == 2
+    error = humans(*overrides.format(run=run).split()).refused
     assert message in error
 
 
@@ -357,8 +353,7 @@ def test_validity_labels_in_either_form(humans, read, tmp_path: Path, lines: str
     files.append(f"humans.quality_labels={tmp_path}/quality.txt")
     assert read(*files)[0]["a/quality"] == pytest.approx(100 * share)
     (tmp_path / "quality.txt").write_text("1\n0\n2\n")
-    status, _, error = humans(*files)
-    assert status == 2
+    error = humans(*files).refused
     assert "quality.txt:2: '0'" in error
 
 

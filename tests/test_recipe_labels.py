@@ -32,8 +32,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
     mine, output = tmp_path / "mine.tsv", tmp_path / "out.parquet"
     mine.write_text("".join(f"{target}\t{statement}\n" for target, statement in STATEMENTS))
     settings = ("data=statements", f"data.path={mine}", f"data.output={output}", "score.extra=[keyword]")
-    status, said, _ = labels(*settings)
-    assert status == 0
+    said = labels(*settings).done
     table = pl.read_parquet(output)
     assert table.select("target", "statement").rows() == STATEMENTS
     assert table["masked"].unique(maintain_order=True).to_list() == [
@@ -75,8 +74,7 @@ def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
 
 
 def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Path) -> None:
-    status, said, _ = labels('texts=["the lawyer is a thief", "a house"]')
-    assert status == 0
+    said = labels('texts=["the lawyer is a thief", "a house"]').done
     lines = said.splitlines()
     assert lines[0] == "the lawyer is a thief  (the this person is a thief)"
     assert lines[1].split() == ["sentiment", "prejudice", "-0.53", "thief", "-2.4"]
@@ -111,8 +109,7 @@ BOTH_GIVEN = "texts and data.path=mine.tsv are both given, and only texts would 
 def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    status, _, complaint = labels(*(part.format(file=file) for part in overrides))
-    assert status == 2
+    complaint = labels(*(part.format(file=file) for part in overrides)).refused
     assert message.format(file=file) in complaint
     assert "Traceback" not in complaint
 
@@ -177,8 +174,7 @@ def test_given_texts_with_commas_and_quotes_are_written_by_the_ending(
     ending: str, read, labels, tmp_path: Path
 ) -> None:
     given = "texts=['Hello, world', it's a thief, \"two\nlines\", Nan is 5]"
-    status, said, _ = labels(given, f"data.output={tmp_path / 'mine'}{ending}", "score.regard=null")
-    assert status == 0
+    said = labels(given, f"data.output={tmp_path / 'mine'}{ending}", "score.regard=null").done
     assert said.splitlines()[0] == "Hello, world"
     table = read(tmp_path / f"mine{ending}")
     assert table["statement"].to_list() == ["Hello, world", "it's a thief", "two\nlines", "Nan is 5"]
@@ -187,8 +183,7 @@ def test_given_texts_with_commas_and_quotes_are_written_by_the_ending(
 
 def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n")))
-    status, said, error = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}")
-    assert status == 0, error
+    said = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}").done
     assert "it's a thief\n  sentiment prejudice" in said
     assert "1 empty text left out" in said
     assert pl.read_csv(tmp_path / "out.csv").select("row", "sentiment").rows() == [(1, -1), (3, 0)]

@@ -28,8 +28,7 @@ def outputs(tmp_path: Path) -> Path:
 
 def test_without_a_key_the_runs_like_the_latest_are_on_one_page_here(outputs: Path, ran) -> None:
     where = (f"paths.outputs={outputs}", "tracking=none", "measure.resamples=200")
-    status, said, _ = ran("recipe=workspace", *where)
-    assert status == 0
+    said = ran("recipe=workspace", *where).done
     assert "1 finished run is on other data or of another model than mitigate-both-" in said
     assert "no view is saved in W&B: there is no key, or tracking.mode says otherwise" in said
     (page,) = outputs.glob("compare-*/comparison.html")
@@ -59,8 +58,7 @@ def test_with_a_key_they_are_a_view_in_wandb_too(outputs: Path, online, monkeypa
     saved: list[Any] = []
     for chosen in (None, 0, 1):
         baseline = [] if chosen is None else [f"compare.baseline={two(outputs)[chosen]}"]
-        status, said, _ = online(lambda view: saved.append(view) or "https://wandb.ai/me/mitigate?nw=1", *baseline)
-        assert status == 0
+        said = online(lambda view: saved.append(view) or "https://wandb.ai/me/mitigate?nw=1", *baseline).done
         assert "view in W&B https://wandb.ai/me/mitigate?nw=1" in said
         view = saved.pop()
         assert (view.entity, view.project, view.name) == (
@@ -88,8 +86,7 @@ def test_where_wandb_does_not_answer_the_page_here_is_kept(outputs: Path, online
 
 def test_what_is_not_installed_is_said_before_anything_is_compared(outputs: Path, online, monkeypatch) -> None:
     monkeypatch.setattr(dashboards, "find_spec", lambda name: None)
-    status, _, faults = online(str)
-    assert status == 2
+    faults = online(str).refused
     assert "needs wandb-workspaces: pip install -e '.[workspace]'" in faults
     assert not list(outputs.glob("compare-*"))
 
@@ -97,12 +94,10 @@ def test_what_is_not_installed_is_said_before_anything_is_compared(outputs: Path
 def test_a_damaged_run_is_left_out_and_an_empty_folder_is_said(outputs: Path, ran) -> None:
     damaged = make_run(outputs, "sentiment", relations=("IsA",), num_targets=12)
     (damaged / "metrics.json").write_text("{}")
-    status, said, _ = ran("recipe=workspace", f"paths.outputs={outputs}", "tracking=none", "dry_run=true")
-    assert status == 0
+    said = ran("recipe=workspace", f"paths.outputs={outputs}", "tracking=none", "dry_run=true").done
     assert f"note: a run is left out. paths.outputs: {damaged / 'metrics.json'} is damaged" in said
     assert "1 finished run is on other data or of another model than mitigate-both-" in said
-    status, _, faults = ran("recipe=workspace", f"paths.outputs={damaged}", "tracking=none")
-    assert status == 2
+    faults = ran("recipe=workspace", f"paths.outputs={damaged}", "tracking=none").refused
     assert f"no finished run of recipe=mitigate in {damaged}" in faults
 
 

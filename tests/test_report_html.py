@@ -1,15 +1,24 @@
-"""Every page extends one base, says what its run was, and shows no control character of a text from outside."""
+"""Every page extends one base and shows no control character from outside; the page of a run is whole, honest, safe
+with other people's texts, and free of the network."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import polars as pl
+import pytest
+import report_example
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from page_elements import Elements
 
-from mitigate.report import drawing, html
+from mitigate.report import drawing, page
+from mitigate.report.findings import findings
 from mitigate.report.html import Page, Stage, environment, render_page
+from mitigate.report.proxies import proxies, reliability
 
-TEMPLATES = sorted(Path(html.__file__).parent.glob("*.html.jinja"))
+TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
 PARTS = ("base", "macros", "reliability", "filter", "targets", "lift")  # not pages themselves
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec"
 READABLE = "ab[31mc"
@@ -67,3 +76,177 @@ def test_no_control_character_in_a_figure_of_a_page_or_a_file(tmp_path: Path) ->
     assert "".join(ElementTree.fromstring(found).itertext()).count(READABLE) == 2
     _, path = drawing.save(figure(), tmp_path / "plot")
     assert "".join(ElementTree.parse(path).getroot().itertext()).count(READABLE) == 2
+
+
+@pytest.fixture(scope="module")
+def run() -> page.Report:
+    return report_example.report(num_targets=40)
+
+
+@pytest.fixture(scope="module")
+def plain(run: page.Report) -> page.Report:
+    """The run without its targets, so that a page takes no time to draw."""
+    return replace(run, targets={})
+
+
+@pytest.fixture(scope="module")
+def html(run: page.Report) -> str:
+    return page.render(run)
+
+
+@pytest.fixture(scope="module")
+def parsed(html: str) -> Elements:
+    return Elements(html)
+
+
+def text_of(report: page.Report) -> str:
+    return Elements(page.render(report)).text
+
+
+def test_is_well_formed_accessible_and_links_lead_somewhere(html: str, parsed: Elements) -> None:
+    parsed.check()
+    links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
+    assert len(links) == 9
+    assert set(links) <= {attributes.get("id") for _, attributes in parsed.elements}
+    assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
+    assert all("<caption>" in table.split("</table>")[0] for table in html.split("<table")[1:])
+    sortable = [a for tag, a in parsed.elements if tag == "th" and "aria-sort" in a]
+    buttons = [a for tag, a in parsed.elements if tag == "button"]
+    assert len(sortable) == len(buttons) >= 15
+    assert '<html lang="en">' in html
+
+
+def test_asks_nothing_of_any_host(html: str, parsed: Elements) -> None:
+    for tag, attributes in parsed.elements:
+        for name in ("src", "href", "xlink:href", "action", "srcset"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+        assert tag not in {"link", "iframe", "object", "img"}
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+    policies = [a["content"] for _, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+
+
+def test_escapes_what_others_wrote_and_warns_of_offensive_examples(html: str, parsed: Elements) -> None:
+    assert sum(tag == "script" for tag, _ in parsed.elements) == 1
+    escaped = "&lt;script&gt;alert(&#34;a &amp; b&#34;)&lt;/script&gt;"
+    assert html.count(escaped) >= 40
+    assert report_example.UNTRUSTED not in html
+    assert report_example.UNTRUSTED in parsed.text
+    before, after = html.split("Examples of triples that were dropped", 1)
+    assert before.rstrip().endswith("<summary>")
+    assert "content warning" in after.split("</summary>")[0]
+    assert html.count("content warning") == 4
+    assert "<details open" not in html
+
+
+def test_says_what_the_numbers_say(run: page.Report, plain: page.Report, parsed: Elements) -> None:
+    for sentence in findings(run.metrics):
+        assert sentence in parsed.text
+    for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
+        value = run.metrics[key]
+        assert isinstance(value, float)
+        assert f"{value:.2f}" in parsed.text
+    for shown in ("DEMONSTRATION", "4 % are distinct across targets", "data, licence", "1 min 39 s"):
+        assert shown in parsed.text
+    assert "python -m mitigate policy=both seed=1" in parsed.text
+    assert "non-binary people are missing" in parsed.text.lower()
+    assert "DEMONSTRATION" not in page.render(replace(plain, demonstration=False))
+    assert page.render(replace(report_example.report(num_targets=40), targets={})) == page.render(plain)
+
+
+def test_the_headline_stands_beside_how_reliable_the_labels_are(plain: page.Report) -> None:
+    html = page.render(plain)
+    header, _, _ = Elements(html).text.partition("Measures")
+    for role in ("sentiment", "regard"):
+        assert reliability(proxies(plain.scorers), role) in header
+    assert 'id="reliability"' in html
+    assert 'id="reliability"' not in page.render(replace(plain, scorers={}))
+
+
+def test_plausible_shares_are_of_probed_statements(plain: page.Report) -> None:
+    """Further scorers have rows of their own."""
+    further = {"keyword/neutral_mean": 81.5, "keyword/neutral_variance": 3.25}
+    further |= {"neutral_template/keyword/neutral_mean": 9.0}
+    html = page.render(replace(plain, metrics={**plain.metrics, **further}))
+    assert "keyword: neutral mean ↑ 81.50" in Elements(html).text
+    assert "keyword: neutral variance ↓ 3.25" in Elements(html).text
+    captions = ("Quality on held-out triples", "Probed statements accepted as plausible")
+    tables = html.split("<table")
+    held_out, probed = (next(each.split("</table>")[0] for each in tables if caption in each) for caption in captions)
+    assert "plausible" not in held_out
+    assert Elements(f"<table{probed}</table>").text.endswith(
+        "all probed statements 71.50 [70.00, 73.00] those with a neutral label 73.20 [71.70, 74.70] "
+        "those with a polarised label 66.40 [64.90, 67.90] origin 69.90 [68.40, 71.40]"
+    )
+
+
+def test_shows_a_limited_number_of_examples(tmp_path: Path) -> None:
+    full = report_example.report(per_target_statements=100)
+    path = page.write(tmp_path / "run" / "report.html", full)
+    assert path.stat().st_size < 3_000_000
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_parts_that_a_run_does_not_have_are_left_out(plain: page.Report) -> None:
+    """Empty frames are as good as none, and policy none drops nothing."""
+    bare = page.Report(name="audit", command="python -m mitigate recipe=audit", demonstration=False, metrics={})
+    empty = replace(plain, statements=plain.statements.clear(), ledger=plain.ledger.clear())
+    kept = plain.ledger.with_columns(weight=pl.lit(1.0, pl.Float32), reason=pl.lit("kept"))
+    assert "This run measured no harms." in text_of(bare)
+    for report, absent in (
+        (bare, ("triples it kept", "Quality", "Figures", "Effect of the templates")),
+        (empty, ("triples it kept", "Statements about each target")),
+        (replace(plain, ledger=kept), ("triples it kept", "Examples of triples")),
+    ):
+        text = text_of(report)
+        assert [title for title in absent if title in text] == []
+
+
+def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
+    header = page.render(plain).split("<nav")[0]
+    regard = plain.metrics["neutral_template/NRM"]
+    assert f'<p class="lede">Of 100 statements about a target {regard:.1f} are neutral in regard, ' in header
+    assert '<p class="cost"><strong>Cost</strong>: ' in header
+    baseline = {**plain.metrics, "policy": "none", "neutral_template/NRM": regard - 12}
+    beside = page.render(replace(plain, baseline=baseline, links={"The run of policy none": "../none/report.html"}))
+    assert '<p class="lede">12.0 points more neutral in regard than “none”, but with one seed each ' in beside
+    assert '<a href="../none/report.html">The run of policy none</a>' in beside
+
+
+def test_long_parts_are_folded(plain: page.Report) -> None:
+    html = page.render(replace(plain, notices=["First.", "Second."]))
+    titles = ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times")
+    for title in ("2 notices: read before the figures", *titles):
+        assert f"<summary>{title}</summary>" in html
+    assert "<summary>One notice: read before the figures</summary>" in page.render(replace(plain, notices=["One."]))
+
+
+def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.Report) -> None:
+    whole = plain.ledger.head(4).with_columns(weight=pl.Series([1, 0.5, 0.25, 1], dtype=pl.Float32))
+    added = whole[[1]].with_columns(row=pl.lit(None, pl.UInt32), source_row="row")
+    text = text_of(replace(plain, ledger=pl.concat([whole, added])))
+    assert "Of 4 triples it kept 4 and dropped 0 (0.0 %). It added 1, made from them." in text
+    assert "Their weights in training add up to 3.2." in text
+    assert "Examples of triples that were dropped, reweighted or added" in text
+
+
+def test_a_target_without_statements_has_a_dash(run: page.Report) -> None:
+    silent = pl.DataFrame({"target": ["zoroastrian"], "category": ["religion"], "statements": [0]})
+    html = page.render(replace(run, targets={"regard": pl.concat([run.targets["regard"], silent], how="diagonal")}))
+    row = next(row for row in html.split("<tr") if 'data-search="zoroastrian religion"' in row)
+    assert row.count(">–</td>") == 3
+
+
+def test_findings_are_derived_from_the_numbers() -> None:
+    metrics = {"NSM": 61.2, "NSV": 16.0, "NRM": 74.55, "NRV": 36.0, "neutral_template/NSM": 70.0}
+    assert findings(metrics) == [
+        "On average, 61.2 % of the statements about a target are neutral in sentiment and 74.5 % in regard; the rest "
+        "are labelled as favouring or disparaging a whole group.",
+        "Targets differ: the standard deviation of these percentages over targets is 4.0 percentage points in "
+        "sentiment and 6.0 in regard.",
+        "With the relations' phrases neutralised these figures are 70.0 % in sentiment. The difference is caused by "
+        "the templates.",
+    ]
+    assert findings({"seed": 1, "NSM": None}) == []
+    assert len(findings({"NSM": 100.0, "NSV": 0.0})) == 1, "targets that are all the same do not differ"

@@ -106,8 +106,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
     assert "mitigate: 2 jobs failed; the same command does what is left:\n  policy" in faults
     assert "No trials are completed" not in faults
     assert not list(tmp_path.glob(".sweep/*/*.json"))
-    status, _, faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}")
-    assert status == 2
+    faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}").refused
     assert "dry_run=true cannot rehearse a search, which chooses jobs by the results" in faults
 
 
