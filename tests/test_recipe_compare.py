@@ -350,7 +350,7 @@ def test_a_foreign_run_folder_reads_no_environment(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "config.yaml", "statements.parquet"])
 def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_path: Path, ran) -> None:
-    """Kinds of damage are in test_runs.py."""
+    """Kinds of damage are in test_compared_runs.py."""
     content = (runs[1] / name).read_bytes()
     damages = [b"\xff\xfe" + content[2:], content[: len(content) // 2], b"[1]"]
     for damaged in damages if name == "config.yaml" else damages[:1]:

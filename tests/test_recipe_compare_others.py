@@ -1,15 +1,19 @@
-"""recipe=compare of audits: two resources side by side, and what cannot be set side by side."""
+"""recipe=compare of two audits and of two runs of recipe=kge, and what cannot be set side by side."""
 
 import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from command import here
 from compared_runs import configured
+from kge_graphs import SMALL, planted, write_graph
 from omegaconf import OmegaConf
 
+from mitigate.measure.kge_difference import between_trainings
+from mitigate.report.kge_comparison import verdict
 from mitigate.tracking import NoTracking
 
 TARGETS = ("lawyer", "nurse", "woman", "man", "italy", "muslim", "teacher", "she")
@@ -17,37 +21,31 @@ RUDE, PLAIN = "is a terrible <b>thing</b>", "is at home"
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("audits")
-
-
-@pytest.fixture(scope="module")
-def audits(outputs: Path) -> dict[str, Path]:
+def audits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Run folders: "calm.tsv" has a rude statement of each target in four, "loud.tsv" three; "triples.tsv" is of
     triples, and says of each target that it can do a wonderful thing, and that it is at home."""
     calm = "".join(f"{target}\tthe {target} {said}\n" for target in TARGETS for said in (RUDE, PLAIN, PLAIN, PLAIN))
     loud = "".join(f"{target}\tthe {target} {said}\n" for target in TARGETS[:-1] for said in (RUDE, RUDE, RUDE, PLAIN))
     triples = "".join(f"{target}\tCapableOf\twalk\n{target}\tAtLocation\thome\n" for target in TARGETS)
     texts = {"calm": calm, "loud": loud + "doctor\tthe doctor is late\n", "triples": "head\trelation\ttail\n" + triples}
+    outputs = tmp_path_factory.mktemp("audits")
     return {name: audited(outputs, name, text) for name, text in texts.items()}
 
 
 def audited(outputs: Path, name: str, text: str) -> Path:
     """The run folder of an audit."""
     (outputs / f"{name}.tsv").write_text(text)
-    before = set(outputs.glob("audit-*"))
     data = "triples" if name == "triples" else "statements"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("mitigate.report.audit.Audit.pictures", [])
-        places = (f"paths.outputs={outputs}", f"paths.cache={outputs}/cache", "tracking=none")
+        places = (f"paths.outputs={outputs}/{name}", f"paths.cache={outputs}/cache", "tracking=none")
         small = ("measure.resamples=100", "score.regard=null", f"data={data}", f"data.path={outputs}/{name}.tsv")
         assert here(patched, "recipe=audit", *places, *small) == 0
-    (folder,) = set(outputs.glob("audit-*")) - before
-    return folder
+    return next(outputs.glob(f"{name}/audit-*"))
 
 
 @pytest.fixture
-def compare(outputs: Path, tmp_path: Path, placed):
+def compare(tmp_path: Path, placed):
     """Runs the recipe; returns the exit status, what was printed on both streams, and the run folder if any."""
 
     def run(*folders: Path) -> tuple[int, str, Path]:
@@ -156,3 +154,78 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
         status, said, _ = compare(*folders)
         assert status == 2
         assert fault in said
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Run folders of recipe=kge with two models."""
+    outputs = tmp_path_factory.mktemp("kge")
+    asked = ("recipe=kge", "kge.sensitive=gender", "kge.values=[male,female]", "kge.seeds=2", "kge.permuted=0", *SMALL)
+    graph = write_graph(outputs / "graph", planted(people=240))
+    for name, more in {"transe": (), "complex": ("model=complex",)}.items():
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("mitigate.report.kge.Results.pictures", [])
+            assert here(patched, *asked, *graph, *more, f"paths.outputs={outputs}/{name}", "tracking=none") == 0
+    return {name: next(outputs.glob(f"{name}/kge-*")) for name in ("transe", "complex")}
+
+
+def test_two_models_stand_side_by_side_and_are_named_where_they_are(models, compare, tmp_path: Path) -> None:
+    """Also once they have moved; runs that ask something else are not compared. Over 3 s: two small models are
+    trained."""
+    status, said, folder = compare(*models.values())
+    assert status == 0, said
+    assert "complex compared with transe" in said
+    found = json.loads((folder / "comparison.json").read_text())
+    assert [run["run"] for run in found["runs"]] == [str(path) for path in models.values()]
+    metrics = {name: json.loads((path / "metrics.json").read_text()) for name, path in models.items()}
+    for key in ("kge/mrr", "kge/hits_10", "kge/parity", "kge/leakage_linear", "kge/rank_correlation"):
+        row = found["figures"][key]
+        assert row["first"] == pytest.approx(metrics["transe"][key])
+        assert row["second"] == pytest.approx(metrics["complex"][key])
+        assert row["change"] == pytest.approx(row["second"] - row["first"])
+        assert row["low"] <= row["change"] <= row["high"]
+    professions = pl.read_csv(folder / "tables" / "professions.csv")
+    assert sorted(professions["first_place"]) == [1, 2, 3, 4, 5, 6] == sorted(professions["second_place"])
+    assert -1 <= found["agreement"]["ranked_alike"] <= 1
+    (caption,) = pl.read_csv(folder / "plots" / "captions.csv")["caption"]
+    assert "Scatter plot of 6 professions, transe across and complex upwards" in caption
+    page = (folder / "comparison.html").read_text()
+    for words in ("midwife", "at least five of each", "Welch", "place, complex"):
+        assert words in page
+    moved = [Path(shutil.copytree(path, tmp_path / "moved" / path.name)) for path in models.values()]
+    status, said, folder = compare(*moved)
+    assert status == 0, said
+    found = json.loads((folder / "comparison.json").read_text())  # in the same folder, as the runs are the same
+    assert len(list(folder.parent.glob("compare-*"))) == 1
+    assert [run["run"] for run in found["runs"]] == [str(path) for path in moved]
+    fewest = configured(Path(shutil.copytree(models["transe"], tmp_path / "fewest")), kge={"fewest": 10})
+    for folders, fault in (
+        ((models["transe"], fewest), "ask something else (kge.fewest=20 and 10); make one of them again"),
+        ((fewest,), "compare.runs names 1 runs of recipe=kge, and two are set side by side"),
+    ):
+        status, said, _ = compare(*folders)
+        assert status == 2
+        assert fault in said
+
+
+def test_the_difference_of_trainings_by_hand() -> None:
+    found = between_trainings(np.array([1.0, 3.0]), np.array([5.0, 7.0]))
+    # Each mean has a variance of 2 / 2 = 1, so that the error is sqrt(2), with 2 degrees of freedom: t = 4.3027.
+    assert found.change == 4
+    assert (found.low, found.high) == pytest.approx((4 - 4.3027 * 2**0.5, 4 + 4.3027 * 2**0.5), abs=1e-3)
+    assert between_trainings(np.array([1.0]), np.array([5.0, 7.0])) == (5, None, None)
+    assert between_trainings(np.array([1.0, 1.0]), np.array([2.0, 2.0])) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "low", "high", "said"),
+    [
+        ("kge/mrr", 0.1, 0.05, 0.15, "better"),
+        ("kge/parity", 3.0, 1.0, 5.0, "worse"),
+        ("kge/parity", 3.0, -1.0, 5.0, "no difference shown"),
+        ("kge/rank_correlation", 0.2, 0.1, 0.3, "higher"),
+        ("kge/mrr", 0.1, None, None, "unknown: too few trainings"),
+    ],
+)
+def test_verdicts_follow_the_interval_and_the_direction(key, change, low, high, said) -> None:
+    assert verdict({"key": key, "change": change, "low": low, "high": high}) == said
