@@ -122,8 +122,9 @@ def example_comparison() -> comparison.Comparison:
     }
     moved = {"regard": [Moved("lawyer", "profession", 60.0, 70.0, tails)]}
     plain = comparison_example.example_comparison()
+    pair = replace(plain.pairs[0], filtered_by=["regard"], moved=moved, harms=plain.pairs[0].harms.filter(figure="NRM"))
     names = ("both", "swap")
-    pairs = [replace(plain.pairs[0], name=name, filtered_by=["regard"], moved=moved) for name in names]
+    pairs = [replace(pair, name=name) for name in names]
     models = [(name, seed, f"mitigate-{name}-seed{seed}") for name in ("none", *names) for seed in (1, 2)]
     return replace(
         plain,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 import report_example
-from test_report_brief import CARD
+from test_report_card import CARD
 
 from mitigate.measure import bootstrap
 from mitigate.measure.bootstrap import Bootstrap
