@@ -84,7 +84,7 @@ def ask(ran, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_answer_loads_no_library_that_takes_longer_than_all_else() -> None:
-    """PyTorch is loaded, and neither transformers nor Lightning. Over 3 s: a process of its own imports PyTorch."""
+    """PyTorch is loaded, and neither transformers nor Lightning. Slow: a process of its own imports PyTorch."""
     script = """
 import sys
 import models.comet, models.kinds

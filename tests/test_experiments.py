@@ -42,7 +42,7 @@ def run(monkeypatch: pytest.MonkeyPatch, outputs: Path, *overrides: str) -> Path
 
 
 def test_cn100k_cpu(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    """Over 3 s: a small generator is trained on a corpus that is laid out as ConceptNet is."""
+    """Slow: a small generator is trained on a corpus that is laid out as ConceptNet is."""
     folder = run(monkeypatch, tmp_path, "policy=both", "experiment=cn100k_cpu", f"data.root={data_root}")
     said = capsys.readouterr().out
     assert "400 lines with Windows line ends (CRLF), accepted" in said
@@ -55,7 +55,7 @@ def test_cn100k_cpu(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over 3 s: a small GPT-1 is trained, which no other recipe does."""
+    """Slow: a small GPT-1 is trained, which no other recipe does."""
     texts = (data_root / "conceptnet100k" / "train100k.txt").read_text().split("\n")
     gpt1 = save_gpt1(tmp_path / "gpt1", texts)
     bert = save_classifier(tmp_path / "bert", ["negative", "neutral", "positive", "other"])

@@ -120,7 +120,7 @@ def _fill(folder: Path, start: int) -> int:
 
 
 def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
-    """Over 3 s: two processes import polars."""
+    """Slow: two processes import polars."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(_fill, [tmp_path, tmp_path], [0, 1500]))
     known, _ = LabelStore(tmp_path).get("f" * 64, [f"text {number}" for number in range(4600)])

@@ -188,8 +188,8 @@ def test_faults_are_named_before_anything_is_labelled(audit, mine, content: str,
 
 def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> None:
     """Table 4 from the released triples: statements within 2 %, sentiment within 5 % of the 20.2 and 3.9 that follow
-    from the released labels. Whole ends, both of them, the target masked as a substring, empty targets as 0 %. Over
-    3 s: VADER labels 100,000 statements."""
+    from the released labels. Whole ends, both of them, the target masked as a substring, empty targets as 0 %. Slow:
+    VADER labels 100,000 statements."""
     targets = choose_targets("all")
     said = verbalise(about_targets(harms.conceptnet(str(real_data)).triples, targets), "paper")
     labels = label_column(said["masked"], Vader(), LabelStore(tmp_path))

@@ -170,7 +170,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_two_models_stand_side_by_side_and_are_named_where_they_are(models, compare, tmp_path: Path) -> None:
-    """Also once they have moved; runs that ask something else are not compared. Over 3 s: two small models are
+    """Also once they have moved; runs that ask something else are not compared. Slow: two small models are
     trained."""
     status, said, folder = compare(*models.values())
     assert status == 0, said

@@ -92,7 +92,7 @@ def both(ran, outputs: Path, *more: str) -> str:
 
 
 def test_two_policies_side_by_side_are_two_runs_and_a_comparison(sweep: Sweep) -> None:
-    """Over 3 s: two small generators are trained, which all tests of this file read."""
+    """Slow: two small generators are trained, which all tests of this file read."""
     said = sweep.said
     assert (metrics_of(sweep.none)["filter/dropped"], metrics_of(sweep.none)["policy"]) == (0, "none")
     assert len(said.splitlines()) < 30  # about a screen
@@ -175,7 +175,7 @@ def test_metrics_and_the_triples_that_are_neutral_under_both(finished: Path) -> 
 
 
 def test_the_generator_opens_elsewhere_and_agrees(finished: Path) -> None:
-    """Over 3 s: a process of its own imports transformers, and nothing of this project."""
+    """Slow: a process of its own imports transformers, and nothing of this project."""
     beams = pl.read_parquet(finished / "probe.parquet").filter(target="lawyer", relation="CapableOf")
     comet = Comet.load(finished / "model")
     (found,) = comet.search(comet.prompts(["lawyer"], ["is capable of"]), max_length=6)  # as the run's probe
@@ -255,8 +255,8 @@ def test_a_model_at_hand_is_reranked_and_measured_by_held_out_scorers(finished: 
 
 
 def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_path: Path) -> None:
-    """So the same seed gives the same numbers. Its own label cache, so that scoring too is really interrupted. Over
-    3 s: a whole job in four processes."""
+    """So the same seed gives the same numbers. Its own label cache, so that scoring too is really interrupted. Slow:
+    a whole job in four processes."""
     command = ["policy=both", f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", *SMALL]
     command.append("trainer.checkpoint_every=0.1")
 

@@ -49,7 +49,7 @@ def test_a_run_has_the_papers_figures_and_nothing_is_drawn_of_nothing(pictures: 
 
 
 def test_svg_is_the_same_each_time_and_stands_alone(pictures: list[gallery.Picture]) -> None:
-    """Identifiers of several figures differ, and each refers to its own. Over 3 s: all figures of a run, twice."""
+    """Identifiers of several figures differ, and each refers to its own. Slow: all figures of a run, twice."""
     run = report_example.report(num_targets=40)
     ids: list[str] = []
     for picture, other in zip(pictures, gallery.gallery(run.targets, run.ledger), strict=True):

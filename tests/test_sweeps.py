@@ -158,7 +158,7 @@ def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, 
 
 
 def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
-    """Over 3 s: joblib starts two processes, which import what a job needs."""
+    """Slow: joblib starts two processes, which import what a job needs."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs pip install -e '.[joblib]'")
     label(files[1:])
     (tmp_path / "third.tsv").write_text("nurse\tthe nurse is here\n")

@@ -140,7 +140,7 @@ def test_a_run_goes_on_offline_where_nothing_listens(server: socket.socket, tmp_
 
 
 def test_a_run_goes_on_offline_where_nothing_answers(server: socket.socket, tmp_path: Path, monkeypatch) -> None:
-    """Over 3 s: the server has so long to answer."""
+    """Slow: the server has so long to answer."""
     server.listen()
     began = time.monotonic()
     assert online(server, tmp_path, monkeypatch) == "URL did not answer within 3 seconds"
