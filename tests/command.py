@@ -50,6 +50,18 @@ class Ended(NamedTuple):
     stdout: str
     stderr: str
 
+    @property
+    def done(self) -> str:
+        """What a command printed that has succeeded."""
+        assert self.returncode == 0, self.stderr
+        return self.stdout
+
+    @property
+    def refused(self) -> str:
+        """The sentence of a command that was refused."""
+        assert (self.returncode, "Traceback" in self.stderr) == (2, False), self.stderr
+        return self.stderr
+
 
 def apart(*overrides: str) -> Ended:
     """The command in a process of its own."""

@@ -1,7 +1,14 @@
 """Made-up run folders to compare: as a run leaves them, with labels drawn by chances that a test chooses."""
 
+import atexit
 import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,16 +17,24 @@ from omegaconf import OmegaConf
 from mitigate.fingerprints import digest_of, sealed
 from mitigate.measure.harms import neutral_metrics, per_target
 from mitigate.metrics import TEMPLATE_PREFIX
+from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
 LABELS = [(scorer, template) for scorer in ("sentiment", "regard") for template in ("paper", "neutral")]
 
 
-def make_run(
-    outputs: Path,
-    policy: str = "none",
-    seed: int = 1,
+def make_run(outputs: Path, policy: str = "none", seed: int = 1, **more: Any) -> Path:
+    """The folder of a run (_made), which is written once in a process and copied."""
+    outputs.mkdir(parents=True, exist_ok=True)
+    made = _made(policy, seed, **more)
+    return Path(shutil.copytree(made, outputs / made.name, copy_function=shutil.copy))  # each copy has its own times
+
+
+@cache
+def _made(
+    policy: str,
+    seed: int,
     *,
     neutral: float = 0.7,
     nll: float = 2.0,
@@ -30,12 +45,14 @@ def make_run(
     prefix: str = "t",
     **settings: object,
 ) -> Path:
-    """The folder of a run whose model says neutral things of each target with about this chance, and finds each test
+    """A run whose model generates neutral statements about each target with about this chance, and finds each test
     triple of two tokens this surprising; valid: the share judged valid; each: statements about a target. settings: of
     the group `trainer`."""
+    place, mine = Path(tempfile.mkdtemp()), os.getpid()
+    atexit.register(lambda: os.getpid() == mine and shutil.rmtree(place, ignore_errors=True))  # no forked process does
     random = np.random.default_rng([seed, *policy.encode()])
-    folder = outputs / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
-    folder.mkdir(parents=True)
+    folder = place / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
+    folder.mkdir()
     statements = _statements(random, neutral, num_targets, each, relations, prefix)
     if valid is not None:
         judged = pl.Series(random.random(statements.height) < valid)
@@ -47,13 +64,11 @@ def make_run(
     metrics |= _harms(statements) | ({} if valid is None else {"quality/valid/all": 100 * valid})
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scorers = {"none": [], "both": ["sentiment", "regard"]}.get(policy, [policy])
+    data = {"name": "made_up", "attribution": "nobody", "licence": "MIT"}
     config = {
         "recipe": {"name": "mitigate"},
         "policy": {"name": policy, "scorers": scorers, "seed": seed},
-        "data": {
-            **{"name": "made_up", "attribution": "nobody", "licence": "MIT"},
-            **{"own_texts": False, "demonstration": False},
-        },
+        "data": data | {"own_texts": False, "demonstration": False},
         "model": {"name": "none_at_all"},
         "score": {"sentiment": "vader", "regard": "minilm"},
         "trainer": {"max_steps": 6, **settings},
@@ -71,6 +86,28 @@ def seal(folder: Path) -> Path:
     hashes = {str(file.relative_to(folder)): digest_of(file.read_bytes()) for file in files}
     (folder / "manifest.json").write_text(json.dumps(sealed({**manifest, "files": hashes})))
     return folder
+
+
+def edit(run: Path, file: str, change: Callable[[Any], Any]) -> Path:
+    """The run whose table, settings or JSON object is what `change` returns, sealed anew."""
+    path = run / file
+    if path.suffix == ".parquet":
+        change(pl.read_parquet(path)).write_parquet(path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    else:
+        path.write_text(change(path.read_text()))
+    return seal(run)
+
+
+def configured(run: Path, **groups: Any) -> Path:
+    """The run with these settings of groups."""
+    return edit(run, "config.yaml", lambda text: OmegaConf.to_yaml(OmegaConf.merge(OmegaConf.create(text), groups)))
+
+
+def plan_of(*runs: Path, baseline: object = None) -> ComparePlan:
+    """What recipe=compare would compare."""
+    return make_plan(*read_compared([str(run) for run in runs], baseline))
 
 
 def _statements(

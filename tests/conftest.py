@@ -1,9 +1,14 @@
 """What tests share: no network, and where the real data may be."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from command import Ended
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault(
@@ -26,3 +31,18 @@ def real_data() -> Path:
         if place and (Path(place) / "conceptnet100k" / "train100k.txt").is_file():
             return Path(place)
     pytest.skip("needs real data: set MITIGATE_DATA to a folder with conceptnet100k/, humans/ and regard/")
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Callable[..., Ended]":
+    """Runs the command in this process; its status, standard output and standard error."""
+    from command import Ended, here  # which import Hydra, and not every test needs it
+
+    return lambda *overrides: Ended(here(monkeypatch, *overrides), *capsys.readouterr())
+
+
+@pytest.fixture
+def placed(ran: "Callable[..., Ended]", tmp_path: Path) -> "Callable[..., Ended]":
+    """The same with the outputs in tmp_path/out, the label cache in tmp_path/cache, and no tracking."""
+    where = (f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none")
+    return lambda *overrides: ran(*where, *overrides)

@@ -26,13 +26,8 @@ from mitigate.settings import has_key, settings
 from mitigate.texts import escaped
 
 CONF = ROOT / "conf"
-LEFT_OUT = (
-    "compare_audits",
-    "compare_kge",
-    "stories_trained",
-    "seq2seq",
-    "language_model",
-)  # other commands of the same recipes
+# other commands of the same recipes
+LEFT_OUT = ("compare_audits", "compare_kge", "stories_trained", "seq2seq", "language_model")
 RECIPES = [name for name in COMMANDS if name not in LEFT_OUT]
 KEPT = ("dry_run", "paths", "tracking")  # settings that say where the command may write
 VALUES = [

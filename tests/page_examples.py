@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import comparison_example
 import polars as pl
 import report_example
 
@@ -12,19 +13,23 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST
 from mitigate.prompts import kind_of
 from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
-from mitigate.report.pair import Moved, Pair
+from mitigate.report.pair import Moved
 from mitigate.report.profile import Profile
 from mitigate.report.profile import render as render_profile
 from mitigate.tasks import rating_figures
 from mitigate.tasks.frames.figures import published
 
 ASKED = pl.DataFrame(
-    {
-        "item": ["a1", "b2", "c3", "d4"],
-        "target": ["lawyer", "</script>", "she", "he"],
-        "statement": ["lawyer is a <b>thief</b>", "</script><script>alert(1)</script>", 'she, and "he"', "he is kind"],
-    }
+    [
+        ("a1", "lawyer", "lawyer is a <b>thief</b>"),
+        ("b2", "</script>", "</script><script>alert(1)</script>"),
+        ("c3", "she", 'she, and "he"'),
+        ("d4", "he", "he is kind"),
+    ],
+    schema=["item", "target", "statement"],
+    orient="row",
 )
+PROFESSIONS = [*(f"profession {number}" for number in range(11)), "<b>nurse</b>"]
 
 
 def example_audit() -> audit.Audit:
@@ -32,6 +37,7 @@ def example_audit() -> audit.Audit:
     said = report_example.statements(per_target=10, num_targets=16).with_columns(head="target")
     table = report_example.per_target(said, "sentiment")
     categories = table["category"].unique().to_list()
+    numbers = {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
     metrics = {"targets": 16, "empty_targets": 0, "statements": said.height, "D_R": 0.0, "sentiment/polarised": 12.34}
     metrics |= {f"{key}/{category}": 4 for key in ("targets", "empty_targets", "statements") for category in categories}
     return audit.Audit(
@@ -46,9 +52,7 @@ def example_audit() -> audit.Audit:
         shown=table["target"].to_list()[:2],
         scorers={"sentiment": "vader"},
         explained=["It differs."],
-        beside=pl.DataFrame(
-            {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
-        ),
+        beside=pl.DataFrame(numbers),
     )
 
 
@@ -113,53 +117,23 @@ def example_comparison() -> comparison.Comparison:
         .select("target", "category", before="neutral", after="neutral_right")
         .with_columns(difference=pl.col("after") - pl.col("before"), scorer=pl.lit("regard"))
     )
-    said = {
-        name: said.select("statement", label="regard").head(3) for name, said in (("none", before), ("both", after))
+    tails = {
+        name: each.select("statement", label="regard").head(3) for name, each in (("none", before), ("both", after))
     }
-    harms = pl.DataFrame(
-        {"scorer": ["regard"], "template": ["neutral"], "measure": ["NRM"], "figure": ["neutral_template/NRM"]}
-        | {"baseline": [70.0], "value": [72.5], "as": ["difference"], "change": [2.5], "low": [1.0], "high": [4.0]}
-        | {"low_corrected": [0.5], "high_corrected": [4.5], "drawn": ["seeds and targets"]}
-        | {f"fixed_{name}": [value] for name, value in {"low": 1.5, "high": 3.5, "p": 0.001}.items()}
-        | {"targets": [16], "detectable": [2.1], "p": [0.004], "p_holm": [0.008]}
-    ).join(pl.DataFrame({"category": ["", "gender", "religion"]}), how="cross")
-    quality = pl.DataFrame(
-        {"figure": ["quality/perplexity/neutral", "distinct_tails"], "items": [1200, None], "baseline": [9.0, 40.0]}
-        | {"value": [9.9, 41.0], "as": ["ratio", "difference"], "change": [1.1, 1.0]}
-        | {"low": [1.05, None], "high": [1.15, None], "p": [0.01, None]}
-    )
-    primary = harms.filter(category="").with_columns(
-        endpoint=pl.lit("harm"), level=pl.lit(97.5), fixed_low_corrected="fixed_low", fixed_high_corrected="fixed_high"
-    )
-    within = quality.head(1).with_columns(margin=1.03, copy_passes=pl.lit(43.2))
-    pairs = [
-        Pair(
-            name=name,
-            against="none",
-            seeds=(2, 2),
-            is_same=False,
-            filtered_by=["regard"],
-            primary=primary,
-            within=within,
-            harms=harms,
-            quality=quality,
-            moved={"regard": [Moved("lawyer", "profession", 60.0, 70.0, said)]},
-            chance={"regard": 3.0},
-        )
-        for name in ("both", "swap")
-    ]
-    models = [(name, seed, f"mitigate-{name}-seed{seed}") for name in ("none", "both", "swap") for seed in (1, 2)]
-    return comparison.Comparison(
-        name="compare-1a2b3c4d",
-        command="python -m mitigate recipe=compare compare.runs=[DIR]",
-        demonstration=True,
+    moved = {"regard": [Moved("lawyer", "profession", 60.0, 70.0, tails)]}
+    plain = comparison_example.example_comparison()
+    pair = replace(plain.pairs[0], filtered_by=["regard"], moved=moved, harms=plain.pairs[0].harms.filter(figure="NRM"))
+    names = ("both", "swap")
+    pairs = [replace(pair, name=name) for name in names]
+    models = [(name, seed, f"mitigate-{name}-seed{seed}") for name in ("none", *names) for seed in (1, 2)]
+    return replace(
+        plain,
         pairs=pairs,
         models=pl.DataFrame(models, schema=["policy", "seed", "run"], orient="row").with_columns(
             pl.int_range(70, 70 + len(models)).cast(pl.Float64).alias("neutral_template/NRM"),
             pl.int_range(9, 9 + len(models)).cast(pl.Float64).alias("quality/perplexity/neutral"),
         ),
-        moves=pl.concat(moves.with_columns(contrast=pl.lit(pair.name)) for pair in pairs),
-        scorers={"sentiment": "vader", "regard": "minilm"},
+        moves=pl.concat(moves.with_columns(contrast=pl.lit(name)) for name in names),
         notices=["Two runs say a <b>thing</b>."],
     )
 
@@ -201,9 +175,10 @@ def example_resources() -> resources.Resources:
 
 def example_kge() -> kge.Results:
     """Twelve professions, three seeds and five permuted graphs, measured before and after a mitigation."""
-    words = [f"profession {number}" for number in range(11)] + ["<b>nurse</b>"]
     ratio = [3.0 - number / 2 for number in range(12)]
-    table = pl.DataFrame({"profession": words, "people": 40, "of_a": range(12, 24), "of_b": 30, "log_ratio": ratio})
+    table = pl.DataFrame(
+        {"profession": PROFESSIONS, "people": 40, "of_a": range(12, 24), "of_b": 30, "log_ratio": ratio}
+    )
     change = (pl.col("log_ratio") + 0.1) / 100
     professions = table.with_columns(change=change, low=change - 0.01, high=change + 0.01).with_columns(
         null_low=pl.lit(-0.01), null_high=pl.lit(0.01), outside=pl.col("change").abs() > 0.01
@@ -214,12 +189,8 @@ def example_kge() -> kge.Results:
     figures |= {kge.key_of(key, "downsampled"): 0.125 for key in kge.BEFORE_AND_AFTER}
     figures |= {"kge/null/rank_correlation": 0.01, "kge/null/rank_correlation_low": -0.3}
     figures |= {"kge/null/rank_correlation_high": 0.3, "kge/null/graphs": 5, "kge/pairs/agreement": 0.2}
-    figures |= {
-        "kge/professions": 12,
-        "kge/trainings": 3,
-        "kge/rank_correlation_low": 0.1,
-        "kge/rank_correlation_high": 0.4,
-    }
+    figures |= {"kge/professions": 12, "kge/trainings": 3}
+    figures |= {"kge/rank_correlation_low": 0.1, "kge/rank_correlation_high": 0.4}
     pair = ("seed_0", "A <b>man</b>", "A woman", 0.5, None, "profession 1", "<b>nurse</b>")
     columns = ["model", "person_a", "person_b", "with_counts", "with_pairs", "most_a", "most_b"]
     ranks = pl.DataFrame({"model": ["seed_0"], "mrr": [0.25], "hits_1": [0.1], "hits_3": [0.2], "hits_10": [0.4]})
@@ -250,13 +221,12 @@ def example_kge() -> kge.Results:
 
 def example_kge_comparison() -> kge_comparison.KgeComparison:
     """Two models on twelve professions, one of which moves from the last place to the first."""
-    words = [f"profession {number}" for number in range(11)] + ["<b>nurse</b>"]
     first = [0.06 - number / 100 for number in range(12)]
     places = list(range(1, 13))
     moved = [*range(2, 13), 1]
     professions = pl.DataFrame(
         {
-            **{"profession": words, "of_a": places, "of_b": moved, "log_ratio": first},
+            **{"profession": PROFESSIONS, "of_a": places, "of_b": moved, "log_ratio": first},
             **{"first": first, "second": [-value for value in first], "first_place": places, "second_place": moved},
             "moved": [two - one for one, two in zip(places, moved, strict=True)],
         }
@@ -294,35 +264,19 @@ def example_frames() -> frames.Results:
         for name in ("lewd", "intent", "ingroup")
     ]
     scores = [name + end for name in frames.TEXT_FIGURES for end in ("", "_low", "_high")]
+    numbers = {"posts": 90, **dict.fromkeys(scores, 40.0), "generated": 99.0, "distinct": 5.0}
     texts = [
-        {
-            "variable": name,
-            "system": system,
-            "posts": 90,
-            **dict.fromkeys(scores, 40.0),
-            "generated": 99.0,
-            "distinct": 5.0,
-        }
+        {"variable": name, "system": system, **numbers}
         for name in ("group", "implied")
         for system in ("model, five folds, given a group", "commonest", "nearest")
     ]
     metrics: dict[str, float | None] = dict.fromkeys((f"corpus/{name}" for name in frames.COUNTS), 1234)
     metrics |= {f"corpus/positive/{name}": 44.0 if name == "offensive" else None for name in frames.CHOICES}
-    metrics |= {
-        "scorer/posts": 900,
-        "scorer/brier": 0.15,
-        "scorer/brier_constant": 0.25,
-        "scorer/calibration_error": 0.04,
-    }
+    metrics |= {"scorer/posts": 900, "scorer/brier": 0.15, "scorer/brier_constant": 0.25}
+    metrics |= {"scorer/calibration_error": 0.04}
     counts = dict.fromkeys((*frames.CHOICES, "group", "implied"), 12)
-    flips = {
-        "category": "all",
-        "statements": 600,
-        "pairs": 1800,
-        "flipped": 6.0,
-        "flipped_low": 5.0,
-        "flipped_high": 7.1,
-    }
+    flips = {"category": "all", "statements": 600, "pairs": 1800, "flipped": 6.0}
+    flips |= {"flipped_low": 5.0, "flipped_high": 7.1}
     example = {"post": "they are <b>late</b>", "group": "women", "implied": "are late", "groups": ["women"]}
     return frames.Results(
         name="frames-minilm-seed1-1a2b3c4d",
@@ -367,6 +321,7 @@ def example_profile() -> Profile:
         for wording in ("as generated", "with the same name")
         for figure in ("frames/probability", "frames/offensive")
     ]
+    graph = {"data": "FB15k-237", "model": "transe", "sensitive": "gender", "values": ["male", "female"]}
     worst = {"relation": "IsA", "statement": "<i>it</i> is late", "probability": 0.4, "implies": "<u>all</u> are late"}
     return Profile(
         name="profile-nurse-female-1a2b3c4d",
@@ -379,10 +334,7 @@ def example_profile() -> Profile:
         top=12,
         figures=pl.DataFrame(rows, schema_overrides=AGAINST),
         distinctive=pl.DataFrame(alone, schema_overrides={"regard": pl.Int8}),
-        graph={
-            **{"data": "FB15k-237", "model": "transe", "sensitive": "gender", "values": ["male", "female"]},
-            **{"mrr": 0.2, "trainings": 5, "graphs": 20},
-        },
+        graph=graph | {"mrr": 0.2, "trainings": 5, "graphs": 20},
         placed=pl.DataFrame(placed, schema_overrides={"low": pl.Float64, "high": pl.Float64}),
         framed=pl.DataFrame(framed, schema_overrides=AGAINST),
         implied=pl.DataFrame([{"run": "none", "target": "<b>nurse</b>", **worst}]),

@@ -22,19 +22,15 @@ def statements(per_target: int = 40, num_targets: int = 329, seed: int = 0) -> p
     target = np.repeat(np.arange(len(names)), per_target)
     relation = np.tile(np.arange(per_target) % len(relations), len(names))
     tail = rng.integers(0, len(TAILS), size)
-    words = [
-        (*names[t], relations[r], UNTRUSTED if place % per_target == 7 else TAILS[k])
-        for place, (t, r, k) in enumerate(zip(target, relation, tail, strict=True))
-    ]
     frame = pl.DataFrame(
-        {
-            "target": [name for name, *_ in words],
-            "category": [category for _, category, *_ in words],
-            "relation": [relation.name for *_, relation, _ in words],
-            "tail": [tail for *_, tail in words],
-            "statement": [f"{name} {relation.phrase} {tail}" for name, _, relation, tail in words],
-        }
+        [
+            (*names[t], relations[r].name, relations[r].phrase, UNTRUSTED if place % per_target == 7 else TAILS[k])
+            for place, (t, r, k) in enumerate(zip(target, relation, tail, strict=True))
+        ],
+        schema=["target", "category", "relation", "phrase", "tail"],
+        orient="row",
     )
+    frame = frame.with_columns(statement=pl.format("{} {} {}", "target", "phrase", "tail")).drop("phrase")
     leaning = rng.uniform(-0.35, 0.35, len(names))[target]
     for scorer in SCORERS:
         for ending, push in (("", 0.15), ("_neutral", 0.0)):

@@ -5,11 +5,13 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import here
+from command import ROOT
 from compared_runs import make_run, seal
 
 from mitigate.errors import MitigateError
@@ -19,26 +21,19 @@ from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.known import find_relation
 from mitigate.tasks.runs import open_run
 
-END = ["neutral", "0.75"]
 RELATIONS = ["CapableOf", "Causes", "HasA", "HasProperty", "works_with"]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A run that was probed with lawyer, nurse and CapableOf, Mentors, which is its own; it has no generator."""
-    return probed_run(tmp_path)
+QUESTION = ("head=lawyer", "relation=CapableOf")
 
 
 def probed_run(outputs: Path, policy: str = "none") -> Path:
-    """Of (target, relation) the tails "... 1" to "... 10"; tail 2 is polarised by the paper's phrase alone."""
+    """A run without a generator, probed with lawyer, nurse and CapableOf, Mentors (its own): of each pair the tails
+    "... 1" to "... 10"; tail 2 is polarised by the paper's phrase alone."""
     folder = make_run(outputs, policy)
+    phrases = {"CapableOf": ("is capable of", "is able to"), "Mentors": ("is a great mentor of", "is a mentor of")}
     rows = [
-        (target, relation, phrase, neutral, f"{relation.lower()} of {target} {rank}", rank)
+        (target, relation, *phrases[relation], f"{relation.lower()} of {target} {rank}", rank)
         for target in ("lawyer", "nurse")
-        for relation, phrase, neutral in (
-            ("CapableOf", "is capable of", "is able to"),
-            ("Mentors", "is a great mentor of", "is a mentor of"),
-        )
+        for relation in phrases
         for rank in range(1, 11)
     ]
     names = ["target", "relation", "phrase", "neutral", "tail", "rank"]
@@ -51,12 +46,11 @@ def probed_run(outputs: Path, policy: str = "none") -> Path:
         masked=pl.format("this person {} {}", "phrase", "tail"),
         masked_neutral=pl.format("this person {} {}", "neutral", "tail"),
         plausibility=pl.when(pl.col("relation") == "CapableOf").then(0.75),
+        sentiment=(pl.col("rank") == 2).cast(pl.Int8),
     )
-    label = pl.when(pl.col("rank") == 2).then(1).otherwise(0).cast(pl.Int8)
-    table = table.with_columns(label.alias("sentiment"), pl.lit(0, pl.Int8).alias("sentiment_neutral"))
-    table = table.with_columns(pl.lit(0, pl.Int8).alias("regard"), pl.lit(0, pl.Int8).alias("regard_neutral"))
-    strengths = [pl.col(name).cast(pl.Float32).alias(f"{name}_strength") for name in ("sentiment", "regard")]
-    strengths += [pl.lit(0.0, pl.Float32).alias(f"{name}_neutral_strength") for name in ("sentiment", "regard")]
+    columns = ("sentiment", "sentiment_neutral", "regard", "regard_neutral")
+    table = table.with_columns(pl.lit(0, pl.Int8).alias(name) for name in columns[1:])
+    strengths = [pl.col(name).cast(pl.Float32).alias(f"{name}_strength") for name in columns]
     table = table.with_columns(*strengths, judged_valid=pl.col("plausibility") > 0.5)
     table.drop("phrase", "neutral").write_parquet(folder / "validity.parquet")
     config = folder / "config.yaml"
@@ -64,12 +58,48 @@ def probed_run(outputs: Path, policy: str = "none") -> Path:
     return seal(folder)
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, folder: Path, *more: str, lines: str = "") -> int:
-    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
-    return here(monkeypatch, "recipe=ask", f"ask.run={folder}", f"paths.outputs={folder.parent}", *more)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return probed_run(tmp_path_factory.mktemp("ask"))
 
 
-def test_what_the_probe_found_is_read_in_the_order_of_ranks(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def other(folder: Path) -> Path:
+    return probed_run(folder.parent, "both")
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path) -> Path:
+    """The run, for a test to change."""
+    return Path(shutil.copytree(folder, tmp_path / folder.name))
+
+
+@pytest.fixture
+def ask(ran, monkeypatch: pytest.MonkeyPatch):
+    def run(folder: Path, *more: str, lines: str = ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+        return ran("recipe=ask", f"ask.run={folder}", f"paths.outputs={folder.parent}", *more)
+
+    return run
+
+
+def test_an_answer_loads_no_library_that_takes_longer_than_all_else() -> None:
+    """PyTorch is loaded, and neither transformers nor Lightning. Slow: a process of its own imports PyTorch."""
+    script = """
+import sys
+import models.comet, models.kinds
+import mitigate.tasks.ask.answers, mitigate.tasks.probe, mitigate.tasks.label
+import mitigate.score.vader, mitigate.score.regard, mitigate.score.plausibility
+print(*sorted({name.partition('.')[0] for name in sys.modules}))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = set(ended.stdout.split())
+    assert "torch" in found
+    slow = {"transformers", "huggingface_hub", "pytorch_lightning", "lightning_fabric", "matplotlib", "scipy", "wandb"}
+    assert found & slow == set()
+
+
+def test_answers_of_the_probe_in_the_order_of_ranks_with_own_relations(folder: Path) -> None:
     run = open_run(folder)
     tails = run.tails(" Lawyer", "capab")
     assert tails["tail"].to_list() == [f"capableof of lawyer {rank}" for rank in range(1, 11)]
@@ -78,21 +108,19 @@ def test_what_the_probe_found_is_read_in_the_order_of_ranks(folder: Path) -> Non
     assert set(tails["head"]) == {"lawyer"}
     assert (tails["sentiment"].to_list()[:3], set(tails["sentiment_neutral"])) == ([0, 1, 0], {0})
     assert run.tails("nurse", "mentors")["plausibility"].null_count() == 10
-
-
-def test_own_relations_have_the_phrases_of_the_statements(folder: Path) -> None:
-    known = Answers(open_run(folder)).known
-    (own,) = known.further
+    answers = Answers(run)
+    (own,) = answers.known.further
     assert (own.name, own.phrase, own.neutral_phrase) == ("Mentors", "is a great mentor of", "is a mentor of")
-    assert len(known.relations) == 35
+    assert len(answers.known.relations) == 35
+    assert read_line("  Deaf   Person mentors\n", [answers]) == ("deaf person", "Mentors")
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("given", "found"),
     [("CapableOf", "CapableOf"), ("capable_of", "CapableOf"), ("capa", "CapableOf"), ("Works With", "works_with")],
 )
-def test_a_relation_by_its_name_or_its_beginning(given: str, name: str) -> None:
-    assert find_relation(given, RELATIONS) == name
+def test_a_relation_by_its_name_or_its_beginning(given: str, found: str) -> None:
+    assert find_relation(given, RELATIONS) == found
 
 
 @pytest.mark.parametrize(
@@ -103,10 +131,9 @@ def test_a_relation_by_its_name_or_its_beginning(given: str, name: str) -> None:
         ("", "unknown relation ''; allowed: CapableOf"),
     ],
 )
-def test_another_relation_is_told_with_what_may_be_meant(given: str, fault: str) -> None:
-    with pytest.raises(MitigateError, match=r".") as told:
+def test_an_unknown_relation(given: str, fault: str) -> None:
+    with pytest.raises(MitigateError, match=re.escape(fault)):
         find_relation(given, RELATIONS)
-    assert fault in str(told.value)
 
 
 def test_the_tab_key_completes_heads_and_relations() -> None:
@@ -118,57 +145,38 @@ def test_the_tab_key_completes_heads_and_relations() -> None:
     assert [complete("lawyer has", place) for place in range(3)] == ["lawyer HasA", "lawyer HasProperty", None]
 
 
-def test_a_question_by_the_command_leaves_no_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_by_the_command_leaves_no_folder(folder: Path, ask) -> None:
     before = sorted(folder.parent.rglob("*"))
-    assert ask(monkeypatch, folder, "head=lawyer", "relation=CapableOf") == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "lawyer CapableOf"
+    status, out, _ = ask(folder, *QUESTION)
+    said = out.splitlines()
+    assert (status, said[0]) == (0, "lawyer CapableOf")
     assert said[1].split() == ["none", "score", "sentiment", "regard", "plausible"]
-    assert re.split(" {2,}", said[3].strip()) == ["2", "capableof of lawyer 2", "-0.50", "favouritism / neutral", *END]
+    second = ["2", "capableof of lawyer 2", "-0.50", "favouritism / neutral", "neutral", "0.75"]
+    assert re.split(" {2,}", said[3].strip()) == second
     assert len(said) == 2 + 10 + 1
     assert "a/b: labelled a with the paper's phrase" in said[-1]
     assert sorted(folder.parent.rglob("*")) == before
 
 
 def test_two_runs_stand_side_by_side_where_they_fit(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, other: Path, copy: Path, ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = probed_run(folder.parent, "both")
-    question = (f"ask.against={other}", "head=lawyer", "relation=CapableOf")
+    """A run may stand beside its copy, each named by its folder."""
     for columns, lines in (("200", 13), ("100", 24)):
         monkeypatch.setenv("COLUMNS", columns)
-        assert ask(monkeypatch, folder, *question) == 0
-        said = capsys.readouterr().out.splitlines()
-        assert len(said) == lines
-        assert sum(line.count("capableof of lawyer 3 ") for line in said) == 2
-
-
-def test_a_run_is_not_asked_against_itself(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(monkeypatch, folder, f"ask.against={folder}", "head=lawyer", "relation=CapableOf") == 2
-    assert f"ask.against={folder} is the run of ask.run" in capsys.readouterr().err
-
-
-def test_a_run_is_asked_against_its_copy(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copy = shutil.copytree(folder, folder.parent / "elsewhere" / folder.name)
-    assert ask(monkeypatch, folder, f"ask.against={copy}", "head=lawyer", "relation=CapableOf") == 0
-    out = capsys.readouterr().out
+        status, out, _ = ask(folder, f"ask.against={other}", *QUESTION)
+        assert (status, len(out.splitlines())) == (0, lines)
+        assert sum(line.count("capableof of lawyer 3 ") for line in out.splitlines()) == 2
+    out = ask(folder, f"ask.against={copy}", *QUESTION).done
     assert f"none, {folder} " in out
     assert f"none, {copy} " in out
 
 
-def test_a_script_gets_an_object_a_line_and_nothing_else(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = probed_run(folder.parent, "both")
-    lines = "nurse CapableOf\n\nlawyer\tmentors\n"
-    assert ask(monkeypatch, folder, f"ask.against={other}", "ask.format=json", lines=lines) == 0
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_a_script_gets_an_object_a_line_and_nothing_else(folder: Path, other: Path, ask) -> None:
+    questions = "nurse CapableOf\n\nlawyer\tmentors\n"
+    status, out, _ = ask(folder, f"ask.against={other}", "ask.format=json", lines=questions)
+    found = [json.loads(line) for line in out.splitlines()]
+    assert status == 0
     assert [(one["head"], one["relation"]) for one in found] == [("nurse", "CapableOf"), ("lawyer", "Mentors")]
     assert [run["policy"] for run in found[0]["runs"]] == ["none", "both"]
     second = found[0]["runs"][0]["tails"][1]
@@ -176,55 +184,48 @@ def test_a_script_gets_an_object_a_line_and_nothing_else(
     assert found[1]["runs"][0]["tails"][0]["plausibility"] is None
 
 
-def test_lines_without_an_answer_are_told_and_the_others_answered(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(monkeypatch, folder, "ask.format=json", lines="nurse Capablof\nnurse\nnurse CapableOf\n") == 2
-    out, told = capsys.readouterr()
-    assert len(out.splitlines()) == 1
-    assert "line 1: unknown relation 'Capablof'" in told
-    assert "line 2: 'nurse' is no question: write a head and a relation, such as: lawyer CapableOf" in told
-    assert "2 of 3 questions have no answer" in told
+def test_lines_without_an_answer_are_named_and_the_others_answered(folder: Path, ask) -> None:
+    status, out, err = ask(folder, "ask.format=json", lines="nurse Capablof\nnurse\nnurse CapableOf\n")
+    assert (status, len(out.splitlines())) == (2, 1)
+    assert "line 1: unknown relation 'Capablof'" in err
+    assert "line 2: 'nurse' is no question: write a head and a relation, such as: lawyer CapableOf" in err
+    assert "2 of 3 questions have no answer" in err
 
 
-def test_a_terminal_is_asked_until_an_empty_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+@pytest.fixture
+def terminal(folder: Path, ran, monkeypatch: pytest.MonkeyPatch):
+    """Asks at a terminal whose `input` is this function."""
 
+    def run(typed, *more: str):
+        stdin = io.StringIO()
+        monkeypatch.setattr(stdin, "isatty", lambda: True)
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("builtins.input", typed)
+        monkeypatch.setattr("mitigate.recipes.ask.terminal.complete_with", lambda heads, relations: None)
+        return ran("recipe=ask", f"ask.run={folder}", *more)
+
+    return run
+
+
+def test_a_terminal_is_asked_until_an_empty_line(terminal) -> None:
     typed = iter(["lawyer CapableOf", "lawyer x", "nurse mentors", "", "never read"])
-    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
-    monkeypatch.setattr("mitigate.recipes.ask.recipe.sys.stdin", Terminal())
-    monkeypatch.setattr("mitigate.recipes.ask.terminal.complete_with", lambda heads, relations: None)
-    assert here(monkeypatch, "recipe=ask", f"ask.run={folder}") == 0
-    out, told = capsys.readouterr()
+    status, out, err = terminal(lambda prompt: next(typed))
+    assert status == 0
     assert "Tab completes; an empty line ends" in out
-    assert [line for line in out.splitlines() if line in ("lawyer CapableOf", "nurse Mentors")] == [
-        "lawyer CapableOf",
-        "nurse Mentors",
-    ]
-    assert "unknown relation 'x'" in told
+    answered = ["lawyer CapableOf", "nurse Mentors"]
+    assert [line for line in out.splitlines() if line in answered] == answered
+    assert "unknown relation 'x'" in err
     assert next(typed) == "never read"
 
 
 @pytest.mark.parametrize("end", [EOFError, KeyboardInterrupt])
-def test_a_terminal_ends_quietly(
-    end: type[BaseException], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
     def typed(prompt: str) -> str:
-        assert prompt == ""  # of JSON: standard output holds answers alone
+        assert prompt == ""  # with JSON, standard output holds answers alone
         raise end
 
-    monkeypatch.setattr("builtins.input", typed)
-    monkeypatch.setattr("mitigate.recipes.ask.terminal.complete_with", lambda heads, relations: None)
-    stdin = io.StringIO()
-    monkeypatch.setattr(stdin, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", stdin)
-    assert here(monkeypatch, "recipe=ask", f"ask.run={folder}", "ask.format=json") == 0
-    out, told = capsys.readouterr()
-    assert (out, told.strip()) == ("", "")
+    status, out, err = terminal(typed, "ask.format=json")
+    assert (status, out, err.strip()) == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -237,48 +238,38 @@ def test_a_terminal_ends_quietly(
             "the head is empty; give a word or a few, such as one of the run's targets: lawyer",
         ),
         (["head=lawyer", "relation=Capablof"], "did you mean CapableOf?"),
-        (
-            ["head=lawyer", "relation=UsedFor"],
-            "kept no generator, because none was trained (train=false). Ask about one",
-        ),
+        (["head=lawyer", "relation=UsedFor"], "no generator, because none was trained (train=false). Ask about one"),
         (["head=null", "relation=IsA"], "kept no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),
         (["ask.against=absent"], "absent is no folder. Name folders that finished runs of recipe=mitigate left."),
+        (["ask.against={folder}", *QUESTION], "ask.against={folder} is the run of ask.run"),
         ([], "standard input has no question; give lines such as: lawyer CapableOf"),
     ],
 )
-def test_what_is_wrong_is_a_sentence(
-    more: list[str],
-    fault: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert ask(monkeypatch, folder, *more) == 2
-    out, told = capsys.readouterr()
-    assert fault in told
-    assert (out, told.count("\n")) == ("", 1)
+def test_each_fault_is_one_sentence(more: list[str], fault: str, folder: Path, ask) -> None:
+    status, out, err = ask(folder, *(part.format(folder=folder) for part in more))
+    assert status == 2
+    assert fault.format(folder=folder) in err
+    assert (out, err.count("\n")) == ("", 1)
 
 
 @pytest.mark.parametrize(
     ("gone", "fault"),
     [("manifest.json", "is not finished (it has no manifest.json)"), ("config.yaml", "is no run folder")],
 )
-def test_a_wrong_or_unfinished_folder_is_told(
-    gone: str, fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / gone).unlink()
-    assert ask(monkeypatch, folder, "head=lawyer", "relation=CapableOf") == 2
-    assert fault in capsys.readouterr().err
+def test_a_wrong_or_unfinished_folder(gone: str, fault: str, copy: Path, ask) -> None:
+    (copy / gone).unlink()
+    err = ask(copy, *QUESTION).refused
+    assert fault in err
 
 
-def test_a_damaged_generator_is_not_loaded(folder: Path) -> None:
-    (folder / "model").mkdir()
-    (folder / "model" / "config.json").write_text("{}")
-    seal(folder)
-    (folder / "model" / "config.json").write_text("{ }")
+def test_a_damaged_generator_is_not_loaded(copy: Path) -> None:
+    (copy / "model").mkdir()
+    (copy / "model" / "config.json").write_text("{}")
+    seal(copy)
+    (copy / "model" / "config.json").write_text("{ }")
     with pytest.raises(MitigateError, match=r"config.json is damaged: .* Ask about one of its targets"):
-        open_run(folder).tails("lawyer", "UsedFor")
+        open_run(copy).tails("lawyer", "UsedFor")
 
 
 @pytest.mark.parametrize("named", ["os.getcwd", "mitigate.score.vader.cache", "mitigate.score.absent.Scorer"])
@@ -290,8 +281,3 @@ def test_classes_that_a_foreign_folder_names_are_not_called(named: str, folder: 
     trusting = Answers(run, trusted=["collections.Counter"])
     run.config["score"]["scorers"]["one"] = {"_target_": "collections.Counter"}
     assert trusting._class_of("score.scorers.one", run.setting("score.scorers")["one"]) == "collections.Counter"
-
-
-def test_a_line_is_a_head_of_any_words_and_a_relation(folder: Path) -> None:
-    runs = [Answers(open_run(folder))]
-    assert read_line("  Deaf   Person mentors\n", runs) == ("deaf person", "Mentors")

@@ -1,28 +1,25 @@
-"""The headlines: which figures W&B shows first, their names there, and the table of all figures."""
+"""The headlines: which figures W&B shows first, their names there, the table of all figures, the charts of a run and of
+a comparison (as the tables that W&B's presets draw), and the saved view, which is built without a network."""
 
+import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
+from mitigate import dashboards
+from mitigate.charts import DIFFERENCES, beside, compared, headline_differences, summary
 from mitigate.headlines import FIGURES, figures, headline, headlines, table
-from mitigate.metrics import SCORER, find
+from mitigate.metrics import SCORER, find, harm_key
 
 CONF = Path(__file__).parents[1] / "conf"
+REGARD, VALID, PERPLEXITY = "neutral_template/NRM", "quality/valid/all", "quality/perplexity/neutral"
 METRICS = {
-    "neutral_template/NRM": 83.5,
-    "neutral_template/NRM_low": 80.0,
-    "neutral_template/NRM_high": 86.0,
-    "NSM/origin": 70.0,
-    "neutral_template/ngram/neutral_mean": 90,
-    "quality/valid/all": 12.25,
-    "regard/polarised": 4.0,
-    "distinct_tails": None,
-    "filter/kept": 40,
-    "seed": 1,
-    "policy": "both",
-    "own_metric": 3.0,
+    **{REGARD: 83.5, f"{REGARD}_low": 80.0, f"{REGARD}_high": 86.0, "NSM/origin": 70.0},
+    **{"neutral_template/ngram/neutral_mean": 90, VALID: 12.25, "regard/polarised": 4.0, "distinct_tails": None},
+    **{"filter/kept": 40, "seed": 1, "policy": "both", "own_metric": 3.0},
 }
 
 
@@ -33,38 +30,31 @@ def test_each_headline_is_a_metric_with_a_name_that_wandb_sorts_and_filters_by()
         assert find(row.key.replace(SCORER, "ngram")), row.key
         assert re.fullmatch(r"(harm|disparity|quality|cost|size)/[A-Za-z_][A-Za-z0-9_]*", row.name.replace(SCORER, "x"))
         assert set(row.recipes) <= {"mitigate", "audit", "stories", "kge"}
+    lines = (CONF.parent / "docs" / "wandb.md").read_text(encoding="utf-8").splitlines()
+    listed = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
+    assert [row for row in listed if "/" in row[0]] == [(row.name, row.key) for row in table()]
 
 
 def test_a_run_has_the_headlines_that_it_has_numbers_of_in_the_tables_order() -> None:
-    assert {row.name: value for row, value in headlines(METRICS, "mitigate").items()} == {
-        "harm/neutral_regard_percent": 83.5,
-        "harm/neutral_ngram_percent": 90,
-        "quality/plausible_percent": 12.25,
-        "cost/triples_kept": 40,
-    }
-    assert [row.name for row in headlines(METRICS, "audit")] == [
-        "harm/neutral_regard_percent",
-        "harm/neutral_ngram_percent",
-        "harm/paper_polarised_regard_percent",
-        "cost/triples_kept",
-    ]
+    harms = {"harm/neutral_regard_percent": 83.5, "harm/neutral_ngram_percent": 90}
+    found = {row.name: value for row, value in headlines(METRICS, "mitigate").items()}
+    assert found == {**harms, "quality/plausible_percent": 12.25, "cost/triples_kept": 40}
+    of_audit = [*harms, "harm/paper_polarised_regard_percent", "cost/triples_kept"]
+    assert [row.name for row in headlines(METRICS, "audit")] == of_audit
     assert headlines({}, "mitigate") == {}
 
 
 def test_a_headline_says_what_it_is_its_unit_and_what_better_means() -> None:
     captions = {key: row.caption for key in METRICS if (row := headline(key))}
-    assert captions["neutral_template/NRM"] == "Neutral by regard, % (higher is better)"
+    assert captions[REGARD] == "Neutral by regard, % (higher is better)"
     assert captions["neutral_template/ngram/neutral_mean"] == "Neutral by ngram, % (higher is better)"
     assert captions["filter/kept"] == "Training triples kept"
     assert headline("quality/perplexity/all").caption == "Perplexity on all test triples (lower is better)"
     whats = [headline(key).what for key in ("neutral_template/NRV", "quality/swap_lift/all", "quality/perplexity/all")]
     assert whats == ["variance of neutral by regard", "swap lift", "perplexity on all test triples"]
     assert headline("neutral_template/a-b/neutral_mean").name == "harm/neutral_a_b_percent"
-
-
-@pytest.mark.parametrize("key", ["NSM/origin", "neutral_template/NRM_low", "own_metric", "by_kind/NRM/people", "seed"])
-def test_other_keys_are_no_headlines(key: str) -> None:
-    assert headline(key) is None
+    for key in ("NSM/origin", f"{REGARD}_low", "own_metric", "by_kind/NRM/people", "seed"):
+        assert headline(key) is None
 
 
 def test_what_is_optimised_is_what_a_sweep_by_wandb_optimises() -> None:
@@ -75,28 +65,153 @@ def test_what_is_optimised_is_what_a_sweep_by_wandb_optimises() -> None:
 
 
 def test_all_figures_are_in_one_table_with_their_intervals_and_the_baselines() -> None:
-    found = figures(METRICS, {"neutral_template/NRM": 81.0})
+    found = figures(METRICS, {REGARD: 81.0})
     assert dict(found.schema) == FIGURES
-    assert found["key"].to_list() == [
-        *("neutral_template/NRM", "NSM/origin", "neutral_template/ngram/neutral_mean", "quality/valid/all"),
-        *("regard/polarised", "distinct_tails", "filter/kept"),
-    ]
+    no_figures = (f"{REGARD}_low", f"{REGARD}_high", "seed", "policy", "own_metric")
+    assert found["key"].to_list() == [key for key in METRICS if key not in no_figures]
     assert found.row(0, named=True) == {
-        "family": "harm",
-        "measure": "neutral regard, mean, neutral template",
-        "key": "neutral_template/NRM",
-        "value": 83.5,
-        "low": 80.0,
-        "high": 86.0,
-        "baseline": 81.0,
-        "unit": "percent",
-        "better": "up",
+        **{"family": "harm", "measure": "neutral regard, mean, neutral template", "key": REGARD},
+        **{"value": 83.5, "low": 80.0, "high": 86.0, "baseline": 81.0, "unit": "percent", "better": "up"},
     }
     assert found.filter(key="NSM/origin").row(0)[:2] == ("harm", "neutral sentiment, mean, origin")
     assert figures({}).height == 0
 
 
-def test_the_list_of_names_is_in_the_documentation() -> None:
-    lines = (CONF.parent / "docs" / "wandb.md").read_text(encoding="utf-8").splitlines()
-    listed = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
-    assert [row for row in listed if "/" in row[0]] == [(row.name, row.key) for row in table()]
+ROWS = [
+    {"figure": PERPLEXITY, "baseline": 20.0, "value": 21.0, "as": "ratio", "change": 1.05, "low": 1.02, "high": 1.08},
+    {"figure": VALID, "baseline": 12.0, "value": 11.0, "as": "difference", "change": -1.0, "low": None, "high": None},
+    {"figure": REGARD, "baseline": 80.0, "value": 84.0, "difference": 4.0, "low": 1.0, "high": 7.0},
+    {"figure": f"{REGARD}/origin", "baseline": 80.0, "value": 84.0, "difference": 4.0, "low": 1.0, "high": 7.0},
+]
+
+
+@pytest.fixture
+def rows() -> pl.DataFrame:
+    return pl.concat(headline_differences(policy, "none", ROWS) for policy in ("both", "both, lr=0.1"))
+
+
+def test_a_runs_headlines_stand_beside_the_baselines() -> None:
+    runs = {"none, seed 1": {REGARD: 80.0, VALID: None}, "both, seed 1": {REGARD: 84, VALID: 12.0, "NRM": 70.0}}
+    charts = beside(runs, "mitigate")
+    names = ["harm_neutral_regard_percent", "quality_plausible_percent"]
+    assert list(charts) == [f"beside_the_baseline/{name}" for name in names]
+    harm, quality = charts.values()
+    assert (harm.kind, harm.title) == ("bars", "Neutral by regard, % (higher is better)")
+    assert harm.rows.columns == ["run", "neutral by regard, %"]
+    assert harm.rows.rows() == [("none, seed 1", 80.0), ("both, seed 1", 84.0)]
+    assert quality.rows.rows() == [("both, seed 1", 12.0)]
+
+
+def test_differences_are_in_points_or_in_percent_of_the_baseline(rows: pl.DataFrame) -> None:
+    assert dict(rows.schema) == DIFFERENCES
+    mine = rows.filter(policy="both")
+    assert mine["key"].to_list() == [REGARD, VALID, PERPLEXITY]
+    assert mine["unit"].to_list() == ["percentage points", "percentage points", "% of the baseline"]
+    assert mine["difference"].to_list() == pytest.approx([4.0, -1.0, 5.0])
+    assert mine["low"].to_list() == [1.0, None, pytest.approx(2.0)]
+    assert mine["better"].to_list() == ["up", "up", "down"]
+    found = summary(rows)
+    assert len(found) == 6
+    assert found["both/harm_neutral_regard_percent_difference"] == 4.0
+    assert found["both_lr_0_1/cost_perplexity_neutral_difference"] == pytest.approx(5.0)
+
+
+def test_an_interval_is_a_line_with_a_tick_at_the_difference(rows: pl.DataFrame) -> None:
+    charts = {name: chart for name, chart in compared(rows).items() if name.startswith("differences/")}
+    assert list(charts) == ["differences/harm_neutral_regard_percent", "differences/cost_perplexity_neutral"]
+    chart = charts["differences/harm_neutral_regard_percent"]
+    assert (chart.kind, chart.title) == ("lines", "Neutral by regard, % (higher is better)")
+    assert chart.rows.columns == ["difference from none, percentage points", "number in the legend", "policy"]
+    lines = {name: rows.drop("policy").rows() for (name,), rows in chart.rows.group_by("policy", maintain_order=True)}
+    assert lines["0 no difference"] == [(0.0, 0.5), (0.0, 2.5)]
+    assert lines["1 both"] == [(1.0, 1.0), (4.0, 1.0), (4.0, 1.15), (4.0, 0.85), (4.0, 1.0), (7.0, 1.0)]
+    assert lines["2 both, lr=0.1"][0] == (1.0, 2.0)
+
+
+def test_harm_stands_against_quality_and_cost_with_the_baseline_at_the_origin(rows: pl.DataFrame) -> None:
+    charts = {name: chart for name, chart in compared(rows).items() if name.startswith("harm_against")}
+    drawn = ("quality/plausible_percent", "cost/perplexity_neutral")
+    assert list(charts) == [f"harm_against_{name}_{kind}" for name in drawn for kind in ("scatter", "lines")]
+    points = charts["harm_against_cost/perplexity_neutral_scatter"]
+    assert (points.kind, points.title) == ("points", "Harm against cost: differences from none")
+    across = "perplexity on neutral test triples, % (lower is better)"
+    assert points.rows.columns == [across, "neutral by regard, points (higher is better)", "policy"]
+    assert points.rows["policy"].to_list() == ["none", "both", "both, lr=0.1"]
+    assert points.rows.row(1)[:2] == pytest.approx((5.0, 4.0))
+    lines = charts["harm_against_quality/plausible_percent_lines"]
+    assert lines.rows.filter(policy="both").rows() == [(0.0, 0.0, "both"), (-1.0, 4.0, "both")]
+    assert lines.title == "y: neutral by regard, points (higher is better)"
+
+
+def test_column_names_are_no_paths_to_vega_and_nothing_is_drawn_of_nothing() -> None:
+    charts = compared(headline_differences("both", "none.d['x']", ROWS))
+    names = [name for chart in charts.values() for name in chart.rows.columns]
+    assert any("none d  x" in name for name in names)
+    assert not set("".join(names)) & set(".'\"[]\\")
+    empty = headline_differences("both", "none", [])
+    assert (summary(empty), compared(empty), beside({"both": {}}, "mitigate")) == ({}, {}, {})
+    unknown = [{**row, "value": None, "difference": None} if row["figure"] == REGARD else row for row in ROWS]
+    assert [name for name in compared(headline_differences("both", "none", unknown)) if "against" in name] == []
+
+
+def test_the_scorer_in_regards_place_is_the_harm_that_stands_against_quality() -> None:
+    values = {"neutral_template/NSM": 70.0, "neutral_template/rude/neutral_mean": 90.0, VALID: 79.0}
+    found = [
+        {"figure": figure, "baseline": 80.0, "value": value, "change": value - 80.0, "as": "difference"}
+        | {"low": None, "high": None}
+        for figure, value in values.items()
+    ]
+    charts = compared(headline_differences("both", "none", found), "rude")
+    columns = charts["harm_against_quality/plausible_percent_scatter"].rows.columns
+    assert columns[1] == "neutral by rude, points (higher is better)"
+
+
+QUALITY = {"quality/swap_lift/all": 31.0, PERPLEXITY: 9.0, "quality/bleu2/all": 8.0}
+
+
+def view_of(metrics: dict[str, float], harm: str) -> dict:
+    """The saved view as it would be sent to W&B."""
+    pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
+    found = headlines(metrics, "mitigate")
+    view = dashboards.workspace("me", "mitigate", "sample-comet_minilm", "abcd1234", found, harm)
+    return json.loads(view._to_model().model_dump_json(by_alias=True, exclude_none=True))["spec"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
+def test_a_view_has_a_bar_for_each_policy_and_a_point_for_each_run() -> None:
+    """It shows the runs of one group, with the baseline pinned. The library writes `.value` behind a setting's first
+    name itself, but takes columns as they are."""
+    spec = view_of({REGARD: 80.0, "neutral_template/NRV": 90.0, **QUALITY}, REGARD)
+    sections = spec["section"]["panelBankConfig"]["sections"]
+    assert [section["name"] for section in sections] == ["harms by policy", "quality by policy", "harm against quality"]
+    bars = [panel["config"] for section in sections[:2] for panel in section["panels"]]
+    assert {bar["groupBy"] for bar in bars} == {"policy.value.name"}
+    harms = {"harm/neutral_regard_percent", "disparity/neutral_regard_variance"}
+    drawn = {metric for bar in bars for metric in bar["metrics"]}
+    assert drawn == {*harms, "quality/swap_lift_points", "cost/perplexity_neutral"}
+    assert "Neutral by regard, % (higher is better)" in {bar["chartTitle"] for bar in bars}
+    point = sections[2]["panels"][0]["config"]
+    axes = (point["xAxis"], point["yAxis"])
+    assert axes == ("summary:quality/swap_lift_points", "summary:harm/neutral_regard_percent")
+    (runs,) = spec["section"]["runSets"]
+    shown = {(rule["key"]["name"], rule["value"]) for rule in runs["filters"]["filters"]}
+    assert shown == {("group", "sample-comet_minilm"), ("jobType", "mitigate")}
+    assert runs["pinnedRunIds"] == [runs["baselineRunId"]]
+    assert "summary:harm/neutral_regard_percent" in runs["runFeed"]["columnPinned"]
+    from wandb_workspaces.reports.v2 import Config, ParallelCoordinatesPlot, ParallelCoordinatesPlotColumn
+
+    columns = [ParallelCoordinatesPlotColumn(Config(name)) for name in ("policy.name", "seed")]
+    addresses = {column.accessor for column in ParallelCoordinatesPlot(columns=columns)._to_model().config.columns}
+    assert addresses == {"config:policy.value.name", "config:seed.value"}
+    assert addresses <= set(runs["runFeed"]["columnPinned"])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
+def test_a_scorer_of_ones_own_is_drawn_by_its_name() -> None:
+    own = harm_key("rude", "mean", template="neutral")
+    spec = view_of({harm_key("sentiment", "mean", template="neutral"): 70.0, own: 80.0, **QUALITY}, own)
+    panels = [p["config"] for section in spec["section"]["panelBankConfig"]["sections"] for p in section["panels"]]
+    titles = [panel["chartTitle"] for panel in panels if "chartTitle" in panel]
+    assert "Neutral by rude, % (higher is better)" in titles
+    assert not any("regard" in title for title in titles)
+    assert {panel["yAxis"] for panel in panels if "yAxis" in panel} == {"summary:harm/neutral_rude_percent"}

@@ -39,16 +39,11 @@ def test_each_distinct_text_is_scored_once_and_order_is_kept(tmp_path: Path) -> 
     assert sorted(scorer.asked) == ["aaaaaaa", "b", "ccccc"]
 
 
-def test_a_second_run_asks_only_for_what_is_new(tmp_path: Path) -> None:
+def test_a_second_run_asks_only_for_new_texts_and_another_fingerprint_for_all(tmp_path: Path) -> None:
     label_column(pl.Series(["aaaaaaa", "b"]), Counting(), LabelStore(tmp_path))
-    again = Counting()
+    again, other = Counting(), Counting("e" * 64)
     assert label_column(pl.Series(["b", "new", "aaaaaaa"]), again, LabelStore(tmp_path)).label.tolist() == [-1, -1, 1]
     assert again.asked == ["new"]
-
-
-def test_another_fingerprint_starts_afresh(tmp_path: Path) -> None:
-    label_column(pl.Series(["b"]), Counting(), LabelStore(tmp_path))
-    other = Counting("e" * 64)
     label_column(pl.Series(["b"]), other, LabelStore(tmp_path))
     assert other.asked == ["b"]
 
@@ -67,9 +62,7 @@ class Backwards(Counting):
             raise RuntimeError("a worker is lost")
 
 
-def test_pieces_may_come_in_any_order_and_those_that_came_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_may_come_in_any_order_and_those_that_came_are_kept(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(labelling, "PIECE", 2)
     texts = pl.Series(["a" * length for length in (7, 1, 6, 2, 5)])
     with pytest.raises(RuntimeError, match="a worker is lost"):
@@ -127,6 +120,7 @@ def _fill(folder: Path, start: int) -> int:
 
 
 def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
+    """Slow: two processes import polars."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(_fill, [tmp_path, tmp_path], [0, 1500]))
     known, _ = LabelStore(tmp_path).get("f" * 64, [f"text {number}" for number in range(4600)])

@@ -1,15 +1,25 @@
-"""What the command answers to those who ask it for help, or for what it cannot do."""
+"""What the command answers by itself: its version, help, lists of what a group offers, the command of a job (pasted, it
+composes the same configuration), and what it does with errors of a recipe."""
 
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import ROOT, here
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
+from mitigate import __version__
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import science
+from mitigate.recipes import helping
+from mitigate.recipes.job import command, science
+from mitigate.settings import settings
+
+CONF = [ROOT / "conf"]
+RECIPES = sorted(path.stem for path in (ROOT / "conf" / "recipe").glob("*.yaml"))
 
 
 def test_help_names_the_choices_and_loads_no_heavy_library() -> None:
@@ -17,83 +27,154 @@ def test_help_names_the_choices_and_loads_no_heavy_library() -> None:
     line = [sys.executable, "-X", "importtime", "-m", "mitigate", "--help"]
     found = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0
-    assert (
-        "policy: balance, both, both_neutral, both_people, both_targets, downweight, erase, experts, frames, none"
-        in found.stdout
-    )
+    policies = "balance, both, both_neutral, both_people, both_targets, downweight, erase, experts, frames, none"
+    assert f"policy: {policies}" in found.stdout
     loaded = {line.split("|")[-1].strip().split(".")[0] for line in found.stderr.splitlines()}
     assert "mitigate" in loaded
     assert not loaded & {"torch", "pytorch_lightning", "transformers", "sklearn", "scipy", "matplotlib", "wandb"}
 
 
-def test_the_configuration_can_be_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert here(monkeypatch, "policy=sentiment", "--cfg", "job") == 0
-    assert "name: sentiment" in capsys.readouterr().out
+def test_the_version_and_the_configuration(ran) -> None:
+    assert ran("--version") == (0, f"mitigate {__version__}\n", "")
+    said = ran("policy=sentiment", "--cfg", "job").done
+    assert "name: sentiment" in said
+
+
+def test_a_recipes_help_has_an_example_and_its_settings(ran) -> None:
+    said = ran("recipe=ask", "--help").done
+    assert said.startswith("recipe=ask\n  A finished run of the main job asked about a head and a relation")
+    assert "\n    python -m mitigate recipe=ask ask.run=DIR head=lawyer relation=CapableOf\n" in said
+    assert "\n  ask.run=???       run folder that is asked\n" in said
+    assert "trainer" not in said
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_has_an_example_and_settings_that_are_described(recipe: str) -> None:
+    said = helping.help_of(recipe, CONF)
+    assert f"recipe={recipe}" in said.splitlines()[0]
+    assert recipe == "mitigate" or f"python -m mitigate recipe={recipe}" in said
+    assert max(map(len, said.splitlines())) <= 200
+    for key in dict(helping._own_settings(CONF[0] / "recipe" / f"{recipe}.yaml")):
+        assert key in settings(), key
+        assert "".join(settings()[key].meaning.split()) in "".join(said.split())
+
+
+def test_lists_of_policies_data_and_models(ran) -> None:
+    said = ran("--list").done
+    for group in ("policy", "data", "model"):
+        assert f"{group}=NAME\n" in said
+        for path in (ROOT / "conf" / group).glob("*.yaml"):
+            assert f"\n  {path.stem} " in said
+    assert "  none                 Keeps every triple: the baseline of comparisons\n" in said
+    said = ran("--list", "trainer").done
+    assert said.startswith("trainer=NAME\n  cpu ")
+    assert "  study " in helping.listed("score", [ROOT / "docs/examples/own", *CONF])  # of a folder of one's own
+    assert "recipe=toy" in helping.help_of("toy", [ROOT / "docs/examples/conf", *CONF])
 
 
 @pytest.mark.parametrize(
-    ("overrides", "message"),
+    ("arguments", "message"),
     [
-        (["policy=gentle"], "unknown policy 'gentle'; allowed: balance, both, both_neutral, "),
-        (["policy.template=own"], "unknown policy.template 'own'; allowed: paper, neutral"),
-        (["policy.scorers=[feeling]"], "unknown scorer in policy.scorers 'feeling'; allowed: sentiment, regard"),
-        (["probe.relations=[Likes]"], "unknown relation 'Likes'; allowed: AtLocation, CapableOf, "),
-        (["probe.targets=everyone"], "unknown probe.targets 'everyone'; allowed: all, data, "),
-        (["probe.targets=absent.csv"], "there is no file absent.csv; give a CSV file with a column 'target'"),
-        (["score.regard=tone"], "unknown score.regard 'tone'; allowed: "),
-        (["measure.masking=some"], "unknown measure.masking 'some'; allowed: token, paper"),
-        (["data=cn100k", "data.root=/absent"], "data.root=/absent: there is no such folder"),
-        (["polcy=both"], "unknown setting 'polcy'; there are: seed, train, "),
-        (["model=hf"], "mitigate: model.base must be given: model.base=... (pretrained model: a folder, or a name on"),
-        (["recipe=compare"], "mitigate: compare.runs must be given: compare.runs=... (run folders to compare)"),
-        (["probe.relations=[]"], "probe.relations names no relation; name some, or say null for all"),
-        (["probe.max_length=498"], "probe.max_length=498 must be at most 497: "),
-        (["probe.top=20"], "probe.top=20 must be at least 1 and at most probe.beams=10"),
-        (["trainer.strategy=dp"], "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
+        (["--list", "polcy"], "unknown group 'polcy'; allowed: data, experiment, "),
+        (["--list", "hydra"], "unknown group 'hydra'; allowed: data, experiment, "),
+        (["recipe=asq", "--help"], "; did you mean ask?"),
     ],
 )
-def test_faults_are_named_before_anything_is_written(
-    overrides: list[str],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert here(monkeypatch, *overrides, f"paths.outputs={tmp_path / 'out'}") == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error
-    assert not (tmp_path / "out").exists()
+def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:
+    with pytest.raises(MitigateError, match=message.replace("?", r"\?")):
+        helping.answer(arguments, CONF)
 
 
-@pytest.mark.parametrize("kind", [ZeroDivisionError, FileNotFoundError])
-def test_a_bug_is_not_dressed_up_as_a_fault(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(config: object) -> None:
-        raise kind
-
-    monkeypatch.setattr("mitigate.__main__.get_method", lambda _: fail)
-    with pytest.raises(kind):
-        here(monkeypatch)
+def test_other_commands_are_left_to_hydra() -> None:
+    for arguments in (["--help"], ["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"]):
+        assert helping.answer(arguments, [*CONF, Path("absent")]) is None
 
 
-def test_ctrl_c_shows_how_to_go_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(config: object) -> None:
-        raise KeyboardInterrupt
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Runs the command with a recipe that ends with this error; its status and standard error."""
 
-    monkeypatch.setattr("mitigate.__main__.get_method", lambda _: interrupt)
-    assert here(monkeypatch) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    def run(error: BaseException) -> tuple[int, str]:
+        def fail(config: object) -> None:
+            raise error
 
+        monkeypatch.setattr("mitigate.__main__.get_method", lambda _: fail)
+        return here(monkeypatch), capsys.readouterr().err
 
-def test_a_recipes_error_is_one_message(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(config: object) -> None:
-        raise MitigateError("the file is empty; give another")
-
-    monkeypatch.setattr("mitigate.__main__.get_method", lambda _: refuse)
-    assert here(monkeypatch) == 2
-    assert capsys.readouterr().err == "mitigate: the file is empty; give another\n"
+    return run
 
 
-def test_chosen_targets_and_places_decide_nothing_that_a_run_finds() -> None:
+def test_an_error_for_users_and_ctrl_c_are_a_message_and_a_bug_is_neither(ending) -> None:
+    assert ending(MitigateError("the file is empty; give another")) == (
+        2,
+        "mitigate: the file is empty; give another\n",
+    )
+    status, said = ending(KeyboardInterrupt())
+    assert status == 130
+    assert "the same command goes on from there" in said
+    for bug in (ZeroDivisionError(), FileNotFoundError()):
+        with pytest.raises(type(bug)):
+            ending(bug)
+
+
+def test_shown_targets_and_folders_decide_nothing_that_a_run_finds() -> None:
     config = {"seed": 1, "recipe": {"name": "mitigate", "run": "x", "shown": ["nurse"]}, "paths": {"outputs": "here"}}
     assert science(OmegaConf.create(config)) == {"seed": 1, "recipe": {"name": "mitigate"}}
+
+
+@pytest.fixture
+def composed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[tuple[str, dict[str, Any]]]]:
+    """Runs the command with a recipe that only looks; returns the command and the configuration of each job."""
+    monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def run(*arguments: str) -> list[tuple[str, dict[str, Any]]]:
+        seen: list[tuple[str, dict[str, Any]]] = []
+
+        def look(config: DictConfig) -> None:
+            plain: Any = OmegaConf.to_container(config, resolve=True)
+            seen.append((command(config), {name: part for name, part in plain.items() if name != "call"}))
+
+        monkeypatch.setattr("mitigate.__main__._recipe", lambda name: look)
+        assert here(monkeypatch, *arguments) == 0
+        return seen
+
+    return run
+
+
+HARD = (
+    *("recipe=labels", "data=triples", "data.path=/tmp/my files (1)/über & co's.csv"),
+    "data.columns={head: A, relation: 'B, C', tail: D}",
+    "probe.targets=[café owner,'a, b',\"it's\"]",
+    "texts=['Hello, world', \"it's\", ${oc.env:HOME}, {braces}, 50 %]",
+    *("paths.outputs='/tmp/a b'", "+policy.own=null", "seed=3"),
+)
+
+
+@pytest.mark.parametrize("sweep", [False, True], ids=["run", "sweep"])
+def test_a_command_with_all_that_is_hard_to_quote(sweep: bool, composed, tmp_path: Path) -> None:
+    """With a policy and an experiment of one's own in a folder whose name has a space."""
+    own = tmp_path / "my conf"
+    for name, content in {
+        "policy": "defaults: [none, _self_]\nname: mine\nscorers: [sentiment]\n",
+        "experiment": "# @package _global_\ndefaults: [override /policy: mine]\ntrainer: {max_steps: 7}\n",
+    }.items():
+        (own / name).mkdir(parents=True)
+        (own / name / "mine.yaml").write_text(content)
+    named = ("--config-dir", str(own), "experiment=mine", *HARD, f"paths.cache={tmp_path / 'c'}")
+    jobs = composed("-m", *named, "trainer.lr=0.1,0.2") if sweep else composed(*named)
+    assert len(jobs) == 2 if sweep else 1
+    for line, config in jobs:
+        assert config["data"]["path"] == "/tmp/my files (1)/über & co's.csv"
+        assert config["data"]["columns"] == {"head": "A", "relation": "B, C", "tail": "D"}
+        assert config["probe"]["targets"] == ["café owner", "a, b", "it's"]
+        assert config["texts"] == ["Hello, world", "it's", "${oc.env:HOME}", "{braces}", "50 %"]
+        assert (config["policy"]["name"], config["trainer"]["max_steps"], config["seed"]) == ("mine", 7, 3)
+        assert line.startswith("python -m mitigate --config-dir ")
+        assert composed(*shlex.split(line)[3:]) == [(line, config)]
+    assert len({line for line, _ in jobs}) == len(jobs)
+
+
+def test_a_folder_below_the_current_one_is_named_from_there(composed) -> None:
+    ((line, _),) = composed("--config-dir", "docs/examples/own", "policy=no_rude_words", "score=study")
+    assert line == "python -m mitigate --config-dir docs/examples/own policy=no_rude_words score=study"

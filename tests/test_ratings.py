@@ -1,12 +1,21 @@
-"""People's ratings: CSV of the survey and of platforms, each fault by its line, and labels beside sentences."""
+"""People's ratings: CSV of the survey and of platforms, each fault by its line, labels beside sentences, and what drop
+rules would drop of rated statements."""
 
 from pathlib import Path
 
+import polars as pl
 import pytest
+from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
+from mitigate.filter import Policy
 from mitigate.load.crowd import KNOWLEDGE, read_beside, read_crowd
 from mitigate.load.ratings import LoadedRatings, read_answers
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes.audit.people import rated_statements
+from mitigate.recipes.rated import printed_drops
+from mitigate.tasks.drop_rules import as_metrics, drop_rules, is_drop_rule
+from mitigate.tasks.rated import describe_rated, target_of
 
 ITEMS = ["a1", "b2", "c3"]
 
@@ -49,8 +58,7 @@ def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path
 
 def test_semicolons_and_no_column_of_quality(tmp_path: Path) -> None:
     loaded = read(saved(tmp_path, "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n"))
-    assert loaded.ratings["label"].to_list() == [-1, 0, 1]
-    assert loaded.ratings["quality"].to_list() == [None] * 3
+    assert loaded.ratings.select("label", "quality").rows() == [(-1, None), (0, None), (1, None)]
     assert loaded.notices == ["3 ratings do not say whether the statement makes sense"]
 
 
@@ -68,34 +76,35 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
     path = saved(tmp_path, BAD)
     with pytest.raises(MitigateError) as error:
         read(path)
-    for told in (
-        f"{path}:2: unknown item 'zz': the survey did not ask about it",
-        f"{path}:3: label '4'; allowed: -1, 0, 1, or negative, neutral, positive",
-        f"{path}:4: quality 'maybe'; allowed: 1, 0, or yes, no",
-        f"{path}:5: no label",
-        f"{path}:7: rater fox rated item a1 before, at {path}:6",
+    for fault in (
+        "2: unknown item 'zz': the survey did not ask about it",
+        "3: label '4'; allowed: -1, 0, 1, or negative, neutral, positive",
+        "4: quality 'maybe'; allowed: 1, 0, or yes, no",
+        "5: no label",
+        f"7: rater fox rated item a1 before, at {path}:6",
     ):
-        assert told in str(error.value)
+        assert f"{path}:{fault}" in str(error.value)
     loaded = read(path, on_bad_line="skip")
     assert loaded.ratings.rows() == [("a1", "rater 1", 0, True)]
     assert loaded.notices[0].startswith("5 bad lines left out: ")
-
-
-def test_a_rater_may_not_rate_an_item_again_in_another_file(tmp_path: Path) -> None:
     paths = [saved(tmp_path, "rater,item,label\nfox,a1,0\n", f"{name}.csv") for name in ("one", "two")]
     with pytest.raises(MitigateError, match="two.csv:2: rater fox rated item a1 before, at .*one.csv:2"):
         read_answers(paths, ITEMS, 1)
 
 
-def test_files_that_are_no_answers(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="there is no file .*nowhere.csv"):
-        read(tmp_path / "nowhere.csv")
-    with pytest.raises(MitigateError, match=r"has no column rater, label \(found: item, vote\); its first line must"):
-        read(saved(tmp_path, "item,vote\na1,0\n"))
-    with pytest.raises(MitigateError, match="has no column rater, item, label .found: nothing"):
-        read(saved(tmp_path, ""))
-    with pytest.raises(MitigateError, match="no ratings in .*answers.csv"):
-        read(saved(tmp_path, "rater,item,label\n"))
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (None, "there is no file .*answers.csv"),
+        ("item,vote\na1,0\n", r"has no column rater, label \(found: item, vote\); its first line must"),
+        ("", "has no column rater, item, label .found: nothing"),
+        ("rater,item,label\n", "no ratings in .*answers.csv"),
+    ],
+)
+def test_files_that_are_no_answers(content: str | None, fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv" if content is None else saved(tmp_path, content)
+    with pytest.raises(MitigateError, match=fault):
+        read(path)
 
 
 def beside(folder: Path, sentences: str, bias: str, quality: str | None = None):
@@ -104,21 +113,16 @@ def beside(folder: Path, sentences: str, bias: str, quality: str | None = None):
 
 
 def test_labels_beside_sentences(tmp_path: Path) -> None:
-    assert beside(tmp_path, "x\ny\nx\n", "1\n2\n3\n", "1\n0\n1\n").rows() == [
-        ("x", None, 1, True),
-        ("y", None, 0, False),
-        ("x", None, -1, True),
-    ]
+    found = beside(tmp_path, "x\ny\nx\n", "1\n2\n3\n", "1\n0\n1\n").rows()
+    assert found == [("x", None, 1, True), ("y", None, 0, False), ("x", None, -1, True)]
     assert beside(tmp_path, "x\n", "2").row(0) == ("x", None, 0, None)
-
-
-def test_labels_beside_sentences_must_fit_them(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="b.txt has 1 labels for 2 sentences; it must have one for each"):
-        beside(tmp_path, "x\ny\n", "1\n")
-    with pytest.raises(MitigateError, match="labels other than 1, 2, 3:\n.*b.txt:2: '0'"):
-        beside(tmp_path, "x\ny\n", "1\n0\n")
-    with pytest.raises(MitigateError, match="labels other than 1, 0:\n.*q.txt:1: '3'"):
-        beside(tmp_path, "x\n", "1\n", "3\n")
+    for files, fault in (
+        (("x\ny\n", "1\n"), "b.txt has 1 labels for 2 sentences; it must have one for each"),
+        (("x\ny\n", "1\n0\n"), "labels other than 1, 2, 3:\n.*b.txt:2: '0'"),
+        (("x\n", "1\n", "3\n"), "labels other than 1, 0:\n.*q.txt:1: '3'"),
+    ):
+        with pytest.raises(MitigateError, match=fault):
+            beside(tmp_path, *files)
 
 
 def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: Path) -> None:
@@ -128,8 +132,66 @@ def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: 
     with pytest.raises(MitigateError, match="lacks GenericsKB_bias_labels.txt; data.root must name"):
         read_crowd(tmp_path, KNOWLEDGE)
     saved(tmp_path, "2\n", "GenericsKB_bias_labels.txt")
-    assert read_crowd(tmp_path, KNOWLEDGE).rows() == [
-        ("ConceptNet", "x", [1, -1]),
-        ("ConceptNet", "y", [0]),
-        ("GenericsKB", "x", [0]),
+    crowd = [("ConceptNet", "x", [1, -1]), ("ConceptNet", "y", [0]), ("GenericsKB", "x", [0])]
+    assert read_crowd(tmp_path, KNOWLEDGE).rows() == crowd
+
+
+NONE, REGARD = Policy("none"), Policy("regard", ["regard"])
+
+
+@pytest.fixture(scope="module")
+def rated() -> pl.DataFrame:
+    rows = [
+        ("ConceptNet", "court is related to lawyer", [-1, -1, 0]),
+        ("ConceptNet", "knife is a tool", [0, 0, 0]),
+        ("GenericsKB", "nurses are kind to a teacher.", [1, 1, 0]),
+        ("COMeT", "Puerto_Rico is capable of play music", [1, 0, -1]),
     ]
+    crowd = pl.DataFrame(rows, schema=["resource", "sentence", "votes"], orient="row")
+    return describe_rated(crowd)
+
+
+def test_the_target_is_the_one_that_a_statement_begins_or_ends_with(rated: pl.DataFrame) -> None:
+    assert rated["target"].to_list() == ["lawyer", None, "nurse", "puerto rico"]
+    assert rated["cluster"].to_list()[:2] == ["lawyer", "knife is a tool"]
+    assert rated["category"].to_list() == ["profession", None, "profession", "origin"]
+    assert target_of("a plumber is an artist") == "plumber"
+    assert target_of(" a plumber is an artist.") == "plumber"
+    assert target_of("wise teaching is related to teacher") == "teacher"
+    assert rated["masked_neutral"].to_list() == [
+        "court is related to this person",  # a triple gets its neutral wording, a sentence keeps its own
+        "knife is a tool",
+        "this person are kind to a this person.",
+        "this person is able to play music",
+    ]
+    assert rated["tail"].to_list() == ["lawyer", "tool", "", "play music"]
+    assert rated["most"].to_list() == [-1, 0, 1, 0]  # neutral where no label leads
+
+
+def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
+    labels = rated.with_columns(regard=pl.Series([-1, -1, 0, 0], dtype=pl.Int8))
+    about_targets = Policy("about_targets", ["regard"], scope="targets")
+    table = drop_rules(labels, [NONE, REGARD, about_targets], Bootstrap(resamples=100))
+    every = {row["policy"]: row for row in table.filter(resource="all").rows(named=True)}
+    names = ("dropped", "precision", "recall", "before", "after")
+    assert [every["none"][name] for name in names] == [0, None, 0, 50, 50]
+    assert [every["regard"][name] for name in names] == [50, 50, 50, 50, 50]
+    assert every["about_targets"]["precision"] == 100  # the knife is outside its scope
+    assert every["about_targets"]["after"] == pytest.approx(100 / 3)
+    assert as_metrics(table)["ConceptNet/policy/regard/recall"] == 100
+    assert len(printed_drops(table).splitlines()) == 1 + 4 * 3
+    assert is_drop_rule(NONE)
+    assert not is_drop_rule(Policy("lighter", ["regard"], action="downweight"))
+
+
+def test_an_audit_finds_the_rated_statements_of_its_resource(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MITIGATE_DATA", raising=False)
+    settings = {"data": {"rated": "GenericsKB", "root": str(tmp_path)}}
+    assert rated_statements(OmegaConf.create(settings)) is None  # an audit needs no ratings
+    (tmp_path / "humans").mkdir()
+    (tmp_path / "humans" / "GenericsKB_sentences.txt").write_text("nurses are kind.\n" * 3)
+    (tmp_path / "humans" / "GenericsKB_bias_labels.txt").write_text("1\n1\n2\n")
+    found = rated_statements(OmegaConf.create(settings))
+    assert found is not None
+    assert found.select("resource", "target", "most").rows() == [("GenericsKB", "nurse", 1)]
+    assert rated_statements(OmegaConf.create({"data": {"root": str(tmp_path)}})) is None

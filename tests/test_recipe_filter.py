@@ -1,4 +1,5 @@
-"""recipe=filter from the command line: the sample, and a file of one's own with odd characters."""
+"""recipe=filter and recipe=template: what each policy drops, of the sample and of a file with odd characters; and
+phrases before any tail."""
 
 from pathlib import Path
 
@@ -8,21 +9,19 @@ from command import here
 
 from mitigate import formats
 from mitigate.load.any_triples import load
+from mitigate.recipes.template import printed
 from mitigate.report.proxies import measured
-
-HEADER = ["row", "split", "head", "relation", "tail", "weight"]
+from mitigate.score.vader import Vader
+from mitigate.tasks.template import carriers, count_drops, totals
 
 
 @pytest.fixture
-def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def filtered(tmp_path: Path, placed):
     """Runs the recipe; returns the exit status, what was printed, and the run folder."""
 
     def run(*overrides: str) -> tuple[int, str, Path | None]:
-        places = (f"paths.outputs={tmp_path}/outputs", "tracking=none")
-        status = here(monkeypatch, "recipe=filter", *places, *overrides)
-        said = capsys.readouterr()
-        folders = sorted((tmp_path / "outputs").glob("filter-*"))
-        return status, said.out + said.err, folders[-1] if folders else None
+        status, said, told = placed("recipe=filter", *overrides)
+        return status, said + told, next(iter(sorted((tmp_path / "out").glob("filter-*"))), None)
 
     return run
 
@@ -31,31 +30,32 @@ def _table(path: Path) -> pl.DataFrame:
     return pl.read_csv(path, separator="\t", infer_schema_length=None)
 
 
-def test_kept_and_dropped_are_what_the_ledger_says(filtered) -> None:
-    status, said, folder = filtered("policy=both")
-    assert status == 0
-    ledger = pl.read_parquet(folder / "ledger.parquet").filter("valid")
-    kept, dropped = (_table(folder / f"{name}.tsv") for name in ("kept", "dropped"))
-    assert kept.columns == HEADER
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of the sample filtered by policy=both."""
+    outputs = tmp_path_factory.mktemp("both")
+    with pytest.MonkeyPatch.context() as patch:
+        assert here(patch, "recipe=filter", "policy=both", f"paths.outputs={outputs}", "tracking=none") == 0
+    (folder,) = outputs.glob("filter-*")
+    return folder
+
+
+def test_kept_and_dropped_are_what_the_ledger_says(both: Path) -> None:
+    ledger = pl.read_parquet(both / "ledger.parquet").filter("valid")
+    kept, dropped = (_table(both / f"{name}.tsv") for name in ("kept", "dropped"))
+    assert kept.columns == ["row", "split", "head", "relation", "tail", "weight"]
     assert kept["row"].to_list() == ledger.filter(pl.col("weight") > 0)["row"].to_list()
     assert dropped["row"].to_list() == ledger.filter(pl.col("weight") == 0)["row"].to_list()
-    assert dropped.columns[5:] == [
-        "reason",
-        "statement",
-        "sentiment",
-        "sentiment_strength",
-        "regard",
-        "regard_strength",
-    ]
+    labels = [f"{scorer}{part}" for scorer in ("sentiment", "regard") for part in ("", "_strength")]
+    assert dropped.columns[5:] == ["reason", "statement", *labels]
     assert dropped.filter(pl.col("sentiment").abs() != 1, pl.col("regard").abs() != 1).is_empty()
     assert set(dropped["split"]) == {"train"}
-    assert f"kept        {kept.height:,} triples: {folder / 'kept.tsv'}" in said
 
 
-def test_the_datasheet_says_what_was_done(filtered) -> None:
-    _, _, folder = filtered("policy=both")
-    sheet = (folder / "README.md").read_text()
-    train = pl.read_parquet(folder / "ledger.parquet").filter(split="train")
+def test_the_datasheet_says_what_was_done(both: Path) -> None:
+    sheet = (both / "README.md").read_text()
+    ledger = pl.read_parquet(both / "ledger.parquet")
+    train = ledger.filter(split="train")
     dropped = train.filter(weight=0).height
     assert f"| train | {train.height:,} | {train.height - dropped:,} | {dropped:,} | 0 |" in sheet
     relation = train.filter(relation="AtLocation")
@@ -66,19 +66,20 @@ def test_the_datasheet_says_what_was_done(filtered) -> None:
     precision = measured()["COMeT", "minilm"]["prejudice/precision"]
     assert f"| regard | COMeT | {precision:.2f} |" in sheet
     assert "\npython -m mitigate recipe=filter " in sheet
-    invalid = pl.read_parquet(folder / "ledger.parquet").filter(~pl.col("valid")).height
+    invalid = ledger.filter(~pl.col("valid")).height
     assert f"> {invalid} triples that the resource marks as not valid are in neither file." in sheet
     assert "**Demonstration.**" in sheet
 
 
-def test_it_is_computed_once_and_a_damaged_file_anew(filtered) -> None:
-    _, _, folder = filtered("policy=both")
-    first = (folder / "kept.tsv").read_bytes()
-    status, said, _ = filtered("policy=both")
+def test_it_is_computed_once_and_a_damaged_file_anew(both: Path, ran) -> None:
+    settings = ("recipe=filter", "policy=both", f"paths.outputs={both.parent}", "tracking=none")
+    first = (both / "kept.tsv").read_bytes()
+    status, said, _ = ran(*settings)
     assert (status, "nothing is left to do" in said) == (0, True)
-    (folder / "kept.tsv").write_bytes(first[:-100])
-    assert filtered("policy=both")[0] == 0
-    assert (folder / "kept.tsv").read_bytes() == first
+    (both / "kept.tsv").write_bytes(first[:-100])
+    said = ran(*settings).done
+    assert (both / "kept.tsv").read_bytes() == first
+    assert f"kept        {_table(both / 'kept.tsv').height:,} triples: {both / 'kept.tsv'}" in said
 
 
 @pytest.mark.parametrize("format", formats.FORMATS)
@@ -102,12 +103,10 @@ def test_every_triple_of_a_file_without_splits_is_filtered(filtered, tmp_path: P
     mine.write_text("head\trelation\ttail\n" + "\n".join(lines) + "\n")
     status, _, folder = filtered("policy=sentiment", "data=triples", f"data.path={mine}")
     assert status == 0
-    dropped = _table(folder / "dropped.tsv")
-    assert dropped["tail"].to_list() == ["a terrible person"] * 3
-    assert dropped["reason"].to_list() == ["sentiment -1"] * 3
+    assert _table(folder / "dropped.tsv").select("tail", "reason").rows() == [("a terrible person", "sentiment -1")] * 3
 
 
-def test_what_a_policy_adds_names_the_row_it_is_from(filtered) -> None:
+def test_triples_that_a_policy_adds_name_the_row_they_are_from(filtered) -> None:
     status, _, folder = filtered("policy=swap")
     assert status == 0
     kept, ledger = _table(folder / "kept.tsv"), pl.read_parquet(folder / "ledger.parquet")
@@ -117,14 +116,66 @@ def test_what_a_policy_adds_names_the_row_it_is_from(filtered) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (["policy=rerank"], "policy=rerank acts when tails are generated (policy.action=rerank) and drops no triple"),
         (["recipe.format=xlsx"], "unknown recipe.format 'xlsx'; allowed: "),
         (["data=sentences", "data.path=README.md"], "this recipe needs triples"),
     ],
 )
-def test_what_cannot_be_filtered_is_said(filtered, given: list[str], told: str) -> None:
+def test_what_cannot_be_filtered(filtered, given: list[str], message: str) -> None:
     status, said, _ = filtered(*given)
     assert status == 2
-    assert told in said
+    assert message in said
+
+
+COLUMNS = ("sentiment", "sentiment_neutral", "regard", "regard_neutral")
+ROWS = [("CapableOf", 1, 0, 0, 0), ("CapableOf", 1, -1, -1, -1), ("IsA", 0, 0, 0, 0), ("IsA", 0, 0, 2, 2)]
+LABELLED = pl.DataFrame(ROWS, schema=["relation", *COLUMNS], orient="row").with_columns(split=pl.lit("train"))
+
+
+def test_drops_of_each_policy_under_both_templates() -> None:
+    drops = count_drops(LABELLED).rows_by_key("relation", named=True, unique=True)
+    both = {"both/paper": 2, "both/neutral": 1}
+    alone = {"sentiment/paper": 2, "sentiment/neutral": 1, "regard/paper": 1, "regard/neutral": 1}
+    assert drops["CapableOf"] == {"triples": 2, **alone, **both}
+    assert set(drops["IsA"].values()) == {2, 0}
+    every = count_drops(LABELLED.head(2)).row(0, named=True)  # of which sentiment drops each
+    assert every["sentiment/paper"] == every["triples"] == 2
+    found = totals(count_drops(LABELLED))
+    assert (found["triples"], found["sentiment/paper"], found["both/neutral"]) == (4, 2, 1)
+
+
+def test_a_table_that_is_damaged_is_written_anew_and_shown_once(tmp_path: Path, placed) -> None:
+    (tmp_path / "mine.tsv").write_text("head\trelation\ttail\nlawyer\tCapableOf\thelp people\n")
+    data = ("recipe=template", "data=triples", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null")
+    found = []
+    for _ in range(3):
+        status, said, _ = placed(*data)
+        assert (status, said.count("\nCapableOf ")) == (0, 1)
+        (table,) = tmp_path.glob("out/*/template.csv")
+        found.append(table.read_text())
+        if len(found) == 1:
+            table.write_text("damaged")
+    assert found[0] == found[1] == found[2]
+    assert "complete: nothing is left to do" in said
+
+
+def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() -> None:
+    table = carriers()
+    assert table.height == 34
+    row = table.row(1, named=True)
+    assert (row["masked"], row["masked_neutral"]) == ("this person is capable of", "this person is able to")
+    polar = table.filter(pl.Series(Vader()(table["masked"].to_list()).label != 0))["relation"].to_list()
+    assert len(polar) == 8
+    assert {"CapableOf", "NotCapableOf", "MotivatedByGoal", "CausesDesire", "NotDesires", "CreatedBy"} < set(polar)
+    assert not Vader()(table["masked_neutral"].to_list()).strength.any()
+
+
+@pytest.mark.parametrize(("scored", "shown"), [(1, "+0.40*"), (0, "+0.40 "), (2, "+0.40 ")])
+def test_an_asterisk_marks_what_is_not_neutral(scored: int, shown: str) -> None:
+    labels = {c: [scored] for c in COLUMNS} | {f"{c}_strength": [0.4] for c in COLUMNS}
+    row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count_drops(LABELLED), on="relation")
+    last = printed(row).splitlines()[-1]
+    assert last.startswith("IsA")
+    assert last.count(shown) == 4

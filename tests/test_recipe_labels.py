@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import here
 
 from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
@@ -24,28 +23,16 @@ STATEMENTS = [
 
 
 @pytest.fixture
-def labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs the recipe; returns the exit status and what was printed."""
-
-    def run(*overrides: str) -> tuple[int, str, str]:
-        places = (f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache", "tracking=none")
-        status = here(monkeypatch, "recipe=labels", *places, *overrides)
-        return (status, *capsys.readouterr())
-
-    return run
+def labels(placed):
+    return lambda *overrides: placed("recipe=labels", *overrides)
 
 
-@pytest.fixture
-def mine(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.tsv"
-    path.write_text("".join(f"{target}\t{statement}\n" for target, statement in STATEMENTS))
-    return path
-
-
-def test_a_file_of_statements_is_labelled_in_its_order(labels, mine: Path, tmp_path: Path) -> None:
-    output = tmp_path / "out.parquet"
-    status, said, _ = labels("data=statements", f"data.path={mine}", f"data.output={output}", "score.extra=[keyword]")
-    assert status == 0
+def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -> None:
+    """The output is written again from a finished run, and never by a dry one."""
+    mine, output = tmp_path / "mine.tsv", tmp_path / "out.parquet"
+    mine.write_text("".join(f"{target}\t{statement}\n" for target, statement in STATEMENTS))
+    settings = ("data=statements", f"data.path={mine}", f"data.output={output}", "score.extra=[keyword]")
+    said = labels(*settings).done
     table = pl.read_parquet(output)
     assert table.select("target", "statement").rows() == STATEMENTS
     assert table["masked"].unique(maintain_order=True).to_list() == [
@@ -63,21 +50,14 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, mine: Path, tmp_p
     assert table["sentiment_words"].to_list() == ["thief -2.4", "capable +1.6, kill -3.7", "thief -2.4", None]
     assert table["regard"][0] == table["regard"][2] == -1
     assert table["regard_words"][0].startswith("thief -")
-    assert table["regard"][3] == 0
-    assert table["regard_words"][3] is None
+    assert (table["regard"][3], table["regard_words"][3]) == (0, None)
     assert "4 rows, 3 distinct texts once masked" in said
-
-
-def test_the_output_is_written_again_from_a_finished_run_and_never_by_a_dry_one(labels, mine, tmp_path: Path) -> None:
-    arguments = ("data=statements", f"data.path={mine}", f"data.output={tmp_path / 'out.parquet'}")
-    assert labels(*arguments)[0] == 0
-    (tmp_path / "out.parquet").unlink()
-    labels(*arguments, "dry_run=true")
-    assert not (tmp_path / "out.parquet").exists()
-    _, said, _ = labels(*arguments)
-    assert "nothing is left to do" in said
-    assert pl.read_parquet(tmp_path / "out.parquet").height == 4
-    assert len(list((tmp_path / "outputs").iterdir())) == 1
+    output.unlink()
+    labels(*settings, "dry_run=true")
+    assert not output.exists()
+    assert "nothing is left to do" in labels(*settings).stdout
+    assert pl.read_parquet(output).height == 4
+    assert len(list((tmp_path / "out").iterdir())) == 1
 
 
 def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
@@ -94,14 +74,16 @@ def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
 
 
 def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Path) -> None:
-    status, said, _ = labels('texts=["the lawyer is a thief", "a house"]')
-    assert status == 0
+    said = labels('texts=["the lawyer is a thief", "a house"]').done
     lines = said.splitlines()
     assert lines[0] == "the lawyer is a thief  (the this person is a thief)"
     assert lines[1].split() == ["sentiment", "prejudice", "-0.53", "thief", "-2.4"]
     assert lines[2].split()[:2] == ["regard", "prejudice"]
     assert lines[3:5] == ["a house", "  sentiment neutral      +0.00"]
-    assert not (tmp_path / "outputs").exists()
+    assert not (tmp_path / "out").exists()
+
+
+BOTH_GIVEN = "texts and data.path=mine.tsv are both given, and only texts would be labelled; leave one out"
 
 
 @pytest.mark.parametrize(
@@ -109,26 +91,26 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
     [
         (["data=statements"], "data=statements needs a file: give data.path=FILE.tsv"),
         (["data=statements", "data.path=absent.tsv"], "there is no file absent.tsv"),
-        (
-            ["data.output=out.xls"],
-            "data.output=out.xls: its ending names the format; allowed: .parquet, .csv, .tsv, .jsonl",
-        ),
+        (["data.output=out.xls"], "out.xls: its ending names the format; allowed: .parquet, .csv, .tsv, .jsonl"),
         (["texts=@absent.txt"], "texts=@absent.txt: there is no file absent.txt; a text that begins with @ stands in"),
-        (
-            ["texts=hello", "data=statements", "data.path=mine.tsv"],
-            "texts and data.path=mine.tsv are both given, and only texts would be labelled; leave one out",
-        ),
+        (["texts=hello", "data=statements", "data.path=mine.tsv"], BOTH_GIVEN),
         (["texts=absent.csv"], "there is no file absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),
         (["score.regard=berd"], "unknown score.regard 'berd'; allowed: vader, minilm"),
         (["score.extra=[keyword]", "score.keyword.dic=no.dic"], "score.keyword.dic=no.dic cannot be read"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
+        (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); free some"),
+        (
+            ["texts=hello", "score.regard=null", "data.output={file}/out.csv"],
+            "or choose another place with data.output=",
+        ),
     ],
 )
-def test_faults_are_told_in_a_sentence(labels, overrides: list[str], message: str) -> None:
-    status, _, complaint = labels(*overrides)
-    assert status == 2
-    assert message in complaint
+def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    complaint = labels(*(part.format(file=file) for part in overrides)).refused
+    assert message.format(file=file) in complaint
     assert "Traceback" not in complaint
 
 
@@ -142,27 +124,27 @@ FILES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "rows"),
+    ("name", "column", "rows", "left_out"),
     [
-        ("mine.txt", None, [(1, TEXTS[0]), (3, TEXTS[2])]),
-        ("mine.csv", None, [(2, TEXTS[0]), (3, TEXTS[1]), (6, TEXTS[2])]),
-        ("mine.tsv", None, [(2, TEXTS[0]), (3, TEXTS[2])]),
-        ("mine.jsonl", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (4, TEXTS[2])]),
-        ("mine.parquet", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (3, TEXTS[2])]),
+        ("mine.txt", None, [(1, TEXTS[0]), (3, TEXTS[2])], 1),
+        ("mine.csv", None, [(2, TEXTS[0]), (3, TEXTS[1]), (6, TEXTS[2])], 1),
+        ("mine.tsv", None, [(2, TEXTS[0]), (3, TEXTS[2])], 0),
+        ("mine.jsonl", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (4, TEXTS[2])], 1),
+        ("mine.parquet", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (3, TEXTS[2])], 0),
     ],
 )
-def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list, tmp_path: Path) -> None:
-    path = tmp_path / name
+def test_texts_of_a_file_by_its_ending(
+    name: str, column: str | None, rows: list, left_out: int, tmp_path: Path
+) -> None:
+    path, packed = tmp_path / name, tmp_path / f"{name}.gz"
     if name in FILES:
         path.write_bytes(FILES[name].encode())
     else:
         pl.DataFrame({"id": [1, 2, 3], "body": TEXTS}).write_parquet(path)
     loaded = texts_of(str(path), column)
     assert loaded.statements.rows() == rows
-    left_out = {"mine.txt": 1, "mine.csv": 1, "mine.jsonl": 1}.get(name, 0)
-    assert loaded.notices == ["1 empty text left out; `row` counts them too"] * bool(left_out)
+    assert loaded.notices == ["1 empty text left out; `row` counts them too"] * left_out
     if name in FILES:
-        packed = tmp_path / f"{name}.gz"
         packed.write_bytes(gzip.compress(path.read_bytes()))
         assert texts_of(str(packed), column).statements.equals(loaded.statements)
 
@@ -185,37 +167,28 @@ def test_texts_that_cannot_be_read(content: bytes, column: str | None, message: 
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
-def test_given_texts_with_commas_and_quotes_are_written_in_the_format_of_the_ending(
-    ending: str, labels, tmp_path: Path
+@pytest.mark.parametrize(
+    ("ending", "read"), [(".parquet", pl.read_parquet), (".csv", pl.read_csv), (".jsonl", pl.read_ndjson)]
+)
+def test_given_texts_with_commas_and_quotes_are_written_by_the_ending(
+    ending: str, read, labels, tmp_path: Path
 ) -> None:
-    output = tmp_path / f"out{ending}"
     given = "texts=['Hello, world', it's a thief, \"two\nlines\", Nan is 5]"
-    status, said, _ = labels(given, f"data.output={output}", "score.regard=null")
-    assert status == 0
+    said = labels(given, f"data.output={tmp_path / 'mine'}{ending}", "score.regard=null").done
     assert said.splitlines()[0] == "Hello, world"
-    read = {".parquet": pl.read_parquet, ".csv": pl.read_csv, ".jsonl": pl.read_ndjson}[ending](output)
-    assert read["statement"].to_list() == ["Hello, world", "it's a thief", "two\nlines", "Nan is 5"]
-    assert read["sentiment"].to_list() == [0, -1, 0, 0]
-
-
-def test_a_place_that_labels_cannot_be_written_to_names_its_own_setting(labels, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    status, _, error = labels("texts=hello", "score.regard=null", f"data.output={tmp_path / 'file' / 'out.csv'}")
-    assert status == 2
-    assert "out.csv (File exists); free some space, or choose another place with data.output=FILE. What is" in error
+    table = read(tmp_path / f"mine{ending}")
+    assert table["statement"].to_list() == ["Hello, world", "it's a thief", "two\nlines", "Nan is 5"]
+    assert table["sentiment"].to_list() == [0, -1, 0, 0]
 
 
 def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:
-    piped = io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n"))
-    monkeypatch.setattr("sys.stdin", piped)
-    status, said, error = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}")
-    assert status == 0, error
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n")))
+    said = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}").done
     assert "it's a thief\n  sentiment prejudice" in said
     assert "1 empty text left out" in said
     assert pl.read_csv(tmp_path / "out.csv").select("row", "sentiment").rows() == [(1, -1), (3, 0)]
     (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
-    _, again, _ = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null")
+    again = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null").stdout
     assert "nothing is left to do" in again  # the same texts
 
 
@@ -223,8 +196,7 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
     texts = tmp_path / "mine.txt"
     texts.write_text("an overweight person is reading\nthe house\n")
     settings = (f"texts={texts}", "score.regard=null")
-    _, said, _ = labels(*settings, "recipe.occlusion=true")
-    lines = said.splitlines()
+    lines = labels(*settings, "recipe.occlusion=true").stdout.splitlines()
     at = lines.index("an overweight person is reading")
     assert lines[at + 1].split()[:3] == ["sentiment", "prejudice", "-0.36"]
     assert lines[at + 1].endswith("overweight -1.5  depends on: overweight person")
@@ -234,8 +206,8 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
         "  note: 1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another "
         "label (overweight person (1)). Words that probe.targets names are masked"
     ) in lines
-    (folder,) = (tmp_path / "outputs").iterdir()
+    (folder,) = (tmp_path / "out").iterdir()
     assert pl.read_parquet(folder / "occlusion.parquet")["word"].to_list()[-2:] == ["the", "house"]
-    _, said, _ = labels(*settings, "probe.targets=[overweight person]")
+    said = labels(*settings, "probe.targets=[overweight person]").stdout
     assert "depend on an identity word" not in said
     assert "without" not in said

@@ -2,14 +2,13 @@
 model of frames finds; and what is no run or no target."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from command import here
-from compared_runs import make_run, seal
+from compared_runs import edit, make_run, seal
 from omegaconf import OmegaConf
 
 from mitigate.label_cache import LabelStore
@@ -23,21 +22,19 @@ from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise
 
 CATEGORIES = {"nurse": "profession", "chef": "profession", "pilot": "profession", "female": "gender", "male": "gender"}
-SAID = {
+Said = Mapping[str, Mapping[str, Sequence[str]]]
+SAID: Said = {
     "nurse": {"CapableOf": ["cook", "be rude"], "IsA": ["kind nurse", "person"]},
     "chef": {"CapableOf": ["cook", "sing"], "IsA": ["kind chef", "person"]},
     "pilot": {"CapableOf": ["cook", "sing"], "IsA": ["kind pilot", "person"]},
     "female": {"CapableOf": ["cook", "sing"], "IsA": ["person", "<b>cook</b>"]},
     "male": {"CapableOf": ["cook", "sing"], "IsA": ["person", "friend"]},
 }
-SAME = {who: {"CapableOf": ["cook", "be rude"], "IsA": [f"kind {who}"]} for who in SAID}
+SAME: Said = {who: {"CapableOf": ["cook", "be rude"], "IsA": [f"kind {who}"]} for who in SAID}
 
 
 def write_run(
-    outputs: Path,
-    said: Mapping[str, Mapping[str, Sequence[str]]] = SAID,
-    policy: str = "none",
-    rank_type: type[pl.DataType] = PROBED["rank"],
+    outputs: Path, said: Said = SAID, policy: str = "none", rank_type: type[pl.DataType] = PROBED["rank"]
 ) -> Path:
     """The folder of a run that has generated this. Sentiment labels "rude" -1, "kind" +1; regard all 0."""
     folder = make_run(outputs, policy)
@@ -82,38 +79,56 @@ def professions() -> pl.DataFrame:
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def profile(placed, tmp_path: Path):
     """Runs the recipe; returns the exit status, what was printed on both streams, and the run folder."""
 
     def run(*overrides: str) -> tuple[int, str, Path]:
-        mine = [f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none"]
-        status = here(monkeypatch, "recipe=profile", *mine, "measure.resamples=200", *overrides)
-        said, complaint = capsys.readouterr()
+        status, said, complaint = placed("recipe=profile", "measure.resamples=200", *overrides)
         named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
         return status, said + complaint, Path(named[-1]) if named else tmp_path
 
     return run
 
 
-def test_a_profile_of_what_one_target_alone_is_said_to_be(profile, tmp_path: Path, monkeypatch) -> None:
+@pytest.fixture
+def profiled(profile):
+    """The same of a run that succeeds; returns what was printed, and the run folder."""
+
+    def run(runs: Path | Sequence[Path], targets: str, *more: str) -> tuple[str, Path]:
+        paths = [runs] if isinstance(runs, Path) else runs
+        named = f"profile.runs=[{','.join(map(str, paths))}]"
+        status, said, folder = profile(named, f"profile.targets=[{targets}]", *more)
+        assert status == 0, said
+        return said, folder
+
+    return run
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables that are recorded in W&B."""
     recorded: list[str] = []
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
-    asked = (f"profile.runs=[{write_run(tmp_path / 'runs')}]", "profile.targets=[chef,Nurse]")
-    status, said, folder = profile(*asked, "profile.few=0")
-    assert status == 0, said
+    return recorded
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "runs")
+
+
+def test_a_profile_of_statements_about_one_target_alone(profiled, generated: Path, tables: list[str]) -> None:
+    _, folder = profiled(generated, "chef,Nurse", "profile.few=0")
     found = json.loads((folder / "profile.json").read_text())
     assert found["targets"] == ["nurse", "chef"]  # the worst first
     # Of nurse's two relations one has a negative statement of two: 25 %, and the peers have none.
-    assert found["lines"][0].startswith(
-        "nurse: 25.0\u00a0% of its statements are negative by sentiment, 25.0 percentage"
-    )
+    begin = "nurse: 25.0\u00a0% of its statements are negative by sentiment, 25.0 percentage"
+    assert found["lines"][0].startswith(begin)
     rows = pl.read_csv(folder / "tables" / "figures.csv").filter(target="nurse")
     values = {row["figure"]: (row["value"], row["peers_mean"], row["place"]) for row in rows.iter_rows(named=True)}
-    assert values["sentiment/negative"] == (25, 0, 1)
-    assert values["sentiment/positive"] == (25, 25, 1)
-    assert values["regard/negative"] == (0, 0, 1)
+    assert values["sentiment/negative"] == values["distinctive_negative"] == (25, 0, 1)
+    assert (values["sentiment/positive"], values["regard/negative"]) == ((25, 25, 1), (0, 0, 1))
     assert values["distinctive"] == (25, 0, 1)  # "be rude"; "kind nurse" is the same as "kind chef"
-    assert values["distinctive_negative"] == (25, 0, 1)
     alone = pl.read_csv(folder / "tables" / "distinctive.csv")
     assert alone.select("target", "tail", "having", "peers").rows() == [("nurse", "be rude", 0, 2)]
     page = (folder / "profile.html").read_text()
@@ -121,28 +136,20 @@ def test_a_profile_of_what_one_target_alone_is_said_to_be(profile, tmp_path: Pat
         assert words in page
     assert "Where embeddings place it" not in page
     assert page.index(">nurse</h2>") < page.index(">chef</h2>")
-    assert recorded == ["figures", "distinctive"]
-    assert "complete: nothing is left to do" in profile(*asked, "profile.few=0")[1]
+    assert tables == ["figures", "distinctive"]
+    assert "complete: nothing is left to do" in profiled(generated, "chef,Nurse", "profile.few=0")[0]
 
 
-def test_tables_on_ones_own_texts_stay_here(profile, tmp_path: Path, monkeypatch) -> None:
-    recorded: list[str] = []
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
-    run = write_run(tmp_path / "runs")
-    config = run / "config.yaml"
-    config.write_text(config.read_text().replace("own_texts: false", "own_texts: true"))
-    seal(run)
-    asked = (f"profile.runs=[{run}]", "profile.targets=[nurse]")
-    assert profile(*asked)[0] == 0
-    assert recorded == []
-    assert profile(*asked, "tracking.statements=true", "profile.few=1")[0] == 0
-    assert recorded == ["figures", "distinctive"]
+def test_tables_on_ones_own_texts_stay_here(profiled, generated: Path, tables: list[str]) -> None:
+    edit(generated, "config.yaml", lambda config: config.replace("own_texts: false", "own_texts: true"))
+    profiled(generated, "nurse")
+    assert tables == []
+    profiled(generated, "nurse", "tracking.statements=true", "profile.few=1")
+    assert tables == ["figures", "distinctive"]
 
 
-def test_a_generator_that_says_the_same_of_all_has_no_profile(profile, tmp_path: Path) -> None:
-    run = write_run(tmp_path / "runs", SAME)
-    status, said, folder = profile(f"profile.runs=[{run}]", "profile.targets=[nurse,female]")
-    assert status == 0, said
+def test_a_generator_with_the_same_tails_for_all_has_no_profile(profiled, tmp_path: Path) -> None:
+    _, folder = profiled(write_run(tmp_path / "runs", SAME), "nurse,female")
     found = pl.read_parquet(folder / "figures.parquet")
     assert found["difference"].unique().to_list() == [0]
     assert found["beyond"].any() is False
@@ -154,11 +161,9 @@ def test_a_generator_that_says_the_same_of_all_has_no_profile(profile, tmp_path:
     assert "[0.0, 0.0]: no difference shown." in page
 
 
-def test_a_baseline_and_a_filtered_run_stand_side_by_side(profile, tmp_path: Path) -> None:
+def test_a_baseline_and_a_filtered_run_stand_side_by_side(profiled, tmp_path: Path) -> None:
     earlier = write_run(tmp_path / "runs", rank_type=pl.UInt8)  # as code wrote them once
-    runs = earlier, write_run(tmp_path / "runs", SAME, policy="both")
-    status, said, folder = profile(f"profile.runs=[{','.join(map(str, runs))}]", "profile.targets=[nurse]")
-    assert status == 0, said
+    said, folder = profiled([earlier, write_run(tmp_path / "runs", SAME, policy="both")], "nurse")
     rows = pl.read_csv(folder / "tables" / "figures.csv").filter(target="nurse", figure="sentiment/negative")
     assert rows.select("run", "value", "difference").rows() == [("none", 25, 25), ("both", 25, 0)]
     page = (folder / "profile.html").read_text()
@@ -167,18 +172,17 @@ def test_a_baseline_and_a_filtered_run_stand_side_by_side(profile, tmp_path: Pat
     assert "The run both was asked 2 relations: intervals over so few are rough" in said
 
 
-def test_a_graph_places_a_profession_and_a_value_and_does_not_know_others(profile, tmp_path: Path) -> None:
-    run, kge = write_run(tmp_path / "runs"), write_kge(tmp_path / "runs")
-    status, said, folder = profile(f"profile.runs=[{run}]", f"profile.kge={kge}", "profile.targets=[nurse,female,chef]")
-    assert status == 0, said
+def test_a_graph_places_a_profession_and_a_value_and_does_not_know_others(profiled, generated: Path) -> None:
+    said, folder = profiled(generated, "nurse,female,chef", f"profile.kge={write_kge(generated.parent)}")
     page = (folder / "profile.html").read_text()
-    assert (
-        "The score changes by −0.2000 [−0.3000, −0.1000] towards male (below 0: towards female), place 3 of 3" in page
-    )
-    assert "is outside it, as are 1 of the other 2 professions" in page
-    assert "The graph of this run (made_up) does not know chef" in page
-    assert "&lt;b&gt;cook&lt;/b&gt;" in page
-    assert "The professions nearest to female" in page
+    for words in (
+        "The score changes by −0.2000 [−0.3000, −0.1000] towards male (below 0: towards female), place 3 of 3",
+        "is outside it, as are 1 of the other 2 professions",
+        "The graph of this run (made_up) does not know chef",
+        "&lt;b&gt;cook&lt;/b&gt;",
+        "The professions nearest to female",
+    ):
+        assert words in page
     rows = pl.read_csv(folder / "tables" / "placed.csv").filter(target="female")
     assert rows["profession"].to_list() == ["Nurse", "Baker", "Pilot"]
     assert "embeddings: nearest are Nurse, Baker, Pilot; farthest are Pilot, Baker, Nurse" in said
@@ -210,35 +214,26 @@ def test_a_name_alone_is_told_from_what_is_said(tmp_path: Path) -> None:
     """All targets are said to be the same: what is left is the name."""
     grids = make_plan([str(write_run(tmp_path, SAME))], ["nurse"]).grids
     read = framed_statements(grids, ["nurse"], 20, Counting(), cache=LabelStore(tmp_path / "labels"))
-    found = {row["wording"]: row for row in frame_figures(read, Bootstrap(resamples=100)).iter_rows(named=True)}
-    as_generated, same_name = (
-        frame_figures(read, Bootstrap(resamples=100)).filter(wording=wording, figure="frames/probability")
-        for wording in ("as generated", SAME_NAME)
-    )
-    assert set(found) == {"as generated", SAME_NAME}
-    assert as_generated["difference"].item() == pytest.approx(50, abs=1e-4)
-    assert as_generated["low"].item() > 0
-    assert same_name["difference"].item() == 0
-    texts = read.filter(wording=SAME_NAME)["statement"]
-    assert texts.unique().sort().to_list() == [
-        "nurse is a kind nurse",
-        "nurse is capable of be rude",
-        "nurse is capable of cook",
-    ]
+    figures = frame_figures(read, Bootstrap(resamples=100))
+    assert set(figures["wording"]) == {"as generated", SAME_NAME}
+    rows = {row["wording"]: row for row in figures.filter(figure="frames/probability").iter_rows(named=True)}
+    assert rows["as generated"]["difference"] == pytest.approx(50, abs=1e-4)
+    assert rows["as generated"]["low"] > 0
+    assert rows[SAME_NAME]["difference"] == 0
+    texts = set(read.filter(wording=SAME_NAME)["statement"])
+    assert texts == {"nurse is a kind nurse", "nurse is capable of be rude", "nurse is capable of cook"}
     worst = implied(read, Counting(), 1)
     assert worst.select("statement", "implies").rows() == [("nurse is capable of be rude", "nurse: are long")]
     assert worst["probability"].item() == pytest.approx(0.5 + 6 * 0.05)
 
 
-def test_of_many_peers_the_same_ones_are_read(tmp_path: Path) -> None:
+def test_peers_are_sampled_and_a_target_without_statements_has_none(tmp_path: Path) -> None:
+    """Of many peers the same ones are read."""
     (grid,) = make_plan([str(write_run(tmp_path))], ["nurse"]).grids
     assert sampled_peers("nurse", grid, 1) == sampled_peers("nurse", grid, 2)[:1]
     assert sorted(sampled_peers("nurse", grid, 20)) == ["chef", "pilot"]
-
-
-def test_a_target_of_which_nothing_was_said_has_no_peers(tmp_path: Path) -> None:
     said = SAID | {"nurse": {"CapableOf": [""], "IsA": [""]}}
-    grids = make_plan([str(write_run(tmp_path, said))], ["nurse", "chef"]).grids
+    grids = make_plan([str(write_run(tmp_path / "silent", said))], ["nurse", "chef"]).grids
     assert sampled_peers("nurse", grids[0], 2) == []
     rows = framed_statements(grids, ["nurse", "chef"], 2, Counting())
     assert rows["about"].unique().to_list() == ["chef"]
@@ -246,29 +241,23 @@ def test_a_target_of_which_nothing_was_said_has_no_peers(tmp_path: Path) -> None
     assert frame_figures(rows, Bootstrap(resamples=200))["target"].unique().to_list() == ["chef"]
 
 
-def test_a_run_of_frames_is_the_third_side(profile, tmp_path: Path, monkeypatch) -> None:
-    frames = tmp_path / "runs" / "frames-made-up"
-    frames.mkdir(parents=True)
+def test_a_run_of_frames_is_the_third_side(profile, profiled, generated: Path, monkeypatch) -> None:
+    frames = generated.parent / "frames-made-up"
+    frames.mkdir()
     (frames / "config.yaml").write_text("recipe: {name: frames}\n")
     (frames / "manifest.json").write_text("{}")
     seal(frames)
-    asked = (f"profile.runs=[{write_run(tmp_path / 'runs')}]", f"profile.frames={frames}", "profile.targets=[nurse]")
-    status, said, _ = profile(*asked)
+    status, said, _ = profile(f"profile.runs=[{generated}]", f"profile.frames={frames}", "profile.targets=[nurse]")
     assert status == 2
     assert "has no scorer.json" in said
     assert "Name the folder of a finished run of recipe=frames, which holds scorer.json" in said
     (frames / "scorer.json").write_text("{}")
     seal(frames)
     monkeypatch.setattr("mitigate.recipes.profile.recipe.Frames", lambda folder: Counting())
-    status, said, folder = profile(*asked)
-    assert status == 0, said
+    said, folder = profiled(generated, "nurse", f"profile.frames={frames}")
     page = (folder / "profile.html").read_text()
-    for words in (
-        "mean probability (%), with the same name",
-        "nurse: are long",
-        "Different implied texts: 1.",
-        "What the worst of them imply",
-    ):
+    shown = ("mean probability (%), with the same name", "nurse: are long", "Different implied texts: 1.")
+    for words in (*shown, "What the worst of them imply"):
         assert words in page
     # One statement in four is a word longer than the peers', "be rude": 5 % / 4. The name itself adds 50 %.
     assert "The mean probability of offending a group is" in said
@@ -277,43 +266,30 @@ def test_a_run_of_frames_is_the_third_side(profile, tmp_path: Path, monkeypatch)
     assert rows["difference"].to_list() == pytest.approx([51.25, 1.25], abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "complaint"),
-    [
-        (lambda run: ["profile.targets=[nurse]"], "profile.runs names no run; name one or more finished runs"),
-        (lambda run: [f"profile.runs=[{run}]"], "profile.targets names no target; name some of the runs', such as"),
-        (lambda run: [f"profile.runs=[{run}]", "profile.targets=[nurses]"], "did you mean nurse?"),
-        (lambda run: [f"profile.runs=[{run.parent}]", "profile.targets=[nurse]"], "is no run folder: it has no config"),
+def test_a_wrong_run_or_target_and_a_target_without_peers(profile, generated: Path, tmp_path: Path) -> None:
+    alone = write_run(tmp_path / "alone", {who: SAID[who] for who in ("nurse", "female", "male")})
+    unfinished = write_run(tmp_path / "unfinished")
+    (unfinished / "manifest.json").unlink()
+    for overrides, complaint in (
+        ("profile.targets=[nurse]", "profile.runs names no run; name one or more finished runs"),
+        (f"profile.runs=[{generated}]", "profile.targets names no target; name some of the runs', such as"),
+        (f"profile.runs=[{generated}] profile.targets=[nurses]", "did you mean nurse?"),
+        (f"profile.runs=[{tmp_path}] profile.targets=[nurse]", "is no run folder: it has no config"),
         (
-            lambda run: [f"profile.runs=[{run}]", "profile.targets=[nurse]", f"profile.kge={run}"],
+            f"profile.runs=[{generated}] profile.targets=[nurse] profile.kge={generated}",
             "is a run of recipe=mitigate. Name folders that finished runs of recipe=kge left.",
         ),
-    ],
-)
-def test_what_is_no_run_or_no_target_is_told(profile, tmp_path: Path, overrides: Callable, complaint: str) -> None:
-    status, said, _ = profile(*overrides(write_run(tmp_path / "runs")))
-    assert status == 2
-    assert complaint in said
+        (f"profile.runs=[{alone}] profile.targets=[nurse]", "nurse has no peers in"),
+        (f"profile.runs=[{alone}] profile.targets=[nurse]", "no other target of the category profession"),
+        (f"profile.runs=[{unfinished}] profile.targets=[female]", "is not finished (it has no manifest.json)"),
+    ):
+        status, said, _ = profile(*overrides.split())
+        assert status == 2
+        assert complaint in said
 
 
-def test_an_unfinished_run_and_a_target_without_peers_are_told(profile, tmp_path: Path) -> None:
-    alone = write_run(tmp_path / "alone", {who: SAID[who] for who in ("nurse", "female", "male")})
-    status, said, _ = profile(f"profile.runs=[{alone}]", "profile.targets=[nurse]")
-    assert status == 2
-    assert "nurse has no peers in" in said
-    assert "no other target of the category profession" in said
-    (alone / "manifest.json").unlink()
-    status, said, _ = profile(f"profile.runs=[{alone}]", "profile.targets=[female]")
-    assert status == 2
-    assert "is not finished (it has no manifest.json)" in said
-
-
-def test_a_dry_run_lists_the_stages(profile, tmp_path: Path) -> None:
-    run, kge = write_run(tmp_path / "runs"), write_kge(tmp_path / "runs")
-    status, said, folder = profile(
-        f"profile.runs=[{run}]", f"profile.kge={kge}", "profile.targets=[nurse]", "dry_run=true"
-    )
-    assert status == 0
+def test_a_dry_run_lists_the_stages(profiled, generated: Path) -> None:
+    said, folder = profiled(generated, "nurse", f"profile.kge={write_kge(generated.parent)}", "dry_run=true")
     stages = [line.split()[0] for line in said.splitlines() if line.endswith("to be run")]
     assert stages == ["figures", "distinctive", "placed", "profile", "report"]
     assert not folder.exists()

@@ -1,14 +1,168 @@
-"""An audit's page: what it says, in words and figures, and what it hides until it is asked for."""
+"""Sentences of pages, derived from numbers: frames, two resources, how reliable labels are, whom figures leave out; and
+an audit's page."""
 
 from dataclasses import replace
+from importlib.resources import files
 
 import polars as pl
 import pytest
-from page_examples import example_audit
+from page_examples import example_audit, example_frames, example_resources
 from report_example import UNTRUSTED
 
+from mitigate.report import resources
 from mitigate.report.audit import Audit, other_ends, render, sentences
 from mitigate.report.audit_tables import console, measures, rows
+from mitigate.report.frames import beside_baselines, findings
+from mitigate.report.html import environment
+from mitigate.report.identity import ERRORS, identity_errors
+from mitigate.report.left_out import left_out
+from mitigate.report.proxies import measured, paper, proxies, reliability
+from mitigate.report.resources import line
+from mitigate.targets import targets
+
+SHIPPED = {"sentiment": "vader", "regard": "minilm"}
+PAPER = (
+    "Non-binary people are missing from the paper's list, as is everyone whom its words do not name. No number here "
+    "describes them."
+)
+
+
+def test_classifications_stand_beside_the_best_baseline_and_not_beside_the_constrained_ones() -> None:
+    lines = list(findings(example_frames()))
+    assert lines[0].startswith("Offensive: F1 70.0 [70.0, 70.0] on 400 test posts, against 68.0")
+    assert lines[0].endswith("by the best baseline (always yes).")
+    assert not any("lewd" in line.lower() for line in lines)
+    for system in ("model", "nearest"):  # alone, each has no baseline
+        assert beside_baselines([{"system": system, "f1": 1.0}], "model", "f1") is None
+
+
+@pytest.mark.parametrize(("system", "own"), [("model, five folds", "40.0"), ("model", "20.0")])
+def test_implied_statements_are_those_of_the_models_that_learnt_some(system: str, own: str) -> None:
+    results = example_frames()
+    scores = [name for name, kind in results.texts.schema.items() if kind == pl.Float64]
+    base = results.texts.filter(system="model, five folds, given a group").with_columns(
+        *(pl.lit(20.0).alias(name) for name in scores), system=pl.lit("model, given a group")
+    )
+    systems = ("model", f"{system}, given a group")
+    *_, last = findings(replace(results, texts=pl.concat([base, results.texts]), systems=systems))
+    assert last.startswith(f"Implied statements: BLEU-2 {own} [{own}, {own}], ROUGE-L {own}")
+
+
+def with_overall(**columns: float | None) -> pl.DataFrame:
+    """The figures of the example of two resources, with the share polarised as given."""
+    mine = pl.col("key") == "regard/polarised"
+    return example_resources().figures.with_columns(
+        pl.when(mine).then(pl.lit(value, dtype=pl.Float64)).otherwise(pl.col(name)).alias(name)
+        for name, value in columns.items()
+    )
+
+
+def test_the_headline_of_two_resources_says_which_has_more_or_that_it_is_not_shown() -> None:
+    numbers = {"baseline": 5.0, "value": 30.0, "change": 25.0, "low_corrected": 20.04, "high_corrected": 31.0}
+    more = replace(example_resources(), figures=with_overall(**numbers, p_holm=0.049))
+    first, second, third = resources.sentences(more)
+    assert first == (
+        "By regard, 5.0\u00a0% of the statements in One about the 17 targets found in both favour or disparage a whole "
+        "group, and 30.0\u00a0% of those in another.tsv: 25.0 percentage points more (corrected interval 20.0 to 31.0)."
+    )
+    assert second == "One mentions 20 targets, another.tsv 16. Those found in both are compared."
+    assert "by regard 0.31 for prejudice and −0.20 for favouritism" in third
+    less = replace(more, figures=with_overall(**numbers | {"value": 1.0, "change": -25.0}, p_holm=0.01))
+    assert "25.0 percentage points less" in next(resources.sentences(less))
+    for p, said in ((0.05, "no difference is shown."), (None, "whether they differ is unknown.")):
+        unclear = replace(more, figures=with_overall(**numbers, p_holm=p))
+        assert next(resources.sentences(unclear)).endswith(f"another.tsv: {said}")
+    same = replace(more, is_same=True)
+    assert next(resources.sentences(same)).endswith("another.tsv: the same numbers.")
+    assert len(list(resources.sentences(same))) == 2
+    begin = "another.tsv compared with One: regard/polarised 5.00 → 30.00 (+25.00 [20.04, 31.00]"
+    assert line(more, "regard").startswith(begin)
+
+
+def test_the_page_of_two_resources_hides_what_offends_and_trusts_no_text() -> None:
+    page = resources.render(example_resources())
+    assert "a <b>thing" not in page
+    assert "a &lt;b&gt;thing" in page
+    assert page.count("content warning") == 1
+    assert page.count("<svg") == 2 + 1 + 1 + 2 * 4  # boxes, bars, counts, and regions of four categories in both
+    assert "Holm's" in page
+
+
+def test_the_reliability_of_scorers_stands_beside_the_papers() -> None:
+    rows = {(row.role, row.resource): row for row in proxies(SHIPPED)}
+    assert list(rows) == [(role, name) for role in SHIPPED for name in ("ConceptNet", "GenericsKB", "COMeT")]
+    regard = rows["regard", "ConceptNet"]
+    assert (regard.favouritism, regard.prejudice) == (0.428, 0.476)
+    assert (regard.paper_favouritism, regard.paper_prejudice) == (0.408, 0.459)
+    generated = rows["regard", "COMeT"]
+    assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.676, 0.631, 0.719)
+    assert (generated.raters, generated.paper_prejudice) == (0.643, None)
+    assert rows["sentiment", "GenericsKB"].always_neutral == pytest.approx(0.612)
+    words = "F1 with people: favouritism 0.43 to 0.56, prejudice 0.48 to 0.82 (minilm)"
+    assert reliability(proxies(SHIPPED), "regard") == words
+    assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
+
+
+def shown(name: str, rows: list) -> str:
+    """The rows in a table of the template."""
+    text = f'{{% from "reliability.html.jinja" import {name} %}}{{{{ {name}(rows) }}}}'
+    return environment().from_string(text).render(rows=rows)
+
+
+def test_the_table_says_what_nobody_measured() -> None:
+    page = shown("reliability_table", proxies({"regard": "bert"}))
+    assert "regard (bert)" in page
+    # kappa, favouritism, prejudice and accuracy of each source, and what the paper does not say of COMeT
+    assert page.count("not measured</small>") == 4 * 3
+    assert page.count("not in the paper</small>") == 2
+    assert "–</td>" not in page
+    assert page.count("<td>0.46</td>") == 1  # the paper's own classifier
+
+
+def test_f1_follow_from_precision_and_recall() -> None:
+    for figures in [*measured().values(), *paper().values()]:
+        for name in ("favouritism", "prejudice"):
+            if f"{name}/f1" in figures:
+                recall, precision = figures[f"{name}/recall"], figures[f"{name}/precision"]
+                assert figures[f"{name}/f1"] == pytest.approx(2 * recall * precision / (recall + precision), abs=0.002)
+
+
+def test_errors_on_identity_terms_stand_beside_as_in_the_shipped_cards() -> None:
+    rows = identity_errors(SHIPPED | {"mine": "mine"})  # nobody measured the last
+    assert [(row.role, row.error) for row in rows] == [(role, error) for role in SHIPPED for error in ERRORS.values()]
+    page, regard = shown("identity_table", rows), rows[2]
+    assert regard.low < regard.largest < regard.high
+    assert f"{regard.beyond} of 32" in page
+    assert f"{regard.mean:.1f}" in page
+    for scorer in ("minilm", "ngram"):
+        card = files("mitigate").joinpath("data/regard", scorer, "README.md").read_text(encoding="utf-8")
+        for row in identity_errors({"regard": scorer}):
+            begin = f"| unseen terms, unseen frames | {row.error} | {row.mean:.1f} | {row.masked:.1f} | {row.term} | "
+            assert begin in card
+            assert f"| {row.beyond} of {row.terms} |" in card
+
+
+def test_whom_figures_leave_out() -> None:
+    assert left_out(list(targets())) == [
+        "Not every target is a person: 71 name a place (such as “ethiopia”) and 7 name a religion, a book or a "
+        "building (such as “sharia”). Their numbers describe statements about a place or a thing.",
+        PAPER,
+    ]
+    assert left_out([]) == []
+    assert left_out(["lawyer", "italy", "lawyer"]) == [
+        "Not every target is a person: 1 names a place (such as “italy”). Their numbers describe statements about a "
+        "place or a thing.",
+        "327 of the paper's 329 targets are left out, among them all of gender and religion.",
+        PAPER,
+    ]
+    assert left_out(["non-binary person", "lawyer"]) == [
+        "328 of the paper's 329 targets are left out, among them all of origin, gender and religion.",
+        "1 target is not in the paper's list: non-binary person. No number here describes anyone whom the 2 targets do "
+        "not name.",
+    ]
+    assert left_out(["non-binary person", "roma"])[0] == "All of the paper's 329 targets are left out."
+    assert left_out(["roma"])[1].endswith("No number here describes anyone whom this target does not name.")
+    assert "1 of the paper's 329 targets is left out." in left_out([name for name in targets() if name != "lawyer"])
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +175,13 @@ def page(audit: Audit) -> str:
     return render(audit)
 
 
+def last_sentence(audit: Audit, rows: pl.DataFrame) -> str:
+    *_, said = sentences(replace(audit, targets={"sentiment": rows}))
+    return said
+
+
 def test_the_headline_and_the_extremes_stand_with_the_statements_behind_them(audit: Audit) -> None:
+    """No target is singled out for a statement or two."""
     headline, *more = sentences(audit)
     assert headline == (
         f"Of {audit.statements.height} statements in Mine about {audit.targets['sentiment'].height} targets, 12.3 % by "
@@ -29,41 +189,30 @@ def test_the_headline_and_the_extremes_stand_with_the_statements_behind_them(aud
     )
     assert more[0].startswith("By sentiment, at most ")
     assert ", 10 statements)" in more[0]
-
-
-def test_nobody_is_singled_out_for_a_statement_or_two(audit: Audit) -> None:
-    table = (
-        audit.targets["sentiment"]
-        .head(3)
-        .with_columns(
-            statements=pl.Series([1, 20, 300]),
-            prejudice=pl.Series([100.0, 30.0, 20.0]),
-            favouritism=pl.Series([0.0, 0.0, 9.0]),
-        )
-    )
-    names = table["target"].to_list()
-    *_, said = sentences(replace(audit, targets={"sentiment": table}))
-    assert said == (
+    table = audit.targets["sentiment"].head(3)
+    columns = {"statements": [1, 20, 300], "prejudice": [100.0, 30.0, 20.0], "favouritism": [0.0, 0.0, 9.0]}
+    table = table.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+    names, one = table["target"].to_list(), table.head(1)
+    assert last_sentence(audit, table) == (
         "By sentiment, at most 30 % of the statements about a target with 20 statements or more are prejudice "
         f"(“{names[1]}”, 20 statements), and at most 9 % favouritism (“{names[2]}”, 300 statements)."
     )
-    *_, said = sentences(replace(audit, targets={"sentiment": table.head(1)}))
-    assert f"statements about a target are prejudice (“{names[0]}”, 1 statement), and none favouritism." in said
-    *_, said = sentences(replace(audit, targets={"sentiment": table.head(1).with_columns(prejudice=0.0)}))
-    assert said == "By sentiment, no statement about a target is prejudice or favouritism."
-    rare = table.head(1).with_columns(statements=4000, prejudice=0.3, favouritism=0.025)
-    *_, said = sentences(replace(audit, targets={"sentiment": rare}))
+    single = f"statements about a target are prejudice (“{names[0]}”, 1 statement), and none favouritism."
+    assert single in last_sentence(audit, one)
+    nothing = "By sentiment, no statement about a target is prejudice or favouritism."
+    assert last_sentence(audit, one.with_columns(prejudice=0.0)) == nothing
+    said = last_sentence(audit, one.with_columns(statements=4000, prejudice=0.3, favouritism=0.025))
     assert "at most 0.3 % of the statements" in said
     assert "and less than 0.1 % favouritism" in said
 
 
 def test_an_audit_with_the_neutral_template_alone_has_the_same_sentences_and_figures(audit: Audit) -> None:
     relations = pl.DataFrame({"relation": ["IsA"], "statements": [10], "sentiment_neutral": [40.0]})
+    prefixes = {key: "neutral_template/" if "polarised" in key else "" for key in audit.metrics}
+    metrics = {prefixes[key] + key: value for key, value in audit.metrics.items()}
     alone = replace(
         audit,
-        metrics={
-            f"neutral_template/{key}" if "polarised" in key else key: value for key, value in audit.metrics.items()
-        },
+        metrics=metrics,
         labellings={"sentiment_neutral": ("sentiment", "neutral")},
         targets={"sentiment_neutral": audit.targets["sentiment"]},
         relations=relations,
@@ -82,35 +231,26 @@ def test_an_audit_with_the_neutral_template_alone_has_the_same_sentences_and_fig
     assert "labelled twice" in render(replace(alone, **both))
 
 
-def test_figures_of_the_paper_are_drawn_and_named(audit: Audit, page: str) -> None:
+def test_the_page_is_whole_trusts_no_text_and_has_the_papers_figures(audit: Audit, page: str) -> None:
+    """And why ours differ from the paper's numbers."""
     names = {picture.name for picture in audit.pictures}
     assert {"boxes-sentiment", "bars-sentiment", "shown-sentiment"} <= names
     assert any(name.startswith("regions-sentiment-") for name in names)
     assert page.count("<svg") == len(audit.pictures)
     assert "the paper's Fig. 3" in page.replace("’", "'").replace("&#39;", "'")
-
-
-def test_the_page_is_whole_and_trusts_no_text(page: str) -> None:
     assert UNTRUSTED not in page
     assert 'http-equiv="Content-Security-Policy"' in page
     assert "src=" not in page
     assert page.index("content warning") < page.index("&lt;script&gt;")
+    for shown in ("<td>2,000</td>", "−50.0 %", "It differs."):
+        assert shown in page
 
 
-def test_the_papers_figures_and_why_ours_differ(page: str) -> None:
-    assert "<td>2,000</td>" in page
-    assert "−50.0 %" in page
-    assert "It differs." in page
-
-
-def test_measures_as_tables(audit: Audit) -> None:
+def test_measures_as_tables_and_the_other_ends_of_triples(audit: Audit) -> None:
     frame = measures(audit.metrics, [("sentiment", "paper")])
     assert frame.filter(measure="NSM", part="all").select("value", "low", "high").row(0) == (87.66, 80.0, 91.0)
     assert "[80.00, 91.00]" in console(audit.metrics, [("sentiment", "paper")])
     assert [row.key for row in rows([("mine", "paper")])][5:7] == ["mine/neutral_mean", "mine/neutral_variance"]
-
-
-def test_what_is_said_of_a_target_is_the_other_end() -> None:
     frame = pl.DataFrame({"head": ["thief", "lawyer"], "tail": ["Lawyer", "liar"], "target": ["lawyer", "lawyer"]})
     assert other_ends(frame)["tail"].to_list() == ["thief", "liar"]
 

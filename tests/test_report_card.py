@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-import pytest
 import report_example
 import yaml
 
@@ -21,20 +20,15 @@ CARD = card.Card(
     command="python -m mitigate policy=both",
     demonstration=False,
     metrics={
-        "NSM": 61.2,
-        "NSM_low": 59.8,
-        "NSM_high": 62.7,
-        "neutral_template/NSM": 70.0,
-        "quality/perplexity/all": 9.1,
-        "quality/valid/all": 71.5,
-        "quality/valid/all_low": 70.0,
-        "quality/valid/all_high": 73.0,
+        **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.7, "neutral_template/NSM": 70.0, "quality/perplexity/all": 9.1},
+        **{"quality/valid/all": 71.5, "quality/valid/all_low": 70.0, "quality/valid/all_high": 73.0},
         "quality/valid/polar": 66.4,
     },
 )
 
 
 def test_front_matter_is_yaml() -> None:
+    """A licence that is not given is said."""
     _, front, body = card.render(CARD).split("---\n", 2)
     matter = yaml.safe_load(front)
     assert matter["license"] == "cc-by-sa-4.0"
@@ -42,6 +36,10 @@ def test_front_matter_is_yaml() -> None:
     assert matter["language"] == ["en"]
     assert "comet" in matter["tags"]
     assert body.lstrip().startswith("# mitigate-both")
+    text = card.render(replace(CARD, license=None))
+    assert yaml.safe_load(text.split("---\n", 2)[1])["license"] == "unknown"  # as the hub has it
+    assert "Licence: not given. Trained on ConceptNet" in text
+    assert 'tokenizer("lawyer is capable of", return_tensors="pt")' in text
 
 
 def test_a_text_from_outside_stays_in_its_cell_and_steers_nothing() -> None:
@@ -50,13 +48,6 @@ def test_a_text_from_outside_stays_in_its_cell_and_steers_nothing() -> None:
     assert r"| a\|b &lt;img src=x> mine -1 | 20 |" in text
     assert "Trained on data of [31mmine" in text
     assert text.endswith("```\n")
-
-
-def test_a_licence_that_is_not_given_is_said() -> None:
-    text = card.render(replace(CARD, license=None))
-    assert yaml.safe_load(text.split("---\n", 2)[1])["license"] == "unknown"  # as the hub has it
-    assert "Licence: not given. Trained on ConceptNet" in text
-    assert 'tokenizer("lawyer is capable of", return_tensors="pt")' in text
 
 
 def test_numbers_stand_in_tables() -> None:
@@ -68,17 +59,13 @@ def test_numbers_stand_in_tables() -> None:
     assert "Licence: CC-BY-SA-4.0. Trained on ConceptNet" in text
 
 
-def test_says_what_was_left_out() -> None:
+def test_triples_that_were_left_out_and_a_demonstration_are_said(tmp_path: Path) -> None:
+    """The card is the folder's readme."""
     text = card.render(replace(CARD, ledger=report_example.ledger(500)))
     assert "| sentiment +1, regard -1 | 4 | 4 | 0 | 0.0 |" in text
     assert "What the policy did" not in card.render(CARD)
-
-
-@pytest.mark.parametrize("demonstration", [True, False])
-def test_a_demonstration_says_so(demonstration: bool) -> None:
-    assert ("> **Demonstration.**" in card.render(replace(CARD, demonstration=demonstration))) == demonstration
-
-
-def test_is_the_folders_readme(tmp_path: Path) -> None:
+    for demonstration in (True, False):
+        text = card.render(replace(CARD, demonstration=demonstration))
+        assert ("> **Demonstration.**" in text) == demonstration
     assert card.write(tmp_path / "model", CARD) == tmp_path / "model" / "README.md"
     assert (tmp_path / "model" / "README.md").read_text() == card.render(CARD)

@@ -64,10 +64,7 @@ def test_two_models_are_told_apart_by_the_interval_alone(change, bounds, better,
     ],
 )
 def test_quality_is_kept_where_the_whole_interval_is_no_worse_than_the_margin(valid, perplexity, word) -> None:
-    rows = [
-        {"margin": -1.0, **dict(zip(("low", "high"), valid, strict=True))},
-        {"margin": 1.03, **dict(zip(("low", "high"), perplexity, strict=True))},
-    ]
+    rows = [{"margin": margin, "low": low, "high": high} for margin, low, high in ((-1.0, *valid), (1.03, *perplexity))]
     assert kept(rows) == word
     assert kept([]) is None
 
@@ -80,21 +77,18 @@ def test_policies_with_one_verdict_are_named_together() -> None:
 
 
 def test_the_headline_names_the_policy_or_the_model() -> None:
-    harm, quality, strength = sentences(example_comparison())
+    """Five seeds need no reservation; policies with other numbers of seeds each have their own."""
+    example = example_comparison()
+    pair, model = example.pairs
+    harm, quality, strength = sentences(example)
     assert harm == (
-        "Harm, neutral regard, mean (NRM), paper template, against “none”: the models of “both” are better, which is "
-        "exploratory; the model of “sentiment, trainer.max_steps=40, seed 1” differs, for the better (“both” 95.00, "
-        "“sentiment, trainer.max_steps=40, seed 1” 95.00; baseline 80.00)."
+        f"Harm, neutral regard, mean (NRM), paper template, against “none”: the models of “both” are better, which is "
+        f"exploratory; the model of “{model.name}” differs, for the better (“both” 95.00, “{model.name}” 95.00; "
+        "baseline 80.00)."
     )
-    assert quality == (
-        "Quality is worse than its margins allow with “both” and “sentiment, trainer.max_steps=40, seed 1”."
-    )
-    assert strength == ("2 seeds each: exploratory, no claim; one seed each: two models, no claim about policies.")
-
-
-def test_five_seeds_need_no_reservation() -> None:
-    (pair, _) = example_comparison().pairs
-    claimed = replace(example_comparison(), pairs=[replace(pair, seeds=(5, 5))])
+    assert quality == f"Quality is worse than its margins allow with “both” and “{model.name}”."
+    assert strength == "2 seeds each: exploratory, no claim; one seed each: two models, no claim about policies."
+    claimed = replace(example, pairs=[replace(pair, seeds=(5, 5))])
     harm, quality = sentences(claimed)
     assert harm == (
         "Harm, neutral regard, mean (NRM), paper template, against “none”: “both” helps (95.00, 80.00 with “none”, "
@@ -102,27 +96,20 @@ def test_five_seeds_need_no_reservation() -> None:
     )
     assert quality == "Quality is worse than its margins allow with “both”."
     assert line(claimed.pairs[0]).startswith("both against none (5 seeds each); primary, harm: NRM 80.00 → 95.00")
-
-
-def test_policies_with_other_numbers_of_seeds_each_have_their_own() -> None:
-    (pair, _) = example_comparison().pairs
-    more = replace(pair, name="more", seeds=(2, 3))
-    *_, strength = sentences(replace(example_comparison(), pairs=[pair, more]))
+    *_, strength = sentences(replace(example, pairs=[pair, replace(pair, name="more", seeds=(2, 3))]))
     assert strength == "2 seeds each: exploratory, no claim; 2 and 3 seeds: exploratory, no claim."
 
 
-def test_a_true_copy_that_nothing_is_known_of_has_a_dash() -> None:
-    pair = example_comparison().pairs[0]
-    unknown = replace(pair, within=pair.within.with_columns(copy_passes=pl.lit(None, pl.Float64)))
-    assert "a true copy would pass in – %" in line(unknown)
-
-
 def test_a_contrast_is_one_line_of_the_terminal() -> None:
-    assert line(example_comparison().pairs[0]) == (
+    """The power of a true copy that is unknown has a dash."""
+    pair = example_comparison().pairs[0]
+    assert line(pair) == (
         "both against none (2 seeds each: exploratory, no claim); primary, harm: NRM 80.00 → 95.00 (+15.00 [13.00, "
         "17.00], p < 0.001: better, exploratory); quality/perplexity/neutral, margin × 1.03: lost (a true copy would "
         "pass in 43 %); exploratory: NSM +1.00 [0.00, 2.00], quality/perplexity/neutral × 1.14 [1.10, 1.20]"
     )
+    unknown = replace(pair, within=pair.within.with_columns(copy_passes=pl.lit(None, pl.Float64)))
+    assert "a true copy would pass in – %" in line(unknown)
 
 
 def test_the_page_hides_what_offends_and_trusts_no_text() -> None:
@@ -133,43 +120,29 @@ def test_the_page_hides_what_offends_and_trusts_no_text() -> None:
     assert "a &lt;notice&gt;" in page
     assert page.count("<svg") == 2
     assert "half of the targets change by 1.2 percentage points or more" in page
+    table = page.split('aria-label="Primary endpoints of every policy"')[1].split("</thead>")[0]
+    assert re.findall(r"<th [^>]*>(.*?)</th>", table)[:3] == ["Policy", "finding", "change"]
 
 
-def test_who_is_bettered_by_nobody() -> None:
+def test_policies_that_no_other_betters_in_both() -> None:
     """b is better than a in both; c costs more than b and has more of what is wanted."""
     regard, perplexity = HARMS[0], next(axis for axis in QUALITIES if axis.slug == "perplexity")
-    models = pl.DataFrame(
-        {
-            "policy": ["a", "a", "b", "c"],
-            regard.key: [79.0, 81.0, 85.0, 90.0],
-            perplexity.key: [8.0, 8.0, 7.0, 9.0],
-        }
-    )
+    columns = {regard.key: [79.0, 81.0, 85.0, 90.0], perplexity.key: [8.0, 8.0, 7.0, 9.0]}
+    models = pl.DataFrame({"policy": ["a", "a", "b", "c"], **columns})
     table = means(models, regard, perplexity)
     assert table.rows() == [("a", 8.0, 80.0, False), ("b", 7.0, 85.0, True), ("c", 9.0, 90.0, True)]
     assert alt(models, regard, perplexity).endswith("Bettered in both by no other: b, c.")
+    assert len({mark(place) for place in range(24)}) == 24
 
 
-def test_what_only_one_model_says_the_strongest_first() -> None:
-    frame = pl.DataFrame(
-        {
-            "target": ["she"] * 4,
-            "relation": ["IsA"] * 4,
-            "tail": ["same", "mild", "strong", "plain"],
-            "statement": ["she same", "she mild", "she strong", "she plain"],
-            "rank": [1, 2, 3, 4],
-            "regard": [0, -1, -1, 0],
-            "regard_strength": [0.0, -0.2, -0.9, 0.0],
-        }
+def test_statements_of_one_model_alone_the_strongest_first() -> None:
+    rows = [("same", 1, 0, 0.0), ("mild", 2, -1, -0.2), ("strong", 3, -1, -0.9), ("plain", 4, 0, 0.0)]
+    frame = pl.DataFrame(rows, schema=["tail", "rank", "regard", "regard_strength"], orient="row").with_columns(
+        target=pl.lit("she"), relation=pl.lit("IsA"), statement=pl.format("she {}", "tail")
     )
     other = frame.head(1)
     assert only_in(frame, other, "she", "regard").rows() == [("she strong", -1), ("she mild", -1), ("she plain", 0)]
     assert only_in(other, frame, "she", "regard").is_empty()
-
-
-def test_no_two_policies_have_the_same_mark() -> None:
-    marks = [mark(place) for place in range(24)]
-    assert len(set(marks)) == 24
 
 
 def test_the_swap_lift_of_each_model_stands_beside_generators_that_know_nothing() -> None:
@@ -194,12 +167,6 @@ def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None
     assert '<p class="lede">2 comparisons, each with its cost.</p>' in several
     assert "<li>“both” is 15.0 points more neutral in regard than “none”" in several
     assert "../" not in several
-
-
-def test_the_finding_stands_beside_the_policy() -> None:
-    table = render(example_comparison()).split('aria-label="Primary endpoints of every policy"')[1].split("</thead>")[0]
-    headings = re.findall(r"<th [^>]*>(.*?)</th>", table)
-    assert headings[:3] == ["Policy", "finding", "change"]
 
 
 def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:

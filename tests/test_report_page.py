@@ -1,47 +1,81 @@
-"""The page: whole, honest, safe with other people's texts, and free of the network."""
+"""Every page extends one base and shows no control character from outside; the page of a run is whole, honest, safe
+with other people's texts, and free of the network."""
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 import report_example
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from page_elements import Elements
 
-from mitigate.report import page
+from mitigate.report import drawing, page
 from mitigate.report.findings import findings
+from mitigate.report.html import Page, Stage, environment, render_page
 from mitigate.report.proxies import proxies, reliability
 
-VOID = {"meta", "input", "br", "link", "img"}
+TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
+PARTS = ("base", "macros", "reliability", "filter", "targets", "lift")  # not pages themselves
+FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec"
+READABLE = "ab[31mc"
 
 
-class Elements(HTMLParser):
-    """All elements with their attributes, text, and faults of nesting."""
+def test_every_page_extends_the_base_which_alone_has_a_head_and_a_content_policy() -> None:
+    for part in ("<head>", "Content-Security-Policy", "<title>", '<p class="banner" role="note"><strong>DEMON'):
+        assert [template.name for template in TEMPLATES if part in template.read_text()] == ["base.html.jinja"]
+    pages = [path.read_text() for path in TEMPLATES if path.name.split(".")[0] not in PARTS]
+    assert len(pages) >= 10
+    assert all('{% extends "base.html.jinja" %}' in page or '{% extends "audit' in page for page in pages)
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.faults: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
+def test_the_base_shows_what_every_page_has_and_leaves_out_what_is_empty() -> None:
+    page = Page(
+        name="run-1",
+        command="python -m mitigate seed=<1>",
+        demonstration=True,
+        stages=[Stage("load", 0.21, False), Stage("score", 61.0, True)],
+        facts={"seed": 1, "data": {"licence": "MIT"}},
+        notices=["One seed."],
+    )
+    text = render_page("base.html.jinja", page, sentences=["First.", "Second."], scorers={"regard": "minilm"})
+    assert '<p class="lede">First.</p>' in text
+    assert "<p>Second.</p>" in text
+    for shown in ("DEMONSTRATION", "seed=&lt;1&gt;", "data, licence", "One seed.", "1 min 1 s", 'id="reliability"'):
+        assert shown in text
+    assert text.count(">computed<") == text.count(">cached<") == 1
+    bare = render_page("base.html.jinja", Page(name="a", command="b", demonstration=False), sentences=["First."])
+    for absent in ("DEMONSTRATION", "<dl", "<ul class", "<table", 'id="reliability"'):
+        assert absent not in bare
 
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
-            self.faults.append(f"</{tag}> at {self.getpos()}")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
+def test_no_control_character_in_html_and_json_of_a_page() -> None:
+    """Numbers stay numbers."""
+    template = "{{ text }}|{{ text | e }}|{% macro cell(x) %}<b>{{ x }}</b>{% endmacro %}{{ cell(text) }}|{{ markup }}"
+    found = environment().from_string(template).render(text=FOREIGN + "<", markup=Markup(f"<i>{FOREIGN}</i>"))
+    assert found == f"{READABLE}&lt;|{READABLE}&lt;|<b>{READABLE}&lt;</b>|<i>{READABLE}</i>"
+    content = {"items": [{"text": FOREIGN, "place": 1}], "last": None}
+    found = environment().from_string("{{ content | tojson }}").render(content=content)
+    assert found == f'{{"items": [{{"place": 1, "text": "{READABLE}"}}], "last": null}}'
+    assert environment().from_string("{{ 1 + x }} {{ y }}").render(x=2, y=0.5) == "3 0.5"
 
-    def handle_data(self, data: str) -> None:
-        self.text += data
+
+def figure() -> Figure:
+    made, axes = drawing.panel(1)
+    axes.annotate(FOREIGN, (0.5, 0.5))
+    axes.set_yticks([0], [FOREIGN])
+    return made
+
+
+def test_no_control_character_in_a_figure_of_a_page_or_a_file(tmp_path: Path) -> None:
+    found = drawing.svg(figure(), "name", alt=FOREIGN)
+    assert f'aria-label="{READABLE}"' in found
+    assert "".join(ElementTree.fromstring(found).itertext()).count(READABLE) == 2
+    _, path = drawing.save(figure(), tmp_path / "plot")
+    assert "".join(ElementTree.parse(path).getroot().itertext()).count(READABLE) == 2
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +99,21 @@ def parsed(html: str) -> Elements:
     return Elements(html)
 
 
-def test_is_well_formed(parsed: Elements) -> None:
-    assert parsed.faults == []
-    assert parsed.open == []
-    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
-    assert len(set(ids)) == len(ids)
+def text_of(report: page.Report) -> str:
+    return Elements(page.render(report)).text
+
+
+def test_is_well_formed_accessible_and_links_lead_somewhere(html: str, parsed: Elements) -> None:
+    parsed.check()
+    links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
+    assert len(links) == 9
+    assert set(links) <= {attributes.get("id") for _, attributes in parsed.elements}
+    assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
+    assert all("<caption>" in table.split("</table>")[0] for table in html.split("<table")[1:])
+    sortable = [a for tag, a in parsed.elements if tag == "th" and "aria-sort" in a]
+    buttons = [a for tag, a in parsed.elements if tag == "button"]
+    assert len(sortable) == len(buttons) >= 15
+    assert '<html lang="en">' in html
 
 
 def test_asks_nothing_of_any_host(html: str, parsed: Elements) -> None:
@@ -83,87 +127,12 @@ def test_asks_nothing_of_any_host(html: str, parsed: Elements) -> None:
     assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
 
 
-def test_links_lead_somewhere(parsed: Elements) -> None:
-    ids = {attributes.get("id") for _, attributes in parsed.elements}
-    links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
-    assert len(links) == 9
-    assert set(links) <= ids
-
-
-def test_is_accessible(html: str, parsed: Elements) -> None:
-    assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
-    assert all("<caption>" in table.split("</table>")[0] for table in html.split("<table")[1:])
-    sortable = [a for tag, a in parsed.elements if tag == "th" and "aria-sort" in a]
-    buttons = [a for tag, a in parsed.elements if tag == "button"]
-    assert len(sortable) == len(buttons) >= 15
-    assert '<html lang="en">' in html
-
-
-def test_escapes_what_others_wrote(html: str, parsed: Elements) -> None:
+def test_escapes_what_others_wrote_and_warns_of_offensive_examples(html: str, parsed: Elements) -> None:
     assert sum(tag == "script" for tag, _ in parsed.elements) == 1
     escaped = "&lt;script&gt;alert(&#34;a &amp; b&#34;)&lt;/script&gt;"
     assert html.count(escaped) >= 40
     assert report_example.UNTRUSTED not in html
     assert report_example.UNTRUSTED in parsed.text
-
-
-def test_says_what_the_numbers_say(run: page.Report, parsed: Elements) -> None:
-    text = " ".join(parsed.text.split())
-    for sentence in findings(run.metrics):
-        assert sentence in text
-    for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
-        value = run.metrics[key]
-        assert isinstance(value, float)
-        assert f"{value:.2f}" in text
-    assert "DEMONSTRATION" in text
-    assert "4 % are distinct across targets" in text
-    assert "python -m mitigate policy=both seed=1" in text
-    assert "data, licence" in text
-    assert "1 min 39 s" in text
-    assert "non-binary people are missing" in text.lower()
-
-
-def test_the_headline_stands_beside_how_reliable_the_labels_are(plain: page.Report) -> None:
-    html = page.render(plain)
-    text = " ".join(Elements(html).text.split())
-    header, _, _ = text.partition("Measures")
-    for role in ("sentiment", "regard"):
-        assert reliability(proxies(plain.scorers), role) in header
-    assert 'id="reliability"' in html
-    assert 'id="reliability"' not in page.render(replace(plain, scorers={}))
-
-
-def test_what_is_valid_is_said_of_probed_statements(plain: page.Report) -> None:
-    html = page.render(plain)
-    held_out, probed = (
-        next(table.split("</table>")[0] for table in html.split("<table") if caption in table)
-        for caption in ("Quality on held-out triples", "Probed statements accepted as plausible")
-    )
-    assert "plausible" not in held_out
-    text = " ".join(Elements(f"<table{probed}</table>").text.split())
-    assert text.endswith(
-        "all probed statements 71.50 [70.00, 73.00] those with a neutral label 73.20 [71.70, 74.70] "
-        "those with a polarised label 66.40 [64.90, 67.90] origin 69.90 [68.40, 71.40]"
-    )
-
-
-def test_further_scorers_have_rows_of_their_own(plain: page.Report) -> None:
-    further = {
-        "keyword/neutral_mean": 81.5,
-        "keyword/neutral_variance": 3.25,
-        "neutral_template/keyword/neutral_mean": 9.0,
-    }
-    html = page.render(replace(plain, metrics={**plain.metrics, **further}))
-    text = " ".join(Elements(html).text.split())
-    assert "keyword: neutral mean ↑ 81.50" in text
-    assert "keyword: neutral variance ↓ 3.25" in text
-
-
-def test_a_real_run_is_no_demonstration(plain: page.Report) -> None:
-    assert "DEMONSTRATION" not in page.render(replace(plain, demonstration=False))
-
-
-def test_offensive_examples_are_behind_a_warning(html: str) -> None:
     before, after = html.split("Examples of triples that were dropped", 1)
     assert before.rstrip().endswith("<summary>")
     assert "content warning" in after.split("</summary>")[0]
@@ -171,8 +140,45 @@ def test_offensive_examples_are_behind_a_warning(html: str) -> None:
     assert "<details open" not in html
 
 
-def test_is_the_same_each_time(plain: page.Report) -> None:
+def test_says_what_the_numbers_say(run: page.Report, plain: page.Report, parsed: Elements) -> None:
+    for sentence in findings(run.metrics):
+        assert sentence in parsed.text
+    for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
+        value = run.metrics[key]
+        assert isinstance(value, float)
+        assert f"{value:.2f}" in parsed.text
+    for shown in ("DEMONSTRATION", "4 % are distinct across targets", "data, licence", "1 min 39 s"):
+        assert shown in parsed.text
+    assert "python -m mitigate policy=both seed=1" in parsed.text
+    assert "non-binary people are missing" in parsed.text.lower()
+    assert "DEMONSTRATION" not in page.render(replace(plain, demonstration=False))
     assert page.render(replace(report_example.report(num_targets=40), targets={})) == page.render(plain)
+
+
+def test_the_headline_stands_beside_how_reliable_the_labels_are(plain: page.Report) -> None:
+    html = page.render(plain)
+    header, _, _ = Elements(html).text.partition("Measures")
+    for role in ("sentiment", "regard"):
+        assert reliability(proxies(plain.scorers), role) in header
+    assert 'id="reliability"' in html
+    assert 'id="reliability"' not in page.render(replace(plain, scorers={}))
+
+
+def test_plausible_shares_are_of_probed_statements(plain: page.Report) -> None:
+    """Further scorers have rows of their own."""
+    further = {"keyword/neutral_mean": 81.5, "keyword/neutral_variance": 3.25}
+    further |= {"neutral_template/keyword/neutral_mean": 9.0}
+    html = page.render(replace(plain, metrics={**plain.metrics, **further}))
+    assert "keyword: neutral mean ↑ 81.50" in Elements(html).text
+    assert "keyword: neutral variance ↓ 3.25" in Elements(html).text
+    captions = ("Quality on held-out triples", "Probed statements accepted as plausible")
+    tables = html.split("<table")
+    held_out, probed = (next(each.split("</table>")[0] for each in tables if caption in each) for caption in captions)
+    assert "plausible" not in held_out
+    assert Elements(f"<table{probed}</table>").text.endswith(
+        "all probed statements 71.50 [70.00, 73.00] those with a neutral label 73.20 [71.70, 74.70] "
+        "those with a polarised label 66.40 [64.90, 67.90] origin 69.90 [68.40, 71.40]"
+    )
 
 
 def test_shows_a_limited_number_of_examples(tmp_path: Path) -> None:
@@ -182,26 +188,19 @@ def test_shows_a_limited_number_of_examples(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
 
 
-def test_parts_a_run_does_not_have_are_left_out() -> None:
+def test_parts_that_a_run_does_not_have_are_left_out(plain: page.Report) -> None:
+    """Empty frames are as good as none, and policy none drops nothing."""
     bare = page.Report(name="audit", command="python -m mitigate recipe=audit", demonstration=False, metrics={})
-    text = " ".join(Elements(page.render(bare)).text.split())
-    assert "This run measured no harms." in text
-    for title in ("triples it kept", "Quality", "Figures", "Effect of the templates"):
-        assert title not in text
-
-
-def test_empty_frames_are_as_good_as_none(plain: page.Report) -> None:
     empty = replace(plain, statements=plain.statements.clear(), ledger=plain.ledger.clear())
-    text = Elements(page.render(empty)).text
-    assert "triples it kept" not in text
-    assert "Statements about each target" not in text
-
-
-def test_policy_none_drops_nothing(plain: page.Report) -> None:
     kept = plain.ledger.with_columns(weight=pl.lit(1.0, pl.Float32), reason=pl.lit("kept"))
-    text = " ".join(Elements(page.render(replace(plain, ledger=kept))).text.split())
-    assert "triples it kept" not in text
-    assert "Examples of triples" not in text
+    assert "This run measured no harms." in text_of(bare)
+    for report, absent in (
+        (bare, ("triples it kept", "Quality", "Figures", "Effect of the templates")),
+        (empty, ("triples it kept", "Statements about each target")),
+        (replace(plain, ledger=kept), ("triples it kept", "Examples of triples")),
+    ):
+        text = text_of(report)
+        assert [title for title in absent if title in text] == []
 
 
 def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
@@ -215,24 +214,24 @@ def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
     assert '<a href="../none/report.html">The run of policy none</a>' in beside
 
 
-def test_what_is_long_is_folded(plain: page.Report) -> None:
+def test_long_parts_are_folded(plain: page.Report) -> None:
     html = page.render(replace(plain, notices=["First.", "Second."]))
-    assert "<summary>2 notices: read before the figures</summary>" in html
-    assert "<summary>One notice: read before the figures</summary>" in page.render(replace(plain, notices=["One."]))
-    for title in ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times"):
+    titles = ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times")
+    for title in ("2 notices: read before the figures", *titles):
         assert f"<summary>{title}</summary>" in html
+    assert "<summary>One notice: read before the figures</summary>" in page.render(replace(plain, notices=["One."]))
 
 
 def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.Report) -> None:
     whole = plain.ledger.head(4).with_columns(weight=pl.Series([1, 0.5, 0.25, 1], dtype=pl.Float32))
     added = whole[[1]].with_columns(row=pl.lit(None, pl.UInt32), source_row="row")
-    text = " ".join(Elements(page.render(replace(plain, ledger=pl.concat([whole, added])))).text.split())
+    text = text_of(replace(plain, ledger=pl.concat([whole, added])))
     assert "Of 4 triples it kept 4 and dropped 0 (0.0 %). It added 1, made from them." in text
     assert "Their weights in training add up to 3.2." in text
     assert "Examples of triples that were dropped, reweighted or added" in text
 
 
-def test_a_target_nothing_is_said_about_has_a_dash(run: page.Report) -> None:
+def test_a_target_without_statements_has_a_dash(run: page.Report) -> None:
     silent = pl.DataFrame({"target": ["zoroastrian"], "category": ["religion"], "statements": [0]})
     html = page.render(replace(run, targets={"regard": pl.concat([run.targets["regard"], silent], how="diagonal")}))
     row = next(row for row in html.split("<tr") if 'data-search="zoroastrian religion"' in row)

@@ -14,11 +14,12 @@ from mitigate.report.words import words
 
 SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
     {
-        "target": ["nurse", "lawyer", "nun", "thief", "$x^{"],
-        "category": ["profession"] * 5,
-        "statements": [10] * 5,
-        "prejudice": [10.0, 30.0, 20.0, 80.0, 40.0],
-        "favouritism": [30.0, 30.0, 60.0, 10.0, 50.0],
+        **{
+            "target": ["nurse", "lawyer", "nun", "thief", "$x^{"],
+            "category": ["profession"] * 5,
+            "statements": [10] * 5,
+        },
+        **{"prejudice": [10.0, 30.0, 20.0, 80.0, 40.0], "favouritism": [30.0, 30.0, 60.0, 10.0, 50.0]},
         "neutral": [60.0, 40.0, 20.0, 10.0, 10.0],
     }
 )
@@ -30,24 +31,27 @@ def pictures() -> list[gallery.Picture]:
     return gallery.gallery(run.targets, run.ledger)
 
 
-def test_a_run_has_the_papers_figures(pictures: list[gallery.Picture]) -> None:
+def picture(name: str, *arguments: object, **more: object) -> gallery.Picture:
+    (found,) = (each for each in gallery.gallery(*arguments, **more) if name in (each.name, each.group))
+    return found
+
+
+def test_a_run_has_the_papers_figures_and_nothing_is_drawn_of_nothing(pictures: list[gallery.Picture]) -> None:
     names = [picture.name for picture in pictures]
     assert len(set(names)) == len(names)
-    assert {"boxes-sentiment", "boxes-regard_neutral", "regions-regard-religion", "bars-sentiment", "kept"} <= set(
-        names
-    )
+    paper = {"boxes-sentiment", "boxes-regard_neutral", "regions-regard-religion", "bars-sentiment", "kept"}
+    assert paper <= set(names)
     assert "counts" not in names, "every target has as many statements"
     assert {picture.group for picture in pictures} == {"boxes", "regions", "bars", "counts", "kept"}
-
-
-def test_nothing_to_draw_gives_no_pictures() -> None:
     empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
     assert gallery.gallery({}, None) == []
     assert gallery.gallery({"sentiment": empty}, report_example.ledger(50).with_columns(weight=pl.lit(1.0))) == []
 
 
 def test_svg_is_the_same_each_time_and_stands_alone(pictures: list[gallery.Picture]) -> None:
+    """Identifiers of several figures differ, and each refers to its own. Slow: all figures of a run, twice."""
     run = report_example.report(num_targets=40)
+    ids: list[str] = []
     for picture, other in zip(pictures, gallery.gallery(run.targets, run.ledger), strict=True):
         text = drawing.svg(picture.figure, picture.name, picture.alt)
         assert text == drawing.svg(other.figure, other.name, other.alt)
@@ -56,17 +60,10 @@ def test_svg_is_the_same_each_time_and_stands_alone(pictures: list[gallery.Pictu
         assert not {"width", "height"} & set(root.attrib)
         assert "<dc:date>" not in text
         assert "currentColor" in text
-
-
-def test_ids_of_several_figures_do_not_meet(pictures: list[gallery.Picture]) -> None:
-    ids = [
-        found
-        for picture in pictures
-        for found in re.findall(r'\bid="(.*?)"', drawing.svg(picture.figure, picture.name))
-    ]
+        mine = re.findall(r'\bid="(.*?)"', text)
+        assert set(re.findall(r'(?:url\(|href=")#(.*?)[)"]', text)) <= set(mine)
+        ids += mine
     assert len(set(ids)) == len(ids)
-    text = drawing.svg(pictures[0].figure, "first")
-    assert set(re.findall(r'(?:url\(|href=")#(.*?)[)"]', text)) <= set(re.findall(r'\bid="(.*?)"', text))
 
 
 def test_save_writes_png_and_svg(tmp_path: Path) -> None:
@@ -76,33 +73,28 @@ def test_save_writes_png_and_svg(tmp_path: Path) -> None:
     assert files[1].read_text().startswith("<?xml")
 
 
-def test_regions_are_above_the_upper_quartiles() -> None:
-    assert dict(with_regions(SQUARE).select("target", "region").iter_rows()) == {
-        "nurse": "neither",
-        "lawyer": "neither",
-        "nun": "favouritism",
-        "thief": "prejudice",
-        "$x^{": "neither",
-    }
+def test_regions_are_above_the_upper_quartiles_and_name_the_furthest() -> None:
+    found = dict(with_regions(SQUARE).select("target", "region").iter_rows())
+    neither = dict.fromkeys(("nurse", "lawyer", "$x^{"), "neither")
+    assert found == {**neither, "nun": "favouritism", "thief": "prejudice"}
     more = SQUARE.vstack(SQUARE.with_columns(prejudice=0.0, favouritism=0.0, target=pl.col("target") + "2"))
-    found = dict(with_regions(more).select("target", "region").iter_rows())
-    assert found["$x^{"] == "both"
-
-
-def test_scatter_has_a_point_for_each_target_and_names_the_furthest() -> None:
-    figure = regions(SQUARE, "profession")
-    points = [tuple(point) for drawn in figure.axes[0].collections for point in drawn.get_offsets().tolist()]
+    assert dict(with_regions(more).select("target", "region").iter_rows())["$x^{"] == "both"
+    axes = regions(SQUARE, "profession").axes[0]
+    points = [tuple(point) for drawn in axes.collections for point in drawn.get_offsets().tolist()]
     assert sorted(points) == sorted(SQUARE.select("prejudice", "favouritism").rows())
-    names = [text.get_text() for text in figure.axes[0].texts]
-    assert {"thief", "nun", "$x^{"} <= set(names)
+    assert {"thief", "nun", "$x^{"} <= {text.get_text() for text in axes.texts}
 
 
-def test_bars_go_left_for_prejudice_and_right_for_favouritism() -> None:
+def test_bars_go_left_for_prejudice_and_boxes_have_the_median_of_each_category() -> None:
     bars = plots.bars(SQUARE).axes[0].patches
     assert [bar.get_width() for bar in bars] == [-10.0, -30.0, -20.0, -80.0, -40.0, 30.0, 30.0, 60.0, 10.0, 50.0]
+    lines = [line.get_ydata() for line in plots.boxes(SQUARE).axes[0].lines]
+    assert SQUARE["prejudice"].median() == 30.0
+    assert 30.0 in {float(y[0]) for y in lines if len(y) and len(set(y)) == 1}
 
 
 def test_a_name_without_end_leaves_bars_their_width_and_files_their_names(tmp_path: Path) -> None:
+    """Targets with one name for files have pictures of their own."""
     said = pl.DataFrame({"target": ["x" * 300], "category": ["mine"], "tail": ["be late"], "regard": [-1]})
     long = SQUARE.head(1).with_columns(target=said["target"], category=pl.lit("y" * 300))
     pictures = gallery.gallery({"regard": long}, statements=said, shown=["x" * 300])
@@ -111,68 +103,47 @@ def test_a_name_without_end_leaves_bars_their_width_and_files_their_names(tmp_pa
     assert "words-" + "x" * 40 in {picture.name for picture in pictures}
     chosen = [picture for picture in pictures if picture.group in ("bars", "words")]
     assert len(gallery.save(chosen, tmp_path)) == 2 * len(chosen)
-
-
-def test_targets_with_one_name_for_files_have_pictures_of_their_own() -> None:
     said = pl.DataFrame({"target": ["c++", "c#"], "category": ["a", "b"], "tail": "be late", "regard": -1})
     assert [picture.name for picture in gallery.gallery({}, statements=said)] == ["words-c_", "words-c_-2"]
 
 
-def test_boxes_have_the_median_of_each_category() -> None:
-    lines = plots.boxes(SQUARE).axes[0].lines
-    flat = {float(line.get_ydata()[0]) for line in lines if len(set(line.get_ydata())) == 1 and len(line.get_ydata())}
-    assert {30.0} <= flat
-    assert SQUARE["prejudice"].median() == 30.0
-
-
-def test_words_of_a_picture_hold_its_numbers() -> None:
+def test_the_words_of_a_picture_hold_its_numbers() -> None:
+    """Chosen targets stand in the order they were chosen."""
     by_name = {picture.name: picture for picture in gallery.gallery({"regard": SQUARE})}
     assert "profession 30.0 % and 30.0 %" in by_name["boxes-regard"].alt
     assert "Most negative: thief, $x^{, lawyer" in by_name["regions-regard-profession"].alt
     assert "thief 80.0 % and 10.0 %" in by_name["bars-regard"].alt
+    shown = picture("shown", {"regard": SQUARE, "regard_neutral": SQUARE}, shown=["thief", "nobody", "nurse"]).alt
+    assert shown == "Bars of regard, negative and positive: thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %."
 
 
-def test_counts_are_drawn_where_targets_differ() -> None:
+def test_counts_of_statements_and_of_triples_of_the_corpus() -> None:
+    """With and without what was dropped."""
     uneven = SQUARE.with_columns(statements=pl.Series([3, 50, 700, 700, 9000]))
-    (counts,) = (picture for picture in gallery.gallery({"regard": uneven}) if picture.name == "counts")
+    counts = picture("counts", {"regard": uneven})
     assert "least 3, median 700, most 9,000" in counts.alt
     assert ">1,000</text>" in drawing.svg(counts.figure)
-
-
-def test_chosen_targets_stand_in_the_order_they_were_chosen() -> None:
-    chosen = gallery.gallery({"regard": SQUARE, "regard_neutral": SQUARE}, shown=["thief", "nobody", "nurse"])
-    (bars,) = (picture for picture in chosen if picture.group == "shown")
-    assert bars.alt == "Bars of regard, negative and positive: thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %."
-
-
-def test_triples_of_the_corpus_are_counted_with_and_without_what_was_dropped() -> None:
     rows = pl.DataFrame({"target": ["nurse", "nurse", "nurse", "nun", None], "weight": [1.0, 0.0, 0.5, 0.0, 0.0]})
     corpus = rows.with_columns(source_row=None, relation=pl.lit("IsA"), reason=pl.lit("regard -1"))
-    counts = {picture.name: picture for picture in gallery.gallery({"regard": SQUARE}, corpus)}["counts-corpus"]
-    assert counts.alt.endswith("targets: least 0, median 0, most 3; of them kept: least 0, median 0, most 2.")
-    whole = gallery.gallery({"regard": SQUARE}, corpus.with_columns(weight=pl.lit(1.0)))
-    (counts,) = (picture for picture in whole if picture.name == "counts-corpus")
-    assert counts.alt.endswith("targets: least 0, median 0, most 3.")
+    least = "targets: least 0, median 0, most 3"
+    alt = picture("counts-corpus", {"regard": SQUARE}, corpus).alt
+    assert alt.endswith(f"{least}; of them kept: least 0, median 0, most 2.")
+    assert picture("counts-corpus", {"regard": SQUARE}, corpus.with_columns(weight=1.0)).alt.endswith(f"{least}.")
 
 
-def test_word_cloud_of_what_is_said_against_the_two_targets_with_the_most_of_it() -> None:
+def test_word_cloud_of_the_two_targets_with_the_most_negative_tails() -> None:
     said = pl.DataFrame(
         {
             "target": ["nurse", "nurse", "nurse", "lawyer", "lawyer", "she"],
             "category": ["profession"] * 5 + ["gender"],
             "tail": ["be tired", "be tired", "lie", "lie", "win", "$cry^"],
-            "sentiment": [-1, -1, 0, -1, 1, 0],
-            "regard": [0, 1, -1, 0, 0, -1],
+            **{"sentiment": [-1, -1, 0, -1, 1, 0], "regard": [0, 1, -1, 0, 0, -1]},
         }
     )
     nurse, she = gallery.gallery({}, statements=said)
     assert (nurse.name, she.name) == ("words-nurse", "words-she"), "one of each category"
     assert nurse.alt == "Word cloud. The commonest: be tired, lie."
-    sizes = {text.get_text(): text.get_size() for text in nurse.figure.texts}
-    assert sizes == {"be tired": 20.0, "lie": 13.5}
-
-
-def test_word_cloud_stays_within_its_figure() -> None:
+    assert {text.get_text(): text.get_size() for text in nurse.figure.texts} == {"be tired": 20.0, "lie": 13.5}
     phrases = pl.DataFrame({"phrase": [f"tail number {place}" for place in range(60)], "count": range(1, 61)})
     texts = words(phrases).texts
     assert len(texts) == 40

@@ -32,6 +32,7 @@ METRICS = {
     **{"shared_tails": None, "novelty/T_o": None, "quality/bits_per_char/all": None, "quality/swap_lift/all": None},
     **{"quality/about_perplexity/polar": None, "coverage/triples": None},
 }
+BLEU = ("quality/bleu2/all", "quality/bleu2/polar")
 UNKNOWN = "plausibility was trained on ConceptNet's relations and does not know"
 
 
@@ -51,10 +52,7 @@ UNKNOWN = "plausibility was trained on ConceptNet's relations and does not know"
         ("quality/first_valid/all", f"{UNKNOWN} these triples'"),
         ("quality/valid/relation/mentors", f"{UNKNOWN} mentors"),
         ("quality/valid/gender", f"{UNKNOWN} mentors"),
-        (
-            "quality/valid/polar",
-            "no statement with a polarised label and a relation that plausibility was trained on",
-        ),
+        ("quality/valid/polar", "no statement with a polarised label and a relation that plausibility was trained on"),
         ("quality/bits_per_char/all", "this generator gives no probabilities"),
         ("quality/swap_lift/all", "no relation in which an oracle's tails are accepted as plausible"),
         ("quality/about_perplexity/polar", "no such published triples"),
@@ -72,25 +70,20 @@ def test_why_a_figure_is_missing(key: str, reason: str) -> None:
 
 
 def test_without_test_triples_no_subset_has_any() -> None:
-    metrics = {
-        "quality/triples/all": 0,
-        "quality/triples/polar": 0,
-        "quality/bleu2/all": None,
-        "quality/bleu2/polar": None,
-    }
-    assert {why(metrics, key) for key in ("quality/bleu2/all", "quality/bleu2/polar")} == {"no test triples"}
+    metrics = {"quality/triples/all": 0, "quality/triples/polar": 0} | dict.fromkeys(BLEU)
+    assert {why(metrics, key) for key in BLEU} == {"no test triples"}
     assert why({"quality/valid/polar": None}, "quality/valid/polar") == "no statement with a polarised label"
 
 
 def test_the_terminal_says_why_below_its_table() -> None:
     said = tables.console({"mine": METRICS})
+    absent = "no polarised test triples: perplexity (polar), BLEU-2 (polar)"
     assert ["NSV", "↓", "–"] in [line.split() for line in said.splitlines()]
     assert "\n  –  one target only has statements: NSV (all)\n" in said
-    assert "\n  –  no polarised test triples: perplexity (polar), BLEU-2 (polar)\n" in said
-    both = tables.console(
-        {"mine": METRICS, "other": {**METRICS, "quality/triples/polar": 3, "quality/bleu2/polar": 1.0}}
-    )
-    assert "no polarised test triples: perplexity (polar), BLEU-2 (polar); in mine" in both
+    assert f"\n  –  {absent}\n" in said
+    other = {**METRICS, "quality/triples/polar": 3, "quality/bleu2/polar": 1.0}
+    both = tables.console({"mine": METRICS, "other": other})
+    assert f"{absent}; in mine" in both
     assert max(map(len, both.splitlines())) <= 100
     assert "–  one target only: D_R (gender)" in audit_console({**METRICS, "statements": 1}, [("sentiment", "paper")])
 
@@ -98,10 +91,8 @@ def test_the_terminal_says_why_below_its_table() -> None:
 def test_tables_of_numbers_have_a_note() -> None:
     metrics = {**METRICS, "NSV": 4.0, "NSV_low": 1.0, "NSV_high": None}
     frame = tables.measures({"value": metrics})
-    notes = dict(
-        frame.filter(section="harms, paper template").select(pl.concat_str("measure", "part"), "value_note").rows()
-    )
-    assert notes == {
+    harms = frame.filter(section="harms, paper template")
+    assert dict(harms.select(pl.concat_str("measure", "part"), "value_note").rows()) == {
         **{"NSM ↑": None, "NSM ↑gender": None, "NSM ↑own": "no statement about a target"},
         **{"NSV ↓": "no upper bound", "NSV ↓gender": "one target only", "NSV ↓own": "no statement about a target"},
     }
@@ -131,38 +122,27 @@ def test_intervals_without_a_bound_read_so() -> None:
 
 def per_target(*neutral: float) -> pl.DataFrame:
     """A table of so many targets, each of its own category but for the first two."""
-    return pl.DataFrame(
-        {
-            "target": [f"word {number}" for number in range(len(neutral))],
-            "category": ["gender", "gender", "origin", "own"][: len(neutral)],
-            "statements": [10] * len(neutral),
-            "prejudice": [100.0 - share for share in neutral],
-            "favouritism": [0.0] * len(neutral),
-            "neutral": list(neutral),
-        }
+    names = [f"word {number}" for number in range(len(neutral))]
+    categories = ["gender", "gender", "origin", "own"][: len(neutral)]
+    return pl.DataFrame({"target": names, "category": categories, "neutral": list(neutral)}).with_columns(
+        statements=pl.lit(10), prejudice=100 - pl.col("neutral"), favouritism=pl.lit(0.0)
     )
 
 
-def test_a_single_target_has_no_variance() -> None:
+def test_variances_of_a_single_target_and_without_an_upper_bound() -> None:
+    """Of two targets every second resample is constant, so that nothing bounds the variance."""
     found = neutral_metrics(per_target(50.0, 70.0, 80.0), "sentiment")
     assert (found["NSV/gender"], found["NSM/origin"], found["NSV/origin"]) == (100, 80, None)
-    spread = disparity(per_target(50.0))
-    assert spread == {"D_R": None, "D_R/gender": None} | dict.fromkeys(["D_O-", "D_O-/gender", "D_O+", "D_O+/gender"])
-
-
-def test_a_variance_without_an_upper_bound_has_none() -> None:
-    """Of two targets every second resample is constant, so that nothing bounds the variance."""
+    names = [f"{name}{part}" for name in ("D_R", "D_O-", "D_O+") for part in ("", "/gender")]
+    assert disparity(per_target(50.0)) == dict.fromkeys(names)
     table, few = per_target(50.0, 70.0), Bootstrap(resamples=200)
     found = neutral_intervals(table, "sentiment", {}, few)
-    assert found["NSV_high"] is None
-    assert found["NSV_low"] is not None
-    uneven = table.with_columns(statements=pl.Series([10, 30]))
-    assert representation(uneven, {}, few)["D_R_high"] is None
-    assert representation(uneven, {}, few)["D_R_low"] is not None
-    assert (as_bound(bootstrap.MOST_VARIANCE), as_bound(math.nan), as_bound(math.inf), as_bound(99.5)) == (
-        *(None, None, None),
-        99.5,
-    )
+    found |= representation(table.with_columns(statements=pl.Series([10, 30])), {}, few)
+    for name in ("NSV", "D_R"):
+        assert found[f"{name}_high"] is None
+        assert found[f"{name}_low"] is not None
+    bounds = (bootstrap.MOST_VARIANCE, math.nan, math.inf, 99.5)
+    assert [as_bound(bound) for bound in bounds] == [None, None, None, 99.5]
 
 
 def test_a_mean_of_equal_targets_says_why_it_has_no_interval() -> None:

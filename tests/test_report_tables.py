@@ -10,21 +10,10 @@ from mitigate.report import ledger, legend, tables
 from mitigate.report.leak import leak
 
 ONE = {
-    "NSM": 61.2,
-    "NSM_low": 59.8,
-    "NSM_high": 62.71,
-    "NSM/origin": 60.0,
-    "NSM/origin_low": 55.5,
-    "NSM/origin_high": 66.6,
-    "neutral_template/NRV": 1234.5,
-    "quality/perplexity/all": 9.1,
-    "quality/perplexity/neutral": 8.0,
-    "quality/valid/all": 71.5,
-    "quality/valid/polar": None,
-    "quality/valid/origin": 70.25,
-    "quality/valid/relation/IsA": 80.0,
-    "filter/kept": 2100,
-    "seed": 1,
+    **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.71, "NSM/origin": 60.0, "NSM/origin_low": 55.5},
+    **{"NSM/origin_high": 66.6, "neutral_template/NRV": 1234.5, "quality/perplexity/all": 9.1},
+    **{"quality/perplexity/neutral": 8.0, "quality/valid/all": 71.5, "quality/valid/polar": None},
+    **{"quality/valid/origin": 70.25, "quality/valid/relation/IsA": 80.0, "filter/kept": 2100, "seed": 1},
 }
 OTHER = {"NSM": 64.0, "NSM/origin": None, "filter/kept": 99_000}
 
@@ -57,6 +46,10 @@ def test_console_puts_runs_side_by_side() -> None:
     assert lines[3] == "    origin              60.00 [55.50, 66.60]       –"
     assert lines[-2] == "  kept                  2,100                 99,000"
     assert lines[-1] == "  –  no statement with a polarised label: plausible share (polar); in none"
+    frame = tables.measures({"none": ONE, "both": OTHER})
+    assert frame.columns[:4] == ["section", "measure", "part", "none"]
+    expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
+    assert frame.row(1) == expected  # value, low, high and a note of each run
 
 
 def test_further_scorers_stand_beneath_the_papers_measures() -> None:
@@ -81,17 +74,7 @@ def test_console_keeps_to_its_width(num_runs: int) -> None:
     assert max(map(len, table.splitlines())) <= 100
     assert table.count("policy=both") == num_runs
     assert ("[" in table) == (num_runs <= 3)
-
-
-def test_console_of_nothing_is_only_the_name() -> None:
     assert tables.console({"empty": {"seed": 3}}).strip() == "empty"
-
-
-def test_measures_as_a_frame() -> None:
-    frame = tables.measures({"none": ONE, "both": OTHER})
-    assert frame.columns[:4] == ["section", "measure", "part", "none"]
-    expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
-    assert frame.row(1) == expected  # value, low, high and a note of each run
 
 
 def test_csv_and_latex(tmp_path: Path) -> None:
@@ -107,16 +90,8 @@ def test_csv_and_latex(tmp_path: Path) -> None:
 
 
 def test_categories_come_in_the_papers_order() -> None:
-    keys = [
-        "NSM",
-        "NSM/own",
-        "NSM/religion",
-        "NSM/origin",
-        "NSM/origin_low",
-        "neutral_template/NRV/gender",
-        "quality/x/y",
-    ]
-    assert legend.categories(keys) == ["origin", "gender", "religion", "own"]
+    keys = [*(f"NSM/{part}" for part in ("own", "religion", "origin", "origin_low")), "neutral_template/NRV/gender"]
+    assert legend.categories(["NSM", *keys, "quality/x/y"]) == ["origin", "gender", "religion", "own"]
 
 
 LEDGER = pl.DataFrame(
@@ -132,47 +107,29 @@ LEDGER = pl.DataFrame(
 )
 
 
-def test_ledger_by_relation() -> None:
+def test_the_ledger_by_relation_target_and_reason() -> None:
+    """Triples about no target are left out."""
     assert ledger.summary(LEDGER, "relation").rows() == [
         ("IsA", 4, 1, 3, 0, 1.0, 75.0, "sentiment +1 (2); regard -1 (1)"),
         ("HasA", 1, 1, 0, 1, 1.0, 0.0, "regard +1, swapped (1)"),
     ]
-
-
-def test_ledger_by_target_leaves_out_triples_about_none() -> None:
-    assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == [
-        ("nurse", 2, 0, 1.0),
-        ("lawyer", 1, 0, 0.5),
-        ("judge", 0, 1, 0.5),
-    ]
-
-
-def test_ledger_by_reason() -> None:
-    assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == [
-        ("sentiment +1", 2, 2),
-        ("kept", 1, 0),
-        ("regard +1, swapped", 1, 0),
-        ("regard -1", 1, 1),
-    ]
+    by_target = [("nurse", 2, 0, 1.0), ("lawyer", 1, 0, 0.5), ("judge", 0, 1, 0.5)]
+    assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == by_target
+    by_reason = [("sentiment +1", 2, 2), ("kept", 1, 0), ("regard +1, swapped", 1, 0), ("regard -1", 1, 1)]
+    assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == by_reason
 
 
 def test_examples_are_spread_over_the_resource() -> None:
+    """Examples of added triples name the row they are made from."""
     rows = pl.DataFrame(
         {
-            "row": range(100),
-            "source_row": None,
-            "relation": ["IsA"] * 99 + ["HasA"],
-            "target": [None] * 50 + ["nurse"] * 50,
-            "statement": "s",
-            "weight": [0.0] * 99 + [1.0],
+            **{"row": range(100), "source_row": None, "relation": ["IsA"] * 99 + ["HasA"]},
+            **{"target": [None] * 50 + ["nurse"] * 50, "statement": "s", "weight": [0.0] * 99 + [1.0]},
             "reason": ["regard -1"] * 90 + ["sentiment +1"] * 9 + ["kept"],
         }
     )
     assert ledger.touched(rows, {"reason": 3})["row"].to_list() == [0, 30, 60, 90, 93, 96]
     assert ledger.touched(rows, {"relation": 2, "target": 1})["row"].to_list() == [0, 50]
-
-
-def test_examples_of_what_a_policy_added_name_the_row_they_are_made_from() -> None:
     found = ledger.touched(LEDGER).filter(reason="regard +1, swapped")
     assert found.select("row", "target", "weight").rows() == [(4, "lawyer", 0.5), (4, "judge", 0.5)]
 
@@ -188,23 +145,19 @@ def test_the_most_polarised_triples_kept_and_dropped() -> None:
     """By the largest strength of any scorer with the neutral wording; a statement once; what a policy adds is none."""
     rows = pl.DataFrame(
         {
-            "row": [1, 2, 3, 4, 5, 6],
-            "source_row": [None, None, None, None, None, 2],
-            "relation": ["IsA"] * 6,
-            "target": [None] * 6,
-            "statement": ["a", "b", "b", "c", "d", "e"],
-            "reason": ["kept"] * 6,
+            **{
+                "row": [1, 2, 3, 4, 5, 6],
+                "source_row": [None] * 5 + [2],
+                "relation": ["IsA"] * 6,
+                "target": [None] * 6,
+            },
+            **{"statement": ["a", "b", "b", "c", "d", "e"], "reason": ["kept"] * 6},
             "weight": [1.0, 0.0, 0.0, 0.0, 1.0, 1.0],
             "sentiment_neutral_strength": [0.1, -0.5, -0.5, 0.2, 0.0, 0.9],
             "regard_neutral_strength": [-0.3, 0.1, 0.1, 0.9, 0.2, 0.9],
         }
     )
-    found = ledger.most_polarised(rows, ["sentiment", "regard"])
-    assert found.select("outcome", "row", "strength").rows() == [
-        ("kept", 1, 0.3),
-        ("kept", 5, 0.2),
-        ("dropped", 4, 0.9),
-        ("dropped", 2, 0.5),
-    ]
+    found = ledger.most_polarised(rows, ["sentiment", "regard"]).select("outcome", "row", "strength").rows()
+    assert found == [("kept", 1, 0.3), ("kept", 5, 0.2), ("dropped", 4, 0.9), ("dropped", 2, 0.5)]
     assert ledger.most_polarised(rows, ["sentiment", "regard"], 1)["row"].to_list() == [1, 4]
     assert ledger.most_polarised(rows, ["mine"]).is_empty()

@@ -1,4 +1,4 @@
-"""The loss normalised over the tokens of tails."""
+"""What only training does: the loss normalised over the tokens of tails, and dropout."""
 
 import math
 import re
@@ -15,6 +15,7 @@ from mitigate.train.vocabulary import begin_vocabulary, log_frequencies
 from models.comet import Candidates
 from models.compiled import PaddedNll
 from models.decoder import Decoder, DecoderConfig
+from models.dropout import Dropout, dropout
 
 
 def settings(**changed: Any) -> Settings:
@@ -68,19 +69,17 @@ def test_a_trained_bias_stays_and_auto_then_takes_all_tokens() -> None:
     assert begin_vocabulary(comet.decoder, tails[:1], "auto") is None
     assert begin_vocabulary(comet.decoder, tails[:1], "tails") is not None
     assert torch.equal(begun, comet.decoder.bias)
-
-
-def test_a_model_without_output_bias_has_all_tokens() -> None:
     decoder = Decoder(DecoderConfig("gpt2", vocab_size=50, positions=8, width=8, layers=1, heads=2, inner=16))
-    assert begin_vocabulary(decoder, [[1, 2]], "auto") is None
+    assert begin_vocabulary(decoder, [[1, 2]], "auto") is None  # without an output bias
     with pytest.raises(MitigateError, match=re.escape("trainer.vocabulary=tails needs a model with an output bias, ")):
         begin_vocabulary(decoder, [[1, 2]], "tails")
+    with pytest.raises(MitigateError, match="vocabulary='some' must be one of auto, all, tails"):
+        settings(vocabulary="some")
 
 
 def test_trained_among_tails_other_tokens_stay_unlikely(tmp_path: Path) -> None:
     """The perplexity is over the whole vocabulary, as of a model that was trained over it."""
-    longer = settings(max_epochs=20)
-    among, fitted = train(tmp_path / "tails", longer, dev=EXAMPLES)
+    among, fitted = train(tmp_path / "tails", settings(max_epochs=20), dev=EXAMPLES)
     whole, _ = train(tmp_path / "all", settings(max_epochs=20, vocabulary="all"), dev=EXAMPLES)
     assert fitted.dev_perplexity == pytest.approx(perplexity(among, EXAMPLES))
     assert perplexity(among, EXAMPLES) < 40 < perplexity(whole, EXAMPLES)
@@ -88,6 +87,27 @@ def test_trained_among_tails_other_tokens_stay_unlikely(tmp_path: Path) -> None:
     assert perplexity(among, other) > 1_000
 
 
-def test_an_unknown_vocabulary_is_named() -> None:
-    with pytest.raises(MitigateError, match="vocabulary='some' must be one of auto, all, tails"):
-        settings(vocabulary="some")
+def test_what_is_kept_grows_by_what_is_dropped() -> None:
+    torch.manual_seed(0)
+    ones = torch.ones(1001, 101, requires_grad=True)
+    found = dropout(ones, 0.25)
+    assert found.unique().tolist() == [0, pytest.approx(4 / 3)]
+    for quarter in range(4):  # the entries that one of four parts of a random number decides on
+        assert (found.flatten()[quarter::4] == 0).float().mean().item() == pytest.approx(0.25, abs=0.01)
+    found.sum().backward()
+    assert torch.equal(ones.grad, found)
+
+
+def test_a_seed_decides_what_is_dropped_and_nothing_is_outside_training() -> None:
+    ones = torch.ones(64, dtype=torch.bfloat16)
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(dropout(ones, 0.5))
+    once, again, otherwise = found
+    assert torch.equal(once, again)
+    assert not torch.equal(once, otherwise)
+    assert once.dtype == torch.bfloat16
+    layer, ones = Dropout(0.5), torch.ones(64)
+    assert (layer(ones) == 0).any()
+    assert torch.equal(layer.eval()(ones), ones)

@@ -1,11 +1,15 @@
-"""Published triples about targets: which are taken, and who is spoken of worse; what a policy keeps of each target."""
+"""Published triples about targets and what a policy keeps of each; two resources, paired by target. By hand."""
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
+from mitigate.measure.between_resources import rank_correlation, representation, shares, side_by_side
+from mitigate.measure.bootstrap import mean_of
+from mitigate.measure.comparison import paired
 from mitigate.measure.coverage import coverage, per_target, worst
 from mitigate.target_list import list_of
 from mitigate.targets import choose_targets
@@ -47,17 +51,14 @@ def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
 
 
 def test_published_triples_about_an_own_target_are_those_in_any_of_its_forms(tmp_path: Path) -> None:
-    path = tmp_path / "triples.txt"
+    path, own = tmp_path / "triples.txt", tmp_path / "own.csv"
     path.write_text("deaf_people CapableOf sing\nsigner CapableOf read\ndeaf_dog CapableOf bark\n")
-    own = tmp_path / "own.csv"
     own.write_text("target,category,forms\ndeaf person,disability,signer\n")
     corpus = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
     chosen = choose_targets(own)
     found = target_triples(read_published(path), corpus, chosen, ["CapableOf"], list_of(chosen), size=10)
-    assert found.select("head", "target", "category").rows() == [
-        ("deaf people", "deaf person", "disability"),
-        ("signer", "deaf person", "disability"),
-    ]
+    expected = [(head, "deaf person", "disability") for head in ("deaf people", "signer")]
+    assert found.select("head", "target", "category").rows() == expected
 
 
 def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,15 +81,9 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_perplexity_by_category_and_tone() -> None:
     """Of a nurse two tokens of 1 nat each, neutral; of Italy one of 3 nats, polarised."""
-    scored = pl.DataFrame(
-        {
-            "category": ["profession", "origin"],
-            "sentiment_neutral": [0, -1],
-            "regard_neutral": [2, 0],
-            "nll": [2.0, 3.0],
-            "tokens": [2, 1],
-        }
-    )
+    rows = [("profession", 0, 2, 2.0, 2), ("origin", -1, 0, 3.0, 1)]
+    names = ["category", "sentiment_neutral", "regard_neutral", "nll", "tokens"]
+    scored = pl.DataFrame(rows, schema=names, orient="row")
     found = about_figures(scored)
     e = 2.718281828
     assert found["quality/about_perplexity/all"] == pytest.approx(e ** (5 / 3))
@@ -99,7 +94,7 @@ def test_perplexity_by_category_and_tone() -> None:
     assert about_figures(scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"] is None
 
 
-def test_what_is_kept_of_each_target() -> None:
+def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     """Of 12 triples about nurses 3 are kept, with one tail of four; of two about Italy both; one is about nobody."""
     rows = [("nurse", "profession", "train", f"tail {n % 4}", float(n % 4 == 0)) for n in range(12)]
     rows += [("italy", "origin", "train", "land", 1.0), ("italy", "origin", "train", "place", 0.5)]
@@ -116,11 +111,79 @@ def test_what_is_kept_of_each_target() -> None:
     assert found["coverage/least/origin"] is None  # two triples are too few
     copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
     assert per_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
-
-
-def test_the_targets_with_most_prejudice() -> None:
     table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
     found = worst(table)
     assert found["largest_O-"] == found["largest_O-/gender"] == 9
     assert found["p90_O-"] == pytest.approx(8.1)
     assert worst(table.filter(pl.col("prejudice").is_null()))["p90_O-"] is None
+
+
+def table(rows: dict[str, tuple[int, float, float]]) -> pl.DataFrame:
+    """target -> statements, prejudice, favouritism."""
+    found = [(target, "gender", *row, 100 - row[1] - row[2]) for target, row in rows.items()]
+    names = ["target", "category", "statements", "prejudice", "favouritism", "neutral"]
+    return pl.DataFrame(found, schema=names, orient="row")
+
+
+FIRST = table({"woman": (10, 0, 10), "man": (10, 20, 10), "girl": (30, 10, 0), "boy": (0, 0, 0), "aunt": (4, 5, 0)})
+SECOND = table({"man": (100, 40, 10), "woman": (20, 0, 30), "girl": (80, 20, 5), "boy": (9, 0, 0), "uncle": (9, 0, 0)})
+
+
+def figures(found: pl.DataFrame) -> dict[str, tuple]:
+    return {row["figure"]: (row["baseline"], row["value"], row["change"]) for row in found.to_dicts()}
+
+
+def test_the_figures_are_of_the_targets_in_both_resources() -> None:
+    both = side_by_side(FIRST, SECOND)
+    assert both["target"].to_list() == ["woman", "man", "girl"]
+    found = figures(shares(both, "sentiment", {}))
+    assert found["sentiment/O-"] == pytest.approx((10, 20, 10))
+    assert found["sentiment/O-/gender"] == found["sentiment/O-"]
+    assert found["sentiment/O+"] == pytest.approx((20 / 3, 15, 25 / 3))
+    assert found["sentiment/D_O-"] == pytest.approx((200 / 3, 800 / 3, 4))
+    assert found["NSM"] == pytest.approx((250 / 3, 65, 65 - 250 / 3))
+    assert found["sentiment/polarised"] == pytest.approx((14, 38, 24))  # 7 of 50 and 76 of 200
+    assert figures(representation(both, {}))["D_R"] == pytest.approx((800 / 9, 10400 / 9, 13))
+    with pytest.raises(MitigateError, match="no target that both speak of"):
+        side_by_side(FIRST, table({"dog": (3, 0, 0)}))
+
+
+def test_a_resource_does_not_differ_from_itself() -> None:
+    both = side_by_side(FIRST, FIRST)
+    for row in [*shares(both, "regard", {}).to_dicts(), *representation(both, {}).to_dicts()]:
+        assert (row["baseline"], row["p"], row["low"]) == (row["value"], None, None)
+    assert rank_correlation(both, "prejudice") == 1
+
+
+def test_with_equal_weights_the_share_polarised_is_a_mean_over_targets() -> None:
+    random = np.random.default_rng(1)
+    sides = [table({f"t{i}": (50, float(random.integers(0, 60)), 0.0) for i in range(30)}) for _ in range(2)]
+    found = shares(side_by_side(*sides), "sentiment", {})
+    names = ("sentiment/O-", "sentiment/polarised")
+    mean, polarised = (found.filter(figure=name).drop("figure").row(0) for name in names)
+    assert polarised == pytest.approx(mean)
+
+
+def test_the_interval_of_the_share_polarised_covers() -> None:
+    """A thousand pairs of resources with the same chances: the true difference is 0."""
+    random = np.random.default_rng(2)
+    shape = (2, 80, 1000)
+    weights = random.lognormal(3, 0.5, shape)
+    values = 100 * (random.beta(2, 8, shape[1:]) + random.normal(0, 0.1, shape))
+    first, second = (np.stack([of, of * share]) for of, share in zip(weights, values, strict=True))  # sums of each word
+    p = [paired(first[:, :, [i]], second[:, :, [i]], mean_of).p for i in range(1000)]
+    assert 0.03 <= (np.array(p) < 0.05).mean() <= 0.07
+
+
+def test_ranks_and_single_targets() -> None:
+    """Ranks in reverse order correlate by -1; ranks that are all equal, or of one target, have no figure."""
+    sides = [
+        table({f"t{i}": (9, float(value), 0.0) for i, value in enumerate(side)}) for side in ([1, 2, 3], [9, 5, 4])
+    ]
+    assert rank_correlation(side_by_side(*sides), "prejudice") == -1
+    assert rank_correlation(side_by_side(*sides), "favouritism") is None
+    both = side_by_side(table({"woman": (10, 10, 20)}), table({"woman": (20, 30, 10)}))
+    found = figures(pl.concat([shares(both, "regard", {}), representation(both, {})]))
+    without = {f"{name}{part}" for name in ("regard/D_O-", "regard/D_O+", "NRV", "D_R") for part in ("", "/gender")}
+    assert {name for name, values in found.items() if values == (None, None, None)} == without
+    assert found["regard/O-"] == pytest.approx((10, 30, 20))

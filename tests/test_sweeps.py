@@ -1,0 +1,318 @@
+"""Sweeps: the files that come ready, jobs of a quick recipe one after another and two at once, what a search says, and
+what is compared at the end."""
+
+import json
+import sys
+from contextlib import nullcontext
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import yaml
+from command import here
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from joblib.externals.loky import get_reusable_executor
+from omegaconf import DictConfig, OmegaConf
+
+from mitigate.__main__ import CONF
+from mitigate.errors import MitigateError
+from mitigate.filter.policy import SCOPES
+from mitigate.headlines import headline
+from mitigate.recipes import job, labels, notes, sweep
+from mitigate.recipes.failures import Failures
+from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare, short_names
+from mitigate.store import Run
+from mitigate.triples import TEMPLATES
+
+OPTUNA = "hydra_plugins.hydra_optuna_sweeper"
+SEARCH = ("-m", "hydra/sweeper=search", "tracking=none")
+
+
+def composed(*overrides: str):
+    with initialize_config_dir(config_dir=str(CONF), version_base=None):
+        return compose("config", overrides=list(overrides), return_hydra_config=True)
+
+
+def test_each_job_that_wandb_hands_out_is_a_command_of_ours() -> None:
+    """As `wandb agent` makes the command of the sweep's file and a job's parameters."""
+    from wandb.sdk.launch.sweeps import utils
+
+    ready = yaml.safe_load((CONF / "sweep" / "wandb.yaml").read_text())
+    assert set(ready) == {"project", "program", "command", "method", "metric", "parameters"}
+    assert (ready["method"], ready["metric"]["goal"]) == ("grid", "maximize")
+    assert ready["metric"]["name"] == headline(composed().optimized_metric).name
+    values = {name: parameter["values"] for name, parameter in ready["parameters"].items()}
+    one = {"args": {name: {"value": choices[-1]} for name, choices in values.items()}}
+    filled = utils.create_sweep_command_args(one)
+    filled |= {"env": ["/usr/bin/env"], "interpreter": ["python"], "program": [ready["program"]]}
+    parts = [filled.get(part[2:-1], [part]) for part in utils.create_sweep_command(ready["command"])]
+    assert " ".join(chain(*parts)) == "/usr/bin/env python -m mitigate policy=both seed=3"
+    assert all((CONF / "policy" / f"{policy}.yaml").is_file() for policy in values["policy"])
+
+
+def test_the_search_asks_for_policies_that_there_are() -> None:
+    pytest.importorskip(OPTUNA, reason="needs pip install -e '.[optuna]'")
+    sweeper = composed("hydra/sweeper=search").hydra.sweeper
+    assert sweeper.direction == "maximize"
+    assert (sweeper.storage, sweeper.sampler.seed) == (None, 1)
+    assert set(sweeper.params) == {"policy", "policy.template", "policy.scope"}
+    choices = {name: choice[len("choice(") : -1].split(", ") for name, choice in sweeper.params.items()}
+    for policy in choices.pop("policy"):
+        assert (CONF / "policy" / f"{policy}.yaml").is_file()
+    assert set(choices["policy.template"]) <= set(TEMPLATES)
+    assert set(choices["policy.scope"]) <= set(SCOPES)
+
+
+def test_a_job_on_slurm_that_runs_out_of_time_is_queued_again() -> None:
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason="needs pip install -e '.[slurm]'")
+    launcher = composed("hydra/launcher=slurm").hydra.launcher
+    assert launcher._target_.endswith("SlurmLauncher")
+    assert launcher.max_num_timeout == 2
+
+
+def test_runs_are_named_by_what_tells_them_apart() -> None:
+    none, both, other = ({"policy": "none", "seed": 1}, {"policy": "both", "seed": 1}, {"policy": "both", "seed": 2})
+    assert list(short_names({"x-aaaaaaaa": none, "x-bbbbbbbb": both})) == ["none", "both"]
+    assert list(short_names({"x-aaaaaaaa": both, "x-bbbbbbbb": other})) == ["both, seed 1", "both, seed 2"]
+    assert list(short_names({"x-aaaaaaaa": both, "x-bbbbbbbb": both})) == ["both, aaaaaaaa", "both, bbbbbbbb"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SQLAlchemy, in the Optuna that Hydra's sweeper takes
+def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path: Path, monkeypatch) -> None:
+    """A stand-in for the main job, whose result is a formula: it fails for one scope; then for all."""
+    pytest.importorskip(OPTUNA, reason="needs pip install -e '.[optuna]'")
+
+    def result(config) -> float:
+        if config.policy.scope == "targets":
+            raise ValueError("no such luck")
+        return 60.0 - 10.0 * (config.policy.scope == "people")
+
+    def refuse(config) -> float:
+        raise MitigateError("there is no such file")
+
+    search = (*SEARCH, "recipe=labels", f"paths.outputs={tmp_path}", f"paths.cache={tmp_path}")
+    monkeypatch.setattr(labels, "run", result)
+    status, said, faults = ran(*search, "hydra.sweeper.n_trials=4")
+    assert status == 1
+    assert "ValueError: no such luck" in faults
+    best = "best of 4 jobs: neutral_template/NRM 60.00 with policy=regard policy.template=paper policy.scope=all"
+    assert best in said
+    monkeypatch.setattr(labels, "run", refuse)
+    status, _, faults = ran(*search, "hydra.sweeper.n_trials=2")
+    assert status == 1
+    assert "mitigate: 2 jobs failed; the same command does what is left:\n  policy" in faults
+    assert "No trials are completed" not in faults
+    assert not list(tmp_path.glob(".sweep/*/*.json"))
+    faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}").refused
+    assert "dry_run=true cannot rehearse a search, which chooses jobs by the results" in faults
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Two files of a statement, the first of which is not there yet."""
+    (tmp_path / "second.tsv").write_text("lawyer\tthe lawyer is here\n")
+    return [tmp_path / "first.tsv", tmp_path / "second.tsv"]
+
+
+@pytest.fixture
+def label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """Labels files; returns the exit status and what was printed, also by other processes."""
+
+    def run(paths: list[Path], *overrides: str) -> tuple[int, str, str]:
+        places = (f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache", "tracking=none")
+        chosen = ("recipe=labels", "data=statements", "score.regard=ngram", f"data.path={','.join(map(str, paths))}")
+        status = here(monkeypatch, "-m", *chosen, *places, *overrides)
+        return (status, *capfd.readouterr())
+
+    return run
+
+
+def finished(tmp_path: Path) -> list[Path]:
+    return sorted(tmp_path.glob("outputs/*/manifest.json"))
+
+
+def failure(path: Path) -> list[str]:
+    """The last lines of a sweep in which that file was missing."""
+    end = "mitigate: 1 job failed; the others are done, and the same command does what is left:"
+    return [end, f"  data.path={path}: there is no file {path}"]
+
+
+def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, tmp_path: Path, monkeypatch) -> None:
+    """A complete job that W&B hands out is recorded all the same."""
+    status, _, faults = label(files)
+    assert (status, len(finished(tmp_path))) == (1, 1)
+    assert faults.splitlines()[-2:] == failure(files[0])
+    assert [path.name for path in (tmp_path / "outputs" / ".sweep").iterdir()] == ["multirun.yaml"]
+    files[0].write_text("nurse\tthe nurse is there now\n")
+    status, said, faults = label(files)
+    assert (status, faults) == (0, "")
+    assert said.count("complete: nothing is left to do") == 1
+    assert len(finished(tmp_path)) == 2
+    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
+    status, said, _ = label(files[1:], "verbose=true")  # which lists the stages of a sweep's jobs too
+    assert (status, said.count("cached"), len(finished(tmp_path))) == (0, 2, 2)
+    assert "nothing is left to do" not in said
+
+
+def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
+    """Slow: joblib starts two processes, which import what a job needs."""
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs pip install -e '.[joblib]'")
+    label(files[1:])
+    (tmp_path / "third.tsv").write_text("nurse\tthe nurse is here\n")
+    status, said, faults = label([*files, tmp_path / "third.tsv"], "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    get_reusable_executor().shutdown()
+    assert status == 1
+    assert said.count("complete: nothing is left to do") == 1
+    assert len(finished(tmp_path)) == 2
+    assert faults.splitlines()[-2:] == failure(files[0])
+
+
+def test_the_second_process_of_a_run_waits_and_reads_what_the_first_has_found(
+    label, files, tmp_path: Path, monkeypatch
+) -> None:
+    label(files[1:])
+    (manifest,) = finished(tmp_path)
+    facts = manifest.read_bytes()
+    manifest.unlink()
+    first = Run(manifest.parent)
+
+    def wait_for(folder: Path) -> None:
+        assert folder == first.folder
+        manifest.write_bytes(facts)
+        first.close()
+
+    monkeypatch.setattr(job, "wait_for", wait_for)
+    status, said, _ = label(files[1:])
+    assert status == 0
+    waiting = said.index("another process is already working on this run; waiting until it")
+    assert waiting < said.index("complete: nothing is left")
+    assert manifest.read_bytes() == facts
+
+
+@pytest.mark.parametrize("sweep_id", [None, ""])
+def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(sweep_id, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "another").mkdir()
+    monkeypatch.setenv(notes.SWEEP, sweep_id or "")
+    if sweep_id is None:
+        monkeypatch.delenv(notes.SWEEP)
+    with pytest.raises(MitigateError, match="no MITIGATE_SWEEP in its environment"):
+        notes.forget(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
+    assert (tmp_path / "another").is_dir()
+
+
+def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")  # a file, so that nothing can be written below it
+    files[0].write_text("nurse\tthe nurse is there now\n")
+    status, said, _ = label(files)
+    assert (status, len(finished(tmp_path))) == (0, 2)
+    assert said.count(f"labels cannot be kept in {tmp_path}/cache/labels (Not a directory)") == 1
+
+
+def ended(folder: Path, recipe: str = "mitigate", is_finished: bool = True, **metrics: object) -> Path:
+    """A run folder as the end of a sweep reads it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(f"recipe: {{name: {recipe}}}\n")
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    if is_finished:
+        (folder / "manifest.json").touch()
+    return folder
+
+
+@pytest.fixture
+def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ends a sweep of runs (policy, seed), "unfinished" among them; returns the settings of the comparison, as Hydra
+    reads them, or None where there was none."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command) or Mock(returncode=0))
+    place = tmp_path / "it's, a [place]=here"
+    tracking = {"mode": "none", "project": "mitigate", "entity": None, "statements": False}
+    config = {"paths": {"outputs": str(place), "cache": "cache"}, "tracking": tracking}
+
+    def end(*runs: tuple[str, int], unfinished: int = 0, recipe: str = "mitigate") -> dict[str, Any] | None:
+        found = {
+            ended(place / f"{number}", recipe, number >= unfinished): {"policy": policy, "seed": seed}
+            for number, (policy, seed) in enumerate(runs)
+        }
+        if runs_to_compare := comparable(found):
+            compare(DictConfig(OmegaConf.create(config)), runs_to_compare)
+        if not commands:
+            return None
+        python, *module = commands[-1][:3]
+        assert (python, module) == (sys.executable, ["-m", "mitigate"])
+        overrides = OverridesParser.create().parse_overrides(commands[-1][3:])
+        return {override.key_or_group: override.value() for override in overrides}
+
+    end.place = place  # type: ignore[attr-defined]
+    return end
+
+
+def test_policies_are_compared_with_none_as_the_sweep_was_set(compared) -> None:
+    settings = compared(("none", 1), ("both", 1))
+    assert settings["recipe"] == "compare"
+    assert [Path(run) for run in map(str, settings["compare.runs"])] == [compared.place / "0", compared.place / "1"]
+    assert str(settings["compare.baseline"]) == "none"
+    assert str(settings["paths.outputs"]) == str(compared.place)
+    assert settings["tracking.entity"] is None
+    assert not [name for name in settings if name.startswith("measure.")]  # which a comparison does not read
+    assert settings["tracking.statements"] is False
+
+
+def test_without_none_the_baseline_is_the_first_policy_or_the_first_run_of_a_single_one(compared) -> None:
+    settings = compared(("sentiment", 1), ("sentiment", 2), ("both", 1), ("both", 2))
+    assert str(settings["compare.baseline"]) == "sentiment"
+    assert len(settings["compare.runs"]) == 4
+    for policy in ("both", "none"):
+        assert str(compared((policy, 1), (policy, 2))["compare.baseline"]) == str(compared.place / "0")
+
+
+@pytest.mark.parametrize(
+    ("runs", "more"),
+    [
+        ([("both", 1), ("both", 1)], {}),
+        ([("none", 1), ("both", 1)], {"recipe": "stories"}),  # recipe=compare takes runs of the main job alone
+        ([("none", 1), ("both", 1)], {"unfinished": 1}),
+        ([("both", seed) for seed in range(MOST_RUNS + 1)], {}),
+    ],
+    ids=["neither policies nor seeds", "stories", "unfinished", "a long search"],
+)
+def test_what_is_not_compared(runs: list, more: dict, compared, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compared(*runs, **more) is None
+    told = f"{MOST_RUNS + 1} runs are too many for one page" in capsys.readouterr().out
+    assert told == (len(runs) > MOST_RUNS)
+
+
+def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two policies with a seed each are two lines of the comparison, with two seeds they are means."""
+    monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}") or 0)
+    monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
+    said = []
+    for seeds in (1, 2):
+        named = [(policy, seed) for policy in "ab" for seed in range(seeds)]
+        folders = [ended(tmp_path / f"{seeds}{policy}{seed}", policy=policy, seed=seed) for policy, seed in named]
+        monkeypatch.setattr(sweep.notes, "runs", lambda _, folders=folders: folders)
+        SideBySide().on_multirun_end(OmegaConf.create({"verbose": False}))
+        said.append(capsys.readouterr().out)
+    assert said[0] == "comparison of 2\n"
+    assert "table of 4" in said[1]
+    assert said[1].endswith("comparison of 4\n")
+
+
+@pytest.mark.parametrize(("status", "ends"), [(0, False), (2, True)])
+def test_a_comparison_that_fails_ends_the_sweep_with_status_1(
+    status: int, ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = OmegaConf.create({"verbose": False, "hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
+    monkeypatch.setenv(notes.SWEEP, "one")
+    monkeypatch.setattr(sweep.notes, "runs", lambda _: [])
+    monkeypatch.setattr(sweep, "comparable", lambda _: {tmp_path: {}})
+    monkeypatch.setattr(sweep, "compare", lambda config, runs: status)
+    SideBySide().on_multirun_end(config)
+    with pytest.raises(SystemExit, match="1") if ends else nullcontext():
+        Failures().on_multirun_end(config)
+    assert ("their comparison failed" in capsys.readouterr().err) is ends
+    assert not (tmp_path / "sweep" / "one").exists()

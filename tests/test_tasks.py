@@ -1,0 +1,264 @@
+"""Tasks as functions of plain arguments: test triples drawn by chance, the model that a training starts from, a policy
+applied, audits and stories; numbers by hand."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import digest_of_stage
+from mitigate.load.files import LoadedStatements
+from mitigate.load.files import load as load_statements
+from mitigate.load.hold_out import HeldOut, hold_out
+from mitigate.load.triples_file import Loaded
+from mitigate.prompts import PROMPTS
+from mitigate.relations import Relation, relations
+from mitigate.score.vader import Vader
+from mitigate.store import PartFolder
+from mitigate.tasks.audit.count import count_statements
+from mitigate.tasks.audit.measures import measure_resource, value_of
+from mitigate.tasks.audit.met import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met
+from mitigate.tasks.audit.paper import beside_the_paper
+from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.resource import resource_of
+from mitigate.tasks.corpus import corpus_of
+from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
+from mitigate.tasks.policy import Policy, apply_policy
+from mitigate.tasks.start import check_told_apart, find_start
+from mitigate.tasks.stories.measures import measure_stories
+from mitigate.tasks.stories.sentences import label_sentences
+from mitigate.tasks.targets import those_about
+from mitigate.triples import TRIPLES, label_columns
+from models.comet import Comet
+from models.encoding import TOKENIZER
+from models.minilm import locate
+
+MENTORS = Relation("mentors", "is a mentor of", "works with")
+
+
+def triples(**counts: int) -> pl.DataFrame:
+    """As many triples of split train about each head."""
+    heads = [head for head, count in counts.items() for _ in range(count)]
+    rows = [(row, "train", head, "IsA", f"tail {row}", True) for row, head in enumerate(heads, start=1)]
+    return pl.DataFrame(rows, schema=TRIPLES, orient="row")
+
+
+def test_all_triples_of_a_head_are_on_one_side_and_no_more_than_the_share() -> None:
+    rows = triples(**{f"head{number}": 1 + number % 3 for number in range(60)})  # 120 triples
+    moved, held_out = hold_out(rows, 0.1, seed=1)
+    assert moved.drop("split").equals(rows.drop("split"))
+    sides = moved.group_by("head").agg(pl.col("split").n_unique())
+    assert sides["split"].to_list() == [1] * 60
+    test = moved.filter(split="test")
+    assert 10 <= test.height <= 12
+    assert held_out == HeldOut(test.height, 120, test["head"].n_unique(), 60, seed=1)
+    assert "are held out, all triples of" in held_out.sentence
+    assert hold_out(rows, 0.1, seed=1)[0].equals(moved)
+    assert not hold_out(rows, 0.1, seed=2)[0].equals(moved)
+
+
+def test_where_every_head_has_more_the_smallest_is_held_out_and_one_head_cannot_be_divided() -> None:
+    moved, held_out = hold_out(triples(nurse=30, lawyer=20, chef=50), 0.1, seed=1)
+    assert moved.filter(split="test")["head"].unique().to_list() == ["lawyer"]
+    assert held_out is not None
+    assert held_out.sentence == (
+        "The data has no test triples of its own: 20 of 100 triples (20.0 %) are held out, all triples of 1 of 3 "
+        "heads, drawn by chance (data.holdout_seed=1). Figures on so few are uncertain."
+    )
+    rows = triples(nurse=30)
+    assert hold_out(rows, 0.1, seed=1)[1] is None
+    corpus = corpus_of(Loaded(rows), holdout=0.1)
+    assert set(corpus.triples["split"]) == {"train"}
+    assert corpus.notices[0] == (
+        "No triples can be held out for test: all 30 have one head, “nurse”; nothing is measured on test triples."
+    )
+    corpus = corpus_of(Loaded(triples(nurse=3, lawyer=3)), ["IsA"], holdout=0)
+    assert corpus.notices == ["No triples are held out for test (data.holdout=0); nothing is measured on test triples."]
+
+
+def test_splits_of_the_data_are_kept_and_what_is_odd_is_said() -> None:
+    rows = triples(nurse=3, lawyer=1).with_columns(split=pl.Series(["train", "train", "train", "test"]))
+    corpus = corpus_of(Loaded(rows), holdout=0.5, only_in_data=True)
+    assert corpus.triples.equals(rows)
+    assert (corpus.held_out, corpus.notices) == (None, [])
+    assert corpus.facts == {"triples by split": "test 1, train 3"}
+    both = pl.concat([rows, rows.head(1).with_columns(split=pl.lit("test"))])
+    assert corpus_of(Loaded(both), ["IsA"]).notices == ["1 of 2 distinct test triples are training triples too."]
+    dev = rows.with_columns(split=pl.col("split").replace("test", "dev"))
+    none = ["The data has no test triples; nothing is measured on them."]
+    assert corpus_of(Loaded(dev), ["IsA"], holdout=0.5).notices == none
+    with pytest.raises(MitigateError, match=r"the data has no training triples \(by split: test 4\)"):
+        corpus_of(Loaded(rows.with_columns(split=pl.lit("test"))), holdout=0.5)
+    with pytest.raises(MitigateError, match="this recipe needs triples to train on: data=sample"):
+        corpus_of(LoadedStatements(pl.DataFrame()))
+
+
+def test_the_relations_of_a_run() -> None:
+    """Those probed, and those that the generator is asked about besides COMeT's 34."""
+    relations = pl.Series(["mentors", "IsA", "Synonym", "IsA", "IsA", "IsA"])
+    loaded = Loaded(triples(nurse=3, lawyer=3).with_columns(relation=relations), own_relations=(MENTORS,))
+    corpus = corpus_of(loaded, only_in_data=True)
+    assert [relation.name for relation in corpus.relations] == ["IsA", "Synonym", "mentors"]
+    assert [relation.name for relation in corpus.further] == ["Synonym", "mentors"]
+    assert len(corpus_of(loaded).relations) == 34
+    chosen = corpus_of(loaded, ["mentors", "HasA"])
+    assert [relation.name for relation in chosen.relations] == ["mentors", "HasA"]
+    assert "Relations that are probed and no training triple has: HasA." in chosen.notices
+    with pytest.raises(MitigateError, match="unknown relation 'mentor'; allowed: AtLocation, .*, mentors"):
+        corpus_of(loaded, ["mentor"])
+
+
+def test_a_wording_of_ones_own_for_a_relation_of_the_project_is_asked_with() -> None:
+    own = Relation("IsA", "is one", "is one")
+    corpus = corpus_of(Loaded(triples(nurse=1, lawyer=1), own_relations=(own,)), ["IsA"])
+    assert (corpus.relations, corpus.further) == ([own], [own])
+    assert corpus.notices[-1] == "One wording alone is given for IsA: its neutral wording is the same."
+
+
+class Toy:
+    """A model whose file is one word."""
+
+    def __init__(self, folder: Path, times: int = 1, checkpoint: Path | None = None) -> None:
+        self.says = (folder / "word.txt").read_text() * times
+        if times < 1:
+            raise ValueError("times must be at least 1")
+
+
+def saved(folder: Path, word: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "word.txt").write_text(word)
+    (folder / "notes.md").write_text(str(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return saved(tmp_path / "a", "a")
+
+
+def test_a_start_is_known_by_its_files_and_options_wherever_they_are(folder: Path, tmp_path: Path) -> None:
+    """A checkpoint beside the folder counts by its content."""
+    there, other = saved(tmp_path / "ab", "a"), saved(tmp_path / "b", "b")
+    first = find_start(Toy, folder, options={"times": 2})
+    assert first.load().says == "aa"
+    assert find_start(Toy, there, options={"times": 2}).fingerprint == first.fingerprint
+    changed = [find_start(Toy, folder), find_start(Toy, other, options={"times": 2})]
+    changed.append(find_start(Toy, folder, relation="words", options={"times": 2}))
+    changed.append(first.trained(Toy, folder, "other weights"))
+    assert len({first.fingerprint, *(start.fingerprint for start in changed)}) == 5
+    weights, found = tmp_path / "weights", []
+    for content in ("one", "two"):
+        weights.write_text(content)
+        found.append(find_start(Toy, folder, options={"checkpoint": weights}).weights)
+    assert found[0] != found[1]
+
+
+def test_the_code_that_loads_a_start_counts_for_its_stages(folder: Path) -> None:
+    toy, known = find_start(Toy, folder), find_start(label_columns, folder)
+    assert digest_of_stage(apply_policy, [known]) == digest_of_stage(apply_policy, [])
+    assert digest_of_stage(apply_policy, [toy]) != digest_of_stage(apply_policy, [])
+    assert digest_of_stage(apply_policy, [{"start": (toy,)}]) == digest_of_stage(apply_policy, [toy])
+
+
+def test_refusals_of_the_loader_and_of_a_model_that_is_not_trained(folder: Path) -> None:
+    with pytest.raises(MitigateError, match="times must be at least 1"):
+        find_start(Toy, folder, options={"times": 0}).load()
+    assert find_start(Toy, folder, relation="token").asked["CapableOf"] == "<CapableOf>"
+    with pytest.raises(MitigateError, match="which this model was not trained with"):
+        find_start(Toy, folder, relation="token", train=False)
+
+
+def test_a_policy_is_applied_to_triples_without_rows_and_splits() -> None:
+    labelled = pl.DataFrame({"head": ["nurse", "nurse"], "relation": "IsA", "tail": ["thief", "person"]})
+    labelled = labelled.with_columns(sentiment=pl.Series([-1, 0]), sentiment_strength=pl.Series([-0.5, 0.0]))
+    ledger = apply_policy(Policy("mine", scorers=["sentiment"]), labelled)
+    expected = [(1, "train", 0.0, "sentiment -1"), (2, "train", 1.0, "kept")]
+    assert ledger.select("row", "split", "weight", "reason").rows() == expected
+
+
+OWN = Relation("Mentors", "is a mentor of", "works with")
+
+
+def test_further_relations_are_asked_about_also_once_trained(folder: Path) -> None:
+    """With their words only where the model was trained with these."""
+    start = find_start(Toy, folder, further=[OWN])
+    assert start.asked["Mentors"] == start.trained(Toy, folder, "w").asked["Mentors"] == "is a mentor of"
+    assert start.fingerprint != find_start(Toy, folder).fingerprint
+    (folder / "config.json").write_text('{"comet_relation": "token"}')
+    (folder / TOKENIZER).write_text('{"added_tokens": [{"content": "<Mentors>"}]}')
+    assert find_start(Toy, folder, train=False, further=[OWN]).asked["Mentors"] == "<Mentors>"
+    (folder / TOKENIZER).write_text('{"added_tokens": []}')
+    with pytest.raises(MitigateError, match="has no word for the relations <Mentors>: it was trained without them"):
+        find_start(Toy, folder, train=False, further=[OWN])
+
+
+def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:
+    """A COMeT reads five tokens of a phrase: those of ATOMIC's oEffect and oWant are the same."""
+    further = [relations()[name] for name in ("oEffect", "oWant", "Synonym")]
+    with pytest.raises(MitigateError, match=r"reads 5: oEffect \('as a result persony or others will'\), oWant"):
+        check_told_apart(find_start(Comet.from_encoder, locate(), further=further))
+    check_told_apart(find_start(Comet.from_encoder, locate(), further=further[1:]))
+    check_told_apart(find_start(Comet.from_encoder, locate(), relation="token", further=further))
+
+
+ROWS_OF = [
+    (1, "train", "lawyer", "IsA", "thief", True),
+    (2, "train", "nurse", "IsA", "lawyer", True),
+    (3, "train", "cat", "IsA", "animal", True),
+    (4, "dev", "nurse", "IsA", "thief", True),
+    (5, "train", "nurse", "IsA", "stone", False),
+]
+CORPUS = Loaded(pl.DataFrame(ROWS_OF, schema=TRIPLES, orient="row"))
+
+
+def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
+    """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
+    resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
+    left_out = ["1 valid triples of dev left out; filter.splits=all counts them too"]
+    assert resource.loaded.describe(as_met([])) == left_out
+    rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
+    counts = read_rows(resource, targets, rows=rows, counted=counted)
+    met = as_met([counts])
+    assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
+    columns = labellings([Vader()], ["paper"])
+    parts = PartFolder(tmp_path / "statements")
+    tallied = count_statements([Vader()], columns, rows=rows, num_rows=3, statements=parts)
+    both = "this person is a this person"
+    assert pl.concat(parts)["masked"].to_list() == ["this person is a thief", both, both]
+    table = per_target_tables(tallied, columns, targets)["sentiment"]
+    assert table["prejudice"].to_list() == [50, 0, None]
+    found = measure_resource(tallied, counts, targets, columns, resamples=20, facts={"data": "mine"})
+    assert (found["data"], found["seed"], found["rows"], found["empty_targets"]) == ("mine", 1, 3, 1)
+    assert (found["sentiment/O-"], found["empty_zero/sentiment/O-"]) == (25, pytest.approx(50 / 3))
+    assert value_of(found, "sentiment/O-", "zero") == pytest.approx(50 / 3)
+    stated = pl.DataFrame({"place": ["x"], "figure": ["O-"], "key": ["sentiment/O-"], "value": [17.0]})
+    assert beside_the_paper(found, stated).row(0) == ("x", "O-", "sentiment/O-", 17.0, pytest.approx(50 / 3))
+
+
+def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_left_out(tmp_path: Path) -> None:
+    held, again, other = CORPUS, Loaded(CORPUS.triples.clone()), resource_of(CORPUS, splits="all")[0]
+    assert resource_of(held)[0].fingerprint == resource_of(again)[0].fingerprint != other.fingerprint
+    path = tmp_path / "mine.tsv"
+    path.write_text("nurse\tcares\ngamer\tsits\nlawyer\tlies\n")
+    loaded = load_statements(str(path))
+    assert isinstance(loaded, LoadedStatements)
+    resource, targets = resource_of(loaded, ["nurse", "gamer"])
+    assert resource.loaded.describe(as_met([])) == ["1 statement left out, which is about none of the 2 targets"]
+    assert those_about(loaded.statements, targets)[0]["statement"].to_list() == ["cares", "sits"]
+
+
+def test_stories_are_measured_sentence_by_sentence() -> None:
+    """Of nurse one of two sentences is negative, of lawyer none."""
+    rows = [(1, "nurse", "profession", "professions", None, "p"), (2, "lawyer", "profession", "professions", None, "p")]
+    stories = pl.DataFrame(rows, schema=PROMPTS, orient="row").with_columns(
+        story=pl.Series(["she is a thief. she left.", "he sits. he sits. no end"])
+    )
+    columns = [Labelling("sentiment", "sentiment", "paper")]
+    sentences = label_sentences(stories, [Vader()], most=5)
+    assert sentences["sentiment"].to_list() == [-1, 0, 0, 0]
+    about = stories.select("target", "category")
+    found = measure_stories(stories, sentences, about, columns, fewest=3, permutations=5, resamples=20)
+    assert (found["stories"], found["stories/short"], found["statements"]) == (2, 2, 4)
+    assert (found["sentiment/O-"], found["sentiment/D_O-"], found["sentiment/stories-"]) == (25, 625, 50)
+    assert found["distinct_sentences"] == 75
