@@ -1,14 +1,15 @@
 """What tests share: no network, and where the real data may be."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks/ is imported from there
+
 os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # small models gain nothing from a second thread, and lose on a busy machine
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models lose by a second thread on a busy machine
 os.environ["WANDB_MODE"] = "offline"
 
 
@@ -26,3 +27,20 @@ def real_data() -> Path:
         if place and (Path(place) / "conceptnet100k" / "train100k.txt").is_file():
             return Path(place)
     pytest.skip("needs real data: set MITIGATE_DATA to a folder with conceptnet100k/, humans/ and regard/")
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs the command in this process, with its outputs below tmp_path and nothing tracked; returns a command.Job."""
+    from command import Job, here
+
+    def run(*overrides: str) -> Job:
+        outputs = tmp_path / "outputs"
+        flags = [given for given in overrides if given.startswith("-")]  # such as -m, which comes first
+        places = (f"paths.outputs={outputs}", "tracking=none")
+        status = here(monkeypatch, *flags, *places, *(given for given in overrides if given not in flags))
+        said, complaint = capsys.readouterr()
+        named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
+        return Job(status, said, complaint, Path(named[-1]) if named else outputs)
+
+    return run
