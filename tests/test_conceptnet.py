@@ -1,3 +1,5 @@
+"""ConceptNet train100k: where its files are found, and downloads that are checked."""
+
 import gzip
 from pathlib import Path
 
@@ -33,14 +35,14 @@ def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
 
 
 def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monkeypatch):
+    assert len(conceptnet.missing(None, str(tmp_path))) == 4
+    fill(tmp_path / "conceptnet100k")
+    assert conceptnet.missing(None, str(tmp_path)) == []
     named, variable, cache = (fill(tmp_path / name) for name in ("named", "variable", "cache/conceptnet100k"))
     assert conceptnet.find(None, str(tmp_path / "cache")) == cache
     monkeypatch.setenv("MITIGATE_DATA", str(variable))
     assert conceptnet.find(None, str(tmp_path / "cache")) == variable
     assert conceptnet.find(str(named), str(tmp_path / "cache")) == named
-    assert len(conceptnet.missing(None, str(tmp_path))) == 4
-    fill(tmp_path / "conceptnet100k")
-    assert conceptnet.missing(None, str(tmp_path)) == []
 
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
