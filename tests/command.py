@@ -43,6 +43,16 @@ def here(monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
     return 0
 
 
+class Job(NamedTuple):
+    """A command that the fixture `job` has run: its exit status, what it printed, and its run folder, or the folder of
+    outputs where it names none."""
+
+    status: int
+    said: str
+    complaint: str
+    folder: Path
+
+
 class Ended(NamedTuple):
     """A command that has ended."""
 

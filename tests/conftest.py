@@ -1,6 +1,7 @@
 """What tests share: no network, and where the real data may be."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ import pytest
 if TYPE_CHECKING:
     from command import Ended
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks/ is imported from there
+
 os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # small models gain nothing from a second thread, and lose on a busy machine
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models lose by a second thread on a busy machine
 os.environ["WANDB_MODE"] = "offline"
 
 
@@ -46,3 +47,20 @@ def placed(ran: "Callable[..., Ended]", tmp_path: Path) -> "Callable[..., Ended]
     """The same with the outputs in tmp_path/out, the label cache in tmp_path/cache, and no tracking."""
     where = (f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none")
     return lambda *overrides: ran(*where, *overrides)
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs the command in this process, with its outputs below tmp_path and nothing tracked; returns a command.Job."""
+    from command import Job, here
+
+    def run(*overrides: str) -> Job:
+        outputs = tmp_path / "outputs"
+        flags = [given for given in overrides if given.startswith("-")]  # such as -m, which comes first
+        places = (f"paths.outputs={outputs}", "tracking=none")
+        status = here(monkeypatch, *flags, *places, *(given for given in overrides if given not in flags))
+        said, complaint = capsys.readouterr()
+        named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
+        return Job(status, said, complaint, Path(named[-1]) if named else outputs)
+
+    return run

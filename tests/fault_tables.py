@@ -75,12 +75,9 @@ def tables(attempts: Sequence[Attempt]) -> str:
     """By recipe; kills by the stage they met; damage by the kind of file."""
     of_kills = [attempt for attempt in attempts if attempt.fault == "killed"]
     of_damage = [attempt for attempt in attempts if attempt.fault == "damaged"]
-    parts = [by_recipe(attempts)]
-    if of_kills:
-        parts.append(outcomes("killed in stage", of_kills, lambda attempt: attempt.where))
-    if of_damage:
-        parts.append(outcomes("damaged file", of_damage, lambda attempt: kind_of_file(attempt.where)))
-    return "\n\n".join(parts)
+    kills = outcomes("killed in stage", of_kills, lambda attempt: attempt.where) if of_kills else ""
+    damage = outcomes("damaged file", of_damage, lambda attempt: kind_of_file(attempt.where)) if of_damage else ""
+    return "\n\n".join(filter(None, (by_recipe(attempts), kills, damage)))
 
 
 def by_recipe(attempts: Sequence[Attempt]) -> str:

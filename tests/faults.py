@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pytest
 from fault_tables import LOST, OUTCOMES, SAME, TOLD, Attempt, add, tables, write_tables
 from few_terms import use_few_terms
-from killing import ROOT, call, figures, forked, prepared, share_imports
+from killing import ROOT, call, figures, forked, left_in, prepared, share_imports
 from recipe_commands import COMMANDS, make_compared
 
 from mitigate.fingerprints import digest_of, is_intact
@@ -97,12 +97,6 @@ def stages_of(process: int, place: Path) -> dict[str, float]:
             return stages
         before = now
         time.sleep(MOMENT)
-
-
-def left_in(outputs: Path) -> list[str]:
-    """The files of a finished run."""
-    files = (path for path in outputs.rglob("*") if path.is_file() and path.name not in ("status.json", ".lock"))
-    return sorted(str(path.relative_to(outputs)) for path in files)
 
 
 def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path | None = None) -> tuple[str, str]:
@@ -328,13 +322,7 @@ def a_copy(run: Undisturbed, *parts: str) -> Iterator[Path]:
         yield here
 
 
-KINDS: dict[str, Callable[[Undisturbed, random.Random, int], Iterator[Attempt]]] = {
-    "killed": killed,
-    "together": together,
-    "damaged": damaged,
-    "full": full,
-    "denied": denied,
-}
+KINDS = {kind.__name__: kind for kind in (killed, together, damaged, full, denied)}
 
 
 def said(attempts: Iterable[Attempt]) -> Iterator[Attempt]:

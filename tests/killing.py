@@ -141,6 +141,12 @@ def _without_times(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {key: value for key, value in pairs if not key.endswith(("seconds", "per_second"))}
 
 
+def left_in(outputs: Path) -> list[str]:
+    """The files of a finished run."""
+    files = (path for path in outputs.rglob("*") if path.is_file() and path.name not in ("status.json", ".lock"))
+    return sorted(str(path.relative_to(outputs)) for path in files)
+
+
 def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     """The command killed before every operation, or every `every`-th and each that is the first of its kind."""
     cache = f"paths.cache={place / 'cache'}"
@@ -156,10 +162,7 @@ def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
     assert forked(whole, place / "said") == 0, (place / "said").read_text()
     expected = figures(outputs)
     assert expected, f"{name} left no figures"
-    found, seen = [], set()
-    left = sorted(
-        str(path.relative_to(outputs)) for path in outputs.rglob("*") if path.is_file() and path.name != "status.json"
-    )
+    found, seen, left = [], set(), left_in(outputs)
     for number, copy in enumerate(sorted(copies.iterdir())):
         operation = Operation(*json.loads((copy / "operation.json").read_text()), copy)
         kind = (operation.name, "/".join(Path(operation.path).parts[1:2]))
@@ -171,9 +174,7 @@ def kills(name: str, place: Path, every: int = 1) -> list[Killed]:
         told = "" if status == 0 else (copy / "said").read_text()[-600:]
         if not told and figures(here) != expected:
             told = "other figures"
-        there = sorted(
-            str(path.relative_to(here)) for path in here.rglob("*") if path.is_file() and path.name != "status.json"
-        )
+        there = left_in(here)
         if not told and there != left:
             told = f"files: missing {sorted(set(left) - set(there))}, left over {sorted(set(there) - set(left))}"
         found.append(Killed(operation, not told, told))

@@ -24,6 +24,18 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from models.comet import Comet, Layout
+from models.decoder import Decoder, DecoderConfig
+from models.encoding import Encoding
+from models.minilm import locate
+
+
+def small_comet(layers: int = 2, heads: int = 4, layout: Layout = "packed", relation: str = "phrase") -> Comet:
+    """A small random COMeT with MiniLM's vocabulary."""
+    torch.manual_seed(0)
+    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=layers, heads=heads, inner=32)
+    return Comet(Decoder(config), Encoding.of_encoder(locate()), layout, relation).eval()
+
 
 def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
     """A small random classifier whose columns have those names."""
@@ -36,30 +48,41 @@ def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
     return folder
 
 
+SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+
+
+def metaspace(special: list[str], texts: list[str], scheme: str) -> Tokenizer:
+    """A tokenizer that marks a word's beginning by "▁"."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme)
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, special_tokens=special))
+    return tokenizer
+
+
+def byte_level(special: list[str], texts: list[str]) -> Tokenizer:
+    """A tokenizer that works on bytes."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
 def save_llama(folder: Path, texts: list[str]) -> Path:
     """A small random Llama, whose tokenizer puts <s> before a text and marks a word's beginning by "▁"."""
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
-    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
-    special = ["<unk>", "<s>", "</s>"]
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, special_tokens=special))
+    tokenizer = metaspace(["<unk>", "<s>", "</s>"], texts, "first")
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    config = LlamaConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **shape)
+    config = LlamaConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **SHAPE)
     return _save_language_model(folder, LlamaForCausalLM(config), tokenizer, bos_token="<s>", eos_token="</s>")
 
 
 def save_neox(folder: Path, texts: list[str]) -> Path:
     """A small random GPT-NeoX, whose tokenizer works on bytes and adds nothing to a text."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    config = GPTNeoXConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **shape)
+    tokenizer = byte_level(["<|endoftext|>"], texts)
+    config = GPTNeoXConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **SHAPE)
     return _save_language_model(folder, GPTNeoXForCausalLM(config), tokenizer, eos_token="<|endoftext|>")
 
 
@@ -111,17 +134,9 @@ def save_original(file: Path, gpt1: Path, relations: Sequence[str]) -> Path:
 
 def save_bart(folder: Path, texts: list[str]) -> Path:
     """A small random BART, whose tokenizer works on bytes and puts <s> and </s> around a text."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special = ["<s>", "<pad>", "</s>", "<unk>"]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(
-        texts, trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
-    )
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
+    tokenizer = byte_level(["<s>", "<pad>", "</s>", "<unk>"], texts)
+    around = [("<s>", 0), ("</s>", 2)]
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=around)
     shape: dict[str, int] = {"d_model": 32, "max_position_embeddings": 64}
     for part in ("encoder", "decoder"):
         shape |= {f"{part}_layers": 2, f"{part}_attention_heads": 4, f"{part}_ffn_dim": 64}
@@ -132,11 +147,7 @@ def save_bart(folder: Path, texts: list[str]) -> Path:
 
 def save_t5(folder: Path, texts: list[str]) -> Path:
     """A small random T5, whose tokenizer marks a word's beginning by "▁" and puts </s> after a text."""
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    special = ["<pad>", "</s>", "<unk>"]
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, special_tokens=special))
+    tokenizer = metaspace(["<pad>", "</s>", "<unk>"], texts, "always")
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     shape = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
     config = T5Config(vocab_size=tokenizer.get_vocab_size(), decoder_start_token_id=0, **shape)

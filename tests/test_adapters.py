@@ -1,6 +1,7 @@
 """Low-rank adapters: what they change, and what opens a model that was trained by them."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,15 +11,17 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
-from command import SMALL, here
+from command import SMALL
 from peft import AutoPeftModelForCausalLM
+from refusals import refuses
 from small_models import save_bart, save_llama, save_neox
 from test_hub import Touches
 from test_train_comet import EXAMPLES
-from test_train_language_model import QUICK, TEXTS
+from test_train_language_model import QUICK, TEXTS, same
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
+from mitigate.relations import asked_with
 from mitigate.tasks.start import Start, find_start
 from mitigate.tasks.train import check_training, train_generator
 from mitigate.train.comet import Settings
@@ -43,9 +46,14 @@ def trained(begun: Start, model: Path, settings: Settings = QUICK, **more: Any) 
     return model
 
 
-def same(one: Any, other: Any) -> bool:
-    theirs = other.state_dict()
-    return all(torch.equal(weights, theirs[name]) for name, weights in one.state_dict().items())
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with base/, and what its adapters have become: merged/ and alone/."""
+    folder = tmp_path_factory.mktemp("llama")
+    base = start(folder / "base").folder
+    trained(start(base, lora=LORA), folder / "merged")
+    trained(start(base, lora=LORA | {"save": "adapter", "base": str(base)}), folder / "alone")
+    return folder
 
 
 @pytest.mark.parametrize(("kind", "save"), [(LanguageModel, save_neox), (Seq2Seq, save_bart)])
@@ -67,44 +75,24 @@ def test_merged_and_alone_are_one_model(kind: Any, save: Callable, tmp_path: Pat
     assert not [name for name in moved if "embed" in name or "norm" in name or "head" in name or "bias" in name]
 
 
-def test_a_pickled_adapter_is_not_run(tmp_path: Path) -> None:
-    base, touched = start(tmp_path / "base"), tmp_path / "touched"
-    alone = trained(start(base.folder, lora=LORA | {"save": "adapter"}), tmp_path / "alone")
+def test_a_pickled_adapter_is_not_run(llama: Path, tmp_path: Path) -> None:
+    alone, touched = shutil.copytree(llama / "alone", tmp_path / "alone"), tmp_path / "touched"
     (alone / "adapter_model.safetensors").unlink()
     torch.save({"weight": Touches(touched)}, alone / "adapter_model.bin")
-    with pytest.raises(ValueError, match="alone has its weights as adapter_model.bin alone, a pickle"):
-        LanguageModel.load(alone)
+    refuses(ValueError, "alone has its weights as adapter_model.bin alone, a pickle", LanguageModel.load, alone)
     assert not touched.exists()
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft uses an older name
-def test_plain_transformers_and_peft_open_it(tmp_path: Path) -> None:
-    base = start(tmp_path / "base").folder
-    merged = trained(start(base, lora=LORA), tmp_path / "merged")
-    alone = trained(start(base, lora=LORA | {"save": "adapter", "base": str(base)}), tmp_path / "alone")
+def test_plain_transformers_and_peft_open_it(llama: Path) -> None:
     tokens = torch.tensor([[1, 5, 6, 7]])
-    expected = LanguageModel.load(merged).model(tokens).logits
-    torch.testing.assert_close(AutoModelForCausalLM.from_pretrained(merged)(tokens).logits, expected)
-    torch.testing.assert_close(AutoPeftModelForCausalLM.from_pretrained(alone)(tokens).logits, expected)
+    expected = LanguageModel.load(llama / "merged").model(tokens).logits
+    for kind, folder in ((AutoModelForCausalLM, "merged"), (AutoPeftModelForCausalLM, "alone")):
+        torch.testing.assert_close(kind.from_pretrained(llama / folder)(tokens).logits, expected)
 
 
 class StoppedError(Exception):
     pass
-
-
-def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    begun = start(tmp_path / "base", lora=LORA)
-    often = Settings(**vars(QUICK) | {"checkpoint_every": 1e-9, "max_epochs": 20})
-
-    def stop(values: dict[str, float], step: int) -> None:
-        if step == 20:
-            raise StoppedError
-
-    how = {"checkpoints": tmp_path / "checkpoints", "fingerprint": "one"}
-    with pytest.raises(StoppedError):
-        trained(begun, tmp_path / "model", often, log=stop, **how)
-    resumed = LanguageModel.load(trained(begun, tmp_path / "model", often, **how))
-    assert same(resumed, LanguageModel.load(trained(begun, tmp_path / "whole", often)))
 
 
 def stopped(begun: Start, checkpoints: Path, settings: Settings = QUICK) -> dict[str, Any]:
@@ -129,10 +117,8 @@ def test_checkpoints_hold_what_is_trained(kind: Any, save: Callable, tmp_path: P
     assert len(names) == len(written["optimizer_states"][0]["state"]) > 0
     how = {"settings": best, "checkpoints": tmp_path / "checkpoints", "fingerprint": "one"}
     resumed = kind.load(trained(begun, tmp_path / "model", **how))
-    assert set(torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)) == {
-        *written["state_dict"],
-        "fingerprint",
-    }
+    expected = {*written["state_dict"], "fingerprint"}
+    assert set(torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)) == expected
     assert same(resumed, kind.load(trained(begun, tmp_path / "whole", best)))
 
 
@@ -155,19 +141,16 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
         trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
 
 
-def test_all_weights_go_on_from_an_adapter_and_adapters_alone_do_not(tmp_path: Path) -> None:
+def test_all_weights_go_on_from_an_adapter_and_checkpointing_changes_none(llama: Path, tmp_path: Path) -> None:
     """peft opens an adapter on whole weights alone."""
-    alone = trained(start(tmp_path / "base", lora=LORA | {"save": "adapter"}), tmp_path / "alone")
+    alone = llama / "alone"
     before, after = LanguageModel.load(alone), LanguageModel.load(trained(start(alone), tmp_path / "all"))
     weights = after.state_dict()
     assert not any(torch.equal(old, weights[name]) for name, old in before.state_dict().items())
     again = start(alone, lora=LORA | {"save": "adapter"})
     with pytest.raises(MitigateError, match="alone holds an adapter itself.*; say model.lora.save=merged"):
         check_training(again, QUICK, compile="auto", strategy="auto")
-
-
-def test_checkpointing_changes_memory_and_not_the_weights(tmp_path: Path) -> None:
-    base = start(tmp_path / "base").folder
+    base = llama / "base"
     plain = LanguageModel.load(trained(start(base), tmp_path / "plain"))
     saving = LanguageModel.load(trained(start(base, gradient_checkpointing=True), tmp_path / "saving"))
     assert start(base, gradient_checkpointing=True).load().learning.checkpointing
@@ -175,45 +158,41 @@ def test_checkpointing_changes_memory_and_not_the_weights(tmp_path: Path) -> Non
         torch.testing.assert_close(saving.state_dict()[name], weights)
 
 
-def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None:
+    """The whole job takes over 3 s: training of adapters and the probe of what they give meet nowhere else."""
     base = save_llama(tmp_path / "base", TEXTS * 20)
     asked = ["model=hf", f"model.base={base}", "model.lora.rank=2", "model.lora.save=adapter", "policy=both"]
-    asked += ["model.gradient_checkpointing=true", "tracking=none", f"paths.outputs={tmp_path / 'out'}"]
-    assert here(monkeypatch, *SMALL, *asked, "probe.max_length=3") == 0
-    (folder,) = (tmp_path / "out").iterdir()
-    card = (folder / "model" / "README.md").read_text()
+    done = job(*SMALL, *asked, "model.gradient_checkpointing=true", "probe.max_length=3")
+    assert done.status == 0
+    card = (done.folder / "model" / "README.md").read_text()
     assert 'library_name: "peft"' in card
     assert "from peft import AutoPeftModelForCausalLM" in card
     assert f"the weights that it is added to are those of {base.name}" in card
     assert str(tmp_path) not in card
-    assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
+    assert json.loads((done.folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
+    probed = pl.read_parquet(done.folder / "probe.parquet").filter(relation="IsA", target="lawyer")
+    model = LanguageModel.load(done.folder / "model")
+    (found,) = model.search(model.prompts(["lawyer"], [asked_with("phrase")["IsA"]]), max_length=3)
+    assert probed["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found], abs=1e-3)
 
 
-def test_what_cannot_be_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    begun = start(tmp_path / "base", lora=LORA | {"targets": ["nowhere"]})
-    with pytest.raises(MitigateError, match=r"model.lora.targets=\['nowhere'\]: "):
-        trained(begun, tmp_path / "model")
-    asked = ["model=hf", f"model.base={begun.folder}", "model.lora.rank=2", f"paths.outputs={tmp_path / 'out'}"]
-    assert here(monkeypatch, *asked, "tracking=none", "model.relation=token") == 2
-    assert "adds words to the vocabulary, which adapters do not train" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "peft", None)
-    monkeypatch.setattr("mitigate.tasks.train.find_spec", lambda name: None)
-    assert here(monkeypatch, *asked, "tracking=none") == 2
-    assert "need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0" in capsys.readouterr().err
-    with pytest.raises(MitigateError, match="low-rank adapters need the library peft"):
-        trained(begun, tmp_path / "model")
-
-
-def test_layers_that_the_model_has_not_are_told_before_the_first_stage(tmp_path: Path) -> None:
-    folder = save_llama(tmp_path / "base", TEXTS)
+def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Path, job, monkeypatch) -> None:
+    folder = llama / "base"
     check_targets(folder, ["q_proj", "mlp.up_proj"])
     check_targets(folder, None)
     check_targets(tmp_path, ["nowhere"])  # which has no weights
     begun = start(folder, lora=LORA | {"targets": ["q_proj", "proj", "self_attn"]})
-    expected = (
-        r"model.lora.targets names proj, self_attn, and the model in .* has no such layer; it has down_proj, embed_"
-    )
-    with pytest.raises(MitigateError, match=expected):
-        check_training(begun, Settings(), compile=False, strategy="auto")
+    expected = "model.lora.targets names proj, self_attn, and the model in .* has no such layer; it has down_proj"
+    refuses(MitigateError, expected, check_training, begun, Settings(), compile=False, strategy="auto")
+    begun = start(folder, lora=LORA | {"targets": ["nowhere"]})
+    refuses(MitigateError, r"model.lora.targets=\['nowhere'\]: ", trained, begun, tmp_path / "model")
+    asked = ["model=hf", f"model.base={folder}", "model.lora.rank=2"]
+    refused = job(*asked, "model.relation=token")
+    assert refused.status == 2
+    assert "adds words to the vocabulary, which adapters do not train" in refused.complaint
+    monkeypatch.setitem(sys.modules, "peft", None)
+    monkeypatch.setattr("mitigate.tasks.train.find_spec", lambda name: None)
+    refused = job(*asked)
+    assert refused.status == 2
+    assert "need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0" in refused.complaint
+    refuses(MitigateError, "low-rank adapters need the library peft", trained, begun, tmp_path / "model")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from browser import PAPER, PHONE, Visit, chromium, find
+from browser import DESKTOP, PAPER, PHONE, Visit, chromium, find
 from page_examples import ASKED, PAGES, example_comparison
 from playwright.sync_api import Browser, Page
 
@@ -17,7 +17,6 @@ from mitigate.load.ratings import read_answers
 from mitigate.report import comparison
 
 pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium to open pages: apt-get install chromium")
-
 Open = Callable[..., Visit]
 
 
@@ -65,18 +64,12 @@ def in_order(page: Visit) -> None:
     page.page.emulate_media(color_scheme="light")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_in_order(visit: Open, name: str) -> None:
-    in_order(visit(name))
-
-
 def shown_number(text: str) -> float:
     return float(text.replace("\N{MINUS SIGN}", "-"))
 
 
-@pytest.mark.parametrize("name", ["report", "audit", "comparison", "resources"])
-def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
-    opened = visit(name)
+def sort_and_search(opened: Visit) -> None:
+    """Targets are sorted by the mouse and by keys, and searched."""
     page, column = opened.page, lambda place: opened.run(f"tools.column('#target-table', {place})")
     heading = page.locator("#target-table th[data-column='3']")
     heading.get_by_role("button").click()
@@ -96,7 +89,12 @@ def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
     assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} shown"
 
 
-def test_a_target_without_a_difference_stands_last_however_it_is_sorted(browser: Browser, tmp_path: Path) -> None:
+def test_a_template_is_chosen_and_targets_without_a_difference_stand_last(visit, browser, tmp_path):
+    page = visit("report").page
+    cells = page.locator("#target-table tbody tr").first.locator("td.paper")
+    assert cells.first.is_visible()
+    page.get_by_role("radio", name="neutral template").check()
+    assert not cells.first.is_visible()
     found = example_comparison()
     known = pl.col("contrast") == "both"
     moves = found.moves.filter(known | (pl.col("target") != found.moves["target"].sort()[5]))
@@ -111,17 +109,8 @@ def test_a_target_without_a_difference_stands_last_however_it_is_sorted(browser:
     assert opened.close() == []
 
 
-def test_a_template_is_chosen(visit: Open) -> None:
-    page = visit("report").page
-    cells = page.locator("#target-table tbody tr").first.locator("td.paper")
-    assert cells.first.is_visible()
-    page.get_by_role("radio", name="neutral template").check()
-    assert not cells.first.is_visible()
-
-
-@pytest.mark.parametrize(("name", "number"), [("report", 4), ("audit", 2), ("comparison", 2), ("resources", 1)])
-def test_what_offends_is_behind_a_click_and_a_warning(visit: Open, name: str, number: int) -> None:
-    page = visit(name).page
+def look_behind_warnings(page: Page, number: int) -> None:
+    """Offensive statements are behind a click and a warning."""
     behind = page.locator("details:has(> summary .warning)")
     assert behind.count() == number
     for each in behind.all():
@@ -132,9 +121,8 @@ def test_what_offends_is_behind_a_click_and_a_warning(visit: Open, name: str, nu
         assert inside.is_visible()
 
 
-@pytest.mark.parametrize("name", ["report", "audit", "comparison", "resources"])
-def test_print_hides_the_controls_and_shows_whole_tables(visit: Open, name: str) -> None:
-    page = visit(name)
+def print_out(page: Visit) -> None:
+    """Print hides the controls and shows whole tables."""
     page.page.emulate_media(media="print", color_scheme="dark")
     page.page.set_viewport_size(PAPER)
     assert not page.page.locator("nav").is_visible()
@@ -142,6 +130,28 @@ def test_print_hides_the_controls_and_shows_whole_tables(visit: Open, name: str)
     assert page.run("tools.cut()") == []
     assert page.run("tools.luminance()") > 0.8
     assert page.run("tools.faint()") == []
+
+
+WARNED = {"report": 4, "audit": 2, "comparison": 2, "resources": 1}  # of pages with a table of targets: the warnings
+
+
+def show(opened: Visit) -> None:
+    """The page on a large screen again."""
+    opened.page.emulate_media(media="screen", color_scheme="light")
+    opened.page.set_viewport_size(DESKTOP)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_in_order(visit: Open, name: str) -> None:
+    opened = visit(name)
+    if name in WARNED:
+        print_out(opened)  # with all parts closed, as the page is opened
+        show(opened)
+        look_behind_warnings(opened.page, WARNED[name])
+    in_order(opened)
+    if name in WARNED:
+        show(opened)
+        sort_and_search(opened)
 
 
 def begin(page: Page) -> None:
@@ -191,11 +201,8 @@ def test_a_rater_answers_rests_and_saves(visit: Open, tmp_path: Path) -> None:
     assert download.value.suggested_filename == "answers-5urvey-fox.csv"
     download.value.save_as(tmp_path / "answers.csv")
     loaded = read_answers([tmp_path / "answers.csv"], ASKED["item"].to_list(), raters=1)
-    assert loaded.ratings.select("item", "label", "quality").rows() == [
-        ("a1", -1, True),
-        ("c3", 1, False),
-        ("d4", 1, True),
-    ]
+    expected = [("a1", -1, True), ("c3", 1, False), ("d4", 1, True)]
+    assert loaded.ratings.select("item", "label", "quality").rows() == expected
     assert loaded.notices == ["1 of 4 items have no rating: b2"]
 
 
@@ -234,18 +241,13 @@ def test_a_page_that_is_broken_or_asks_another_host_is_found_out(browser: Browse
     assert BROKEN[script] in Visit(browser, tmp_path / "page.html").close()
 
 
-def test_a_page_s_own_policy_refuses_what_it_would_fetch(
-    browser: Browser, files: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_page_s_own_policy_refuses_fetches_and_unreadable_pages_are_found_out(browser, files, tmp_path):
     html = files["report"].read_text(encoding="utf-8")
     (tmp_path / "page.html").write_text(
         html.replace("</main>", "<img alt='x' src='https://elsewhere.example/x.png'></main>")
     )
     faults = " ".join(Visit(browser, tmp_path / "page.html").close())
     assert "violates the following Content Security Policy directive" in faults
-
-
-def test_a_page_that_cannot_be_read_is_found_out(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(
         "<!doctype html><title>x</title><body style='width: 500px'><p style='color: #999'>faint</p><button></button>"
         "<svg role='img' viewBox='0 0 9 9'><text style='fill: #ddd'>pale</text></svg><p>clear</p>"

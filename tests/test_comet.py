@@ -1,102 +1,89 @@
+"""A COMeT and its decoder: texts cut as in the original, the numbers of Hugging Face, and saving."""
+
 import copy
-import subprocess
-import sys
+import json
 from pathlib import Path
 
 import pytest
 import torch
-from torch.nn import functional as F
+from refusals import refuses
+from safetensors.torch import load_file, save_file
+from small_models import small_comet
+from texts_apart import TextsApart, rows_of
+from torch import Tensor
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BertGenerationConfig,
+    BertGenerationDecoder,
+    GPT2Config,
+    GPT2LMHeadModel,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+    PreTrainedModel,
+)
 
 from models.comet import Comet, Layout, regimen
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
+from models.decoder import Decoder, DecoderConfig, Kind
 from models.minilm import locate
 
 
 @pytest.fixture(scope="module")
 def comet() -> Comet:
     """A small random COMeT with MiniLM's vocabulary."""
-    torch.manual_seed(0)
-    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=2, heads=4, inner=32)
-    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+    return small_comet()
 
 
 def words(comet: Comet, ids: list[int]) -> str:
     return " ".join(comet.encoding.tokenizer.id_to_token(i) for i in ids)
 
 
-def test_prompts_and_tails_are_cut_as_in_comet(comet: Comet) -> None:
+def test_prompts_and_tails_are_cut_and_slots_of_the_original_are_padded(comet: Comet) -> None:
     long = " ".join("abcdefghijklmnopqrstuvwxyz")
     (prompt,) = comet.prompts([long], ["is a very long relation phrase"])
     assert words(comet, prompt) == "[CLS] a b c d e f g h i j is a very long relation"
     (tail,) = comet.tails([long])
     assert words(comet, tail) == "a b c d e f g h i j k l m n o [SEP]"
     assert comet.tails([""]) == [[102]]
+    slotted = Comet(comet.decoder, comet.encoding, "comet").eval()
+    (prompt,) = slotted.prompts(["lawyer"], ["is capable of"])
+    assert words(slotted, prompt) == " ".join(["lawyer", *["[PAD]"] * 9, "is", "capable", "of", *["[PAD]"] * 2])
+    assert slotted.unseen == 0
+    one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
+    torch.testing.assert_close(two[:2], one)
 
 
-def test_nll_equals_that_of_padded_batches(comet: Comet) -> None:
-    """Against Hugging Face's way: every text padded, logits everywhere, labels of -100 off the tails."""
-    prompts = comet.prompts(["lawyer", "a very big church"], ["is capable of", "is used for"])
-    tails = comet.tails(["win a case", "worship"])
-    texts = [torch.tensor([*prompt, *tail]) for prompt, tail in zip(prompts, tails, strict=True)]
-    expected = []
-    for text, tail in zip(texts, tails, strict=True):
-        padded = F.pad(text, (0, 20 - len(text)))
-        seen = torch.ones(20, 20).tril().bool()
-        hidden = comet.decoder(padded, torch.arange(20), lambda _, q, k, v: attend(q, k, v, seen))  # noqa: B023
-        losses = F.cross_entropy(comet.decoder.logits(hidden)[: len(text) - 1], text[1:], reduction="none")
-        expected.append(losses[-len(tail) :])
-    torch.testing.assert_close(comet.nll(prompts, tails), torch.cat(expected))
-
-
-def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-    scores = torch.einsum("qhw,khw->hqk", query, key) / query.shape[-1] ** 0.5
-    return torch.einsum("hqk,khw->qhw", scores.masked_fill(~seen, -torch.inf).softmax(-1), value)
-
-
-def test_a_saved_comet_is_the_same_comet(comet: Comet, tmp_path: Path) -> None:
+def test_a_saved_comet_is_the_same_comet_and_knows_how_it_was_trained(comet: Comet, tmp_path: Path) -> None:
     comet.save(tmp_path)
     again = Comet.load(tmp_path)
     assert (again.layout, again.relation) == ("packed", "phrase")
     prompts, tails = comet.prompts(["lawyer"], ["is capable of"]), comet.tails(["win a case"])
     assert torch.equal(again.nll(prompts, tails), comet.nll(prompts, tails))
     assert again.prompts(["nurse"], ["wants"]) == comet.prompts(["nurse"], ["wants"])
+    Comet(comet.decoder, comet.encoding, "comet", "words").save(tmp_path)
+    for asked in ({}, {"layout": "comet"}, {"relation": "words", "layout": None}):
+        assert regimen(tmp_path, **asked) == ("comet", "words")
+    assert Comet.load(tmp_path).relation == "words"
+    with pytest.raises(ValueError, match=r"relation=phrase, but the COMeT in .* was trained with model.relation=words"):
+        Comet.load(tmp_path, relation="phrase")
+    refuses(ValueError, "unknown model.layout 'slots'; allowed: packed, comet", Comet.load, tmp_path, layout="slots")
 
 
 def test_transformers_generates_from_it_without_our_code(comet: Comet, tmp_path: Path) -> None:
-    comet.save(tmp_path / "model")
-    code = """
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-model = AutoModelForCausalLM.from_pretrained("model")
-inputs = AutoTokenizer.from_pretrained("model")("lawyer is capable of", return_tensors="pt")
-found = model.generate(**inputs, num_beams=2, output_scores=True, return_dict_in_generate=True)
-assert len(found.sequences[0]) <= 5 + 16
-print(torch.log_softmax(model(**inputs).logits[0, -1], -1)[7099].item())
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "error::FutureWarning", "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    """By its own classes: none of ours is registered with it."""
+    comet.save(tmp_path)
+    model, tokenizer = (kind.from_pretrained(tmp_path) for kind in (AutoModelForCausalLM, AutoTokenizer))
+    assert type(model).__module__.startswith("transformers.")
+    inputs = tokenizer("lawyer is capable of", return_tensors="pt")
+    found = model.generate(**inputs, num_beams=2, output_scores=True, return_dict_in_generate=True)
+    assert len(found.sequences[0]) <= 5 + 16
     (prompt,) = comet.prompts(["lawyer"], ["is capable of"])
-    ours = -comet.nll([prompt], [[7099]]).item()
-    assert float(done.stdout) == pytest.approx(ours, abs=1e-5)
+    theirs = torch.log_softmax(model(**inputs).logits[0, -1], -1)[7099].item()
+    assert theirs == pytest.approx(-comet.nll([prompt], [[7099]]).item(), abs=1e-5)
 
 
-def test_a_warm_start_gives_every_tail_a_likelihood() -> None:
-    comet = Comet.from_encoder(locate(), dropout=0.2)
-    assert comet.decoder.config.dropout == 0.2
-    nll = comet.nll(comet.prompts(["church"], ["is used for"]), comet.tails(["worship"]))
-    assert nll.shape == (2,)
-    assert nll.isfinite().all()
-
-
-def test_a_relation_can_be_a_token_of_its_own(tmp_path: Path) -> None:
-    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=4, inner=32)
-    comet = Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+def test_a_relation_can_be_a_token_and_a_decoder_becomes_a_comet_of_any_regimen(tmp_path: Path) -> None:
+    comet = small_comet(layers=1)
     before = comet.nll(comet.prompts(["lawyer"], ["wants"]), comet.tails(["rest"]))
     comet.add(["<CapableOf>", "<IsA>"])
     comet.add(["<CapableOf>"])  # known by now
@@ -106,34 +93,14 @@ def test_a_relation_can_be_a_token_of_its_own(tmp_path: Path) -> None:
     torch.testing.assert_close(after, before, atol=1e-3, rtol=0)  # two more of 30,522 words share the softmax
     comet.save(tmp_path)
     assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
-
-
-def test_a_comet_knows_how_it_was_trained(comet: Comet, tmp_path: Path) -> None:
-    Comet(comet.decoder, comet.encoding, "comet", "words").save(tmp_path)
-    for asked in ({}, {"layout": "comet"}, {"relation": "words", "layout": None}):
-        assert regimen(tmp_path, **asked) == ("comet", "words")
-    assert Comet.load(tmp_path).relation == "words"
-    with pytest.raises(
-        ValueError, match=r"model.relation=phrase, but the COMeT in .* was trained with model.relation=words"
-    ):
-        Comet.load(tmp_path, relation="phrase")
-    with pytest.raises(ValueError, match="unknown model.layout 'slots'; allowed: packed, comet"):
-        Comet.load(tmp_path, layout="slots")
-
-
-def test_a_language_model_becomes_a_comet_as_one_likes() -> None:
     assert regimen(locate()) == ("packed", "phrase")
     comet = Comet.from_encoder(locate(), layout="comet", relation="token")
     assert (comet.layout, comet.relation) == ("comet", "token")
-
-
-def test_slots_of_the_original_pad_the_prompt(comet: Comet) -> None:
-    slotted = Comet(comet.decoder, comet.encoding, "comet").eval()
-    (prompt,) = slotted.prompts(["lawyer"], ["is capable of"])
-    assert words(slotted, prompt) == " ".join(["lawyer", *["[PAD]"] * 9, "is", "capable", "of", *["[PAD]"] * 2])
-    assert slotted.unseen == 0
-    one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
-    torch.testing.assert_close(two[:2], one)
+    comet = Comet.from_encoder(locate(), dropout=0.2)
+    assert comet.decoder.config.dropout == 0.2
+    nll = comet.nll(comet.prompts(["church"], ["is used for"]), comet.tails(["worship"]))
+    assert nll.shape == (2,)
+    assert nll.isfinite().all()
 
 
 @pytest.mark.parametrize("layout", ["packed", "comet"])
@@ -150,3 +117,120 @@ def test_a_beams_log_probability_is_minus_the_nll_of_its_tail(comet: Comet, layo
     assert [-tokens.sum().item() for tokens in nll] == pytest.approx([beam.log_prob for _, beam in found], abs=1e-3)
     assert any(pad in beam.tokens[:-1] for _, beam in found)
     assert any(beam.ended for _, beam in found)
+
+
+KINDS: tuple[Kind, ...] = ("gpt1", "gpt2", "minilm")
+TEXTS = [[3, 1, 4, 1, 5, 9], [2, 6], [5, 3, 5, 8, 9, 7, 9, 3, 2, 3]]
+
+
+def small(kind: Kind) -> DecoderConfig:
+    return DecoderConfig(kind, vocab_size=11, positions=12, width=16, layers=3, heads=4, inner=64)
+
+
+def theirs(kind: Kind) -> PreTrainedModel:
+    """A small random model of Hugging Face's, its biases and norms random too."""
+    gpt = {"vocab_size": 11, "n_positions": 12, "n_embd": 16, "n_layer": 3, "n_head": 4}
+    model: PreTrainedModel
+    if kind == "gpt1":
+        model = OpenAIGPTLMHeadModel(OpenAIGPTConfig(**gpt))
+    elif kind == "gpt2":
+        model = GPT2LMHeadModel(GPT2Config(**gpt, bos_token_id=None, eos_token_id=None))
+    else:
+        shape = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
+        special = {"is_decoder": True, "bos_token_id": None, "eos_token_id": None}
+        config = BertGenerationConfig(vocab_size=11, max_position_embeddings=12, **shape, **special)
+        model = BertGenerationDecoder(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model.eval()
+
+
+def our_logits(decoder: Decoder, texts: list[list[int]]) -> Tensor:
+    with torch.no_grad():
+        return decoder.logits(decoder(*rows_of(texts), TextsApart([len(text) for text in texts])))
+
+
+def their_logits(model: PreTrainedModel, texts: list[list[int]]) -> Tensor:
+    with torch.no_grad():
+        return torch.cat([model(torch.tensor([text])).logits[0] for text in texts])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reads_what_hugging_face_wrote(kind: Kind, tmp_path: Path) -> None:
+    model = theirs(kind)
+    model.save_pretrained(tmp_path)
+    logits = our_logits(Decoder.load(tmp_path), TEXTS)
+    assert logits.std() > 0.1
+    torch.testing.assert_close(logits, their_logits(model, TEXTS), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hugging_face_reads_what_we_wrote(kind: Kind, tmp_path: Path) -> None:
+    decoder = Decoder(small(kind)).eval()
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    decoder.save(tmp_path, eos_token_id=7)
+    model, report = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values()), report
+    assert model.config.eos_token_id == 7
+    torch.testing.assert_close(our_logits(decoder, TEXTS), their_logits(model, TEXTS), atol=1e-4, rtol=0)
+    assert Decoder.load(tmp_path).config == decoder.config
+
+
+@pytest.mark.parametrize("kind", ["gpt1", "gpt2"])
+def test_reads_a_bare_model(kind: Kind, tmp_path: Path) -> None:
+    model = theirs(kind)
+    model.base_model.save_pretrained(tmp_path)  # as the files of gpt2 and openai-gpt are: no prefix, no head
+    torch.testing.assert_close(our_logits(Decoder.load(tmp_path), TEXTS), their_logits(model, TEXTS))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_do_not_see_each_other_and_new_words_leave_the_old_as_they_are(kind: Kind) -> None:
+    decoder = Decoder(small(kind)).eval()
+    together = our_logits(decoder, TEXTS)
+    alone = torch.cat([our_logits(decoder, [text]) for text in TEXTS])
+    torch.testing.assert_close(together, alone)
+    torch.testing.assert_close(our_logits(decoder, [TEXTS[0][:3]]), together[:3])
+    decoder = Decoder(small(kind)).eval()
+    before = our_logits(decoder, TEXTS)
+    decoder.grow(13)
+    after = our_logits(decoder, TEXTS)
+    assert after.shape == (18, 13)
+    torch.testing.assert_close(after[:, :11], before, atol=1e-6, rtol=0)
+    assert decoder.config.vocab_size == 13
+    assert decoder.words.weight[11:].std() > 0
+    refuses(ValueError, "a vocabulary of 13 cannot grow to 12", decoder.grow, 12)
+
+
+def test_configurations_that_it_would_compute_otherwise_are_refused(tmp_path: Path) -> None:
+    Decoder(small("gpt2")).save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"activation_function": "relu"}))
+    refuses(ValueError, "activation_function='relu'; the decoder computes", Decoder.load, tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
+    refuses(ValueError, "type 't5'; allowed: openai-gpt, gpt2, bert-generation", Decoder.load, tmp_path)
+    with pytest.raises(ValueError, match=r"width 10 must be a multiple of heads 4; inner 64 must be 4 x width 10"):
+        DecoderConfig("gpt1", width=10, heads=4, inner=64)
+    decoder = Decoder(small("minilm"))
+    assert not torch.equal(our_logits(decoder, TEXTS), our_logits(decoder, TEXTS))
+    decoder.eval()
+    assert torch.equal(our_logits(decoder, TEXTS), our_logits(decoder, TEXTS))
+
+
+def test_weights_that_are_cut_incomplete_or_of_another_shape_are_told(tmp_path: Path) -> None:
+    Decoder(small("gpt2")).save(tmp_path)
+    weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
+    whole, tensors = weights.read_bytes(), load_file(weights)
+    weights.write_bytes(whole[:-100])
+    with pytest.raises(ValueError, match=r"model.safetensors are absent or damaged \(.*\); copy its folder again, or"):
+        Decoder.load(tmp_path)
+    save_file({name: tensor for name, tensor in tensors.items() if "wpe" not in name}, weights)
+    refuses(ValueError, r"model.safetensors lack transformer.wpe.weight; copy its folder again", Decoder.load, tmp_path)
+    weights.write_bytes(whole)
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 12}))
+    with pytest.raises(ValueError, match=r"not those that .*config.json describes \(.* size mismatch for words.weight"):
+        Decoder.load(tmp_path)
+    weights.unlink()
+    refuses(ValueError, r"model.safetensors are absent or damaged", Decoder.load, tmp_path)

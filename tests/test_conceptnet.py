@@ -1,3 +1,5 @@
+"""ConceptNet train100k: where its files are found, and downloads that are checked."""
+
 import gzip
 from pathlib import Path
 
@@ -28,11 +30,14 @@ def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
         triples = conceptnet.load(str(root)).triples
         assert triples["split"].to_list() == ["train", "train", "dev", "dev", "dev2", "test"]
         assert triples["valid"].to_list() == [True, True, True, False, True, True]
+    one = pl.DataFrame({"relation": ["IsA", "IsA"], "head": ["a", "b"], "tail": ["x", "y"]})
+    assert conceptnet.sha256_of_triples(one) == conceptnet.sha256_of_triples(one.reverse())
 
 
-def test_a_named_folder_comes_first_then_the_variable_then_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monkeypatch):
+    assert len(conceptnet.missing(None, str(tmp_path))) == 4
+    fill(tmp_path / "conceptnet100k")
+    assert conceptnet.missing(None, str(tmp_path)) == []
     named, variable, cache = (fill(tmp_path / name) for name in ("named", "variable", "cache/conceptnet100k"))
     assert conceptnet.find(None, str(tmp_path / "cache")) == cache
     monkeypatch.setenv("MITIGATE_DATA", str(variable))
@@ -40,7 +45,7 @@ def test_a_named_folder_comes_first_then_the_variable_then_the_cache(
     assert conceptnet.find(str(named), str(tmp_path / "cache")) == named
 
 
-def test_what_is_named_is_never_replaced(tmp_path: Path) -> None:
+def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
     with pytest.raises(MitigateError, match="data.root=.*absent: there is no such folder"):
         conceptnet.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
@@ -50,11 +55,14 @@ def test_what_is_named_is_never_replaced(tmp_path: Path) -> None:
     ):
         conceptnet.find(str(tmp_path / "empty"), str(tmp_path / "cache"))
 
+    def unreachable(*_: object, **__: object) -> str:
+        raise ConnectionError("no route")
 
-def test_what_would_be_downloaded(tmp_path: Path) -> None:
-    assert len(conceptnet.missing(None, str(tmp_path))) == 4
-    fill(tmp_path / "conceptnet100k")
-    assert conceptnet.missing(None, str(tmp_path)) == []
+    monkeypatch.setattr("pooch.retrieve", unreachable)
+    with pytest.raises(MitigateError) as error:
+        conceptnet.load(cache=str(tmp_path))
+    for part in ("train100k.txt is not at hand", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
+        assert part in str(error.value)
 
 
 def retrieve(url: str, known_hash: None, name: str, folder: Path, progressbar: bool) -> str:
@@ -81,9 +89,7 @@ def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monke
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
-def test_another_process_may_unpack_and_remove_a_download_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_can_be_unpacked_by_another_process(tmp_path, monkeypatch) -> None:
     def slow(url: str, known_hash: None, name: str, folder: Path, progressbar: bool) -> str:
         fill(folder)  # by the other one
         return str(Path(folder) / name)
@@ -91,22 +97,6 @@ def test_another_process_may_unpack_and_remove_a_download_first(
     monkeypatch.setattr("pooch.retrieve", slow)
     assert conceptnet.load(cache=str(tmp_path)).triples.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
-
-
-def test_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(*_: object, **__: object) -> str:
-        raise ConnectionError("no route")
-
-    monkeypatch.setattr("pooch.retrieve", unreachable)
-    with pytest.raises(MitigateError) as error:
-        conceptnet.load(cache=str(tmp_path))
-    for part in ("train100k.txt is not at hand", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
-        assert part in str(error.value)
-
-
-def test_checksums_do_not_depend_on_order_or_scores(tmp_path: Path) -> None:
-    one = pl.DataFrame({"relation": ["IsA", "IsA"], "head": ["a", "b"], "tail": ["x", "y"]})
-    assert conceptnet.sha256_of_triples(one) == conceptnet.sha256_of_triples(one.reverse())
 
 
 def test_the_real_files_have_the_known_content(real_data: Path) -> None:

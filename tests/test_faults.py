@@ -39,7 +39,7 @@ def test_a_kill_before_each_file_operation_loses_nothing() -> None:
     assert " 0 lost" in done.stdout, done.stdout
 
 
-def test_figures_are_the_same_wherever_the_runs_lie_and_however_fast_they_were(tmp_path: Path) -> None:
+def test_figures_do_not_depend_on_places_and_speed(tmp_path: Path) -> None:
     for seconds, name in enumerate(("one", "other")):
         folder = tmp_path / name / "out" / "compare-1"
         folder.mkdir(parents=True)
@@ -54,16 +54,23 @@ def test_figures_are_the_same_wherever_the_runs_lie_and_however_fast_they_were(t
     assert figures(places[0] / "out") != figures(places[1] / "out")
 
 
-def test_attempts_are_counted_by_recipe_stage_and_file() -> None:
+def test_attempts_are_counted_kept_and_give_way_to_new_ones(tmp_path: Path) -> None:
     assert by_recipe(ATTEMPTS).splitlines()[2:] == [
         "| labels | 2 same figures | 1 told |",
         "| audit | 1 lost |  |",
         "| all | 2 same figures, 1 lost | 1 told |",
     ]
-    assert outcomes("stage", ATTEMPTS[:2] + ATTEMPTS[3:], lambda attempt: attempt.where).splitlines()[2:] == [
-        "| labels | 2 | 1 | 0 | 1 |",
-        "| train | 1 | 1 | 0 | 0 |",
-    ]
+    expected = ["| labels | 2 | 1 | 0 | 1 |", "| train | 1 | 1 | 0 | 0 |"]
+    assert outcomes("stage", ATTEMPTS[:2] + ATTEMPTS[3:], lambda attempt: attempt.where).splitlines()[2:] == expected
+    path = tmp_path / "faults.csv"
+    assert read(path) == []
+    add(ATTEMPTS, path)
+    assert read(path) == ATTEMPTS
+    again = [Attempt("labels", "killed", "train", LOST, "")]
+    add(again, path)
+    assert read(path) == [*ATTEMPTS[2:], *again]
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    assert tables(read()) in results
 
 
 @pytest.mark.parametrize(
@@ -78,21 +85,23 @@ def test_kinds_of_files(where: str, kind: str) -> None:
     assert kind_of_file(where) == kind
 
 
-@pytest.mark.parametrize(
-    ("said", "is_named"),
-    [
-        ("/a/run/tables/t.csv is damaged", True),
-        ("cannot write to /a/run/tables", True),
-        ("/a/run lacks tables/t.csv: make it anew", True),
-        ("/a/run lacks tables/other.csv", False),
-        ("t.csv is damaged", False),
-    ],
-)
-def test_a_message_names_the_file_or_its_folder(said: str, is_named: bool) -> None:
-    asked = f"import faults; print(faults.is_named({said!r}, faults.Path('/a/run/tables/t.csv')))"
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    """Runs code beside faults.py, in a process of its own."""
     paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
-    done = subprocess.run([sys.executable, "-c", asked], env=os.environ | paths, capture_output=True, text=True)
-    assert done.stdout.strip() == str(is_named), done.stderr
+    return subprocess.run([sys.executable, "-c", code], env=os.environ | paths, capture_output=True, text=True)
+
+
+def test_a_message_names_the_file_or_its_folder() -> None:
+    said = {
+        "/a/run/tables/t.csv is damaged": True,
+        "cannot write to /a/run/tables": True,
+        "/a/run lacks tables/t.csv: make it anew": True,
+        "/a/run lacks tables/other.csv": False,
+        "t.csv is damaged": False,
+    }
+    code = f"print([faults.is_named(said, faults.Path('/a/run/tables/t.csv')) for said in {list(said)!r}])"
+    done = python(f"import faults; {code}")
+    assert done.stdout.strip() == str(list(said.values())), done.stderr
 
 
 def test_keeping_attempts_and_writing_input_starts_no_threads(tmp_path: Path) -> None:
@@ -104,20 +113,4 @@ def test_keeping_attempts_and_writing_input_starts_no_threads(tmp_path: Path) ->
         "[tables.add([tables.Attempt(name, 'killed', 'train', tables.SAME, '')], path) for name in 'ab'];"
         "sys.exit(len(tables.read(path)) != 2 or len(os.listdir('/proc/self/task')) - before)"
     )
-    paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
-    assert subprocess.run([sys.executable, "-c", asked], env=os.environ | paths).returncode == 0
-
-
-def test_attempts_are_kept_and_give_way_to_new_ones(tmp_path: Path) -> None:
-    path = tmp_path / "faults.csv"
-    assert read(path) == []
-    add(ATTEMPTS, path)
-    assert read(path) == ATTEMPTS
-    again = [Attempt("labels", "killed", "train", LOST, "")]
-    add(again, path)
-    assert read(path) == [*ATTEMPTS[2:], *again]
-
-
-def test_the_tables_of_results_are_those_of_the_kept_attempts() -> None:
-    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    assert tables(read()) in results
+    assert python(asked).returncode == 0

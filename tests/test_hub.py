@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refuses
 from safetensors.torch import load_file, save_file
 from small_models import save_bart, save_classifier, save_llama
 
@@ -16,12 +17,20 @@ from models.regard.sequence import SequenceClassifier
 from models.seq2seq import Seq2Seq
 
 
-def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_folders_are_taken_as_they_are_and_weights_that_were_cut_short_are_named(tmp_path: Path) -> None:
     assert hub.locate(str(tmp_path)) == tmp_path
     assert hub.missing(str(tmp_path)) == []
+    folder = save_llama(tmp_path, TEXTS)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    refuses(ValueError, r"the weights in .* are damaged \(.*\); copy its folder again", LanguageModel.load, folder)
+    # transformers makes one of five special tokens of a BART's folder without a tokenizer's files.
+    for file in save_bart(tmp_path, ["a lawyer"]).glob("tokenizer*.json"):
+        file.unlink()
+    refuses(ValueError, "has no words: a file of its own, such as tokenizer.json, is absent", Seq2Seq.load, tmp_path)
 
 
-def test_a_folder_without_a_model_is_refused_where_a_kind_is_asked_for(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, monkeypatch):
     (tmp_path / "small").mkdir()
     for kind in (True, False):
         with pytest.raises(ValueError, match=r"model.base=.* has no config.json, so that it is no model of transf.*s$"):
@@ -30,13 +39,16 @@ def test_a_folder_without_a_model_is_refused_where_a_kind_is_asked_for(tmp_path:
     with pytest.raises(ValueError, match=f"; did you mean {tmp_path / 'small' / 'llama'}?"):
         hub.locate(str(tmp_path / "small"), seq2seq=False)
     (tmp_path / "adapter_config.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"has no files of a tokenizer, such as tokenizer.json"):
-        hub.locate(str(tmp_path), seq2seq=True)
+    refuses(ValueError, r"has no files of a tokenizer, such as tokenizer.json", hub.locate, str(tmp_path), seq2seq=True)
     (tmp_path / "tokenizer_config.json").write_text("{}")
     assert hub.locate(str(tmp_path), seq2seq=True) == tmp_path
     (tmp_path / "config.json").write_text("{'a'")
     with pytest.raises(ValueError, match=r"config.json is no JSON \(Expecting property name .*copy its folder again"):
         hub.locate(str(tmp_path), seq2seq=True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(FileNotFoundError, match="nobody/nothing is no folder, .* give that folder's path instead"):
+        hub.locate("nobody/nothing")
+    assert hub.missing("nobody/nothing") == ["https://huggingface.co/nobody/nothing to the hub's cache"]
 
 
 @pytest.mark.parametrize(
@@ -67,26 +79,10 @@ def test_a_damaged_file_that_transformers_reads_is_told(name: str, content: str,
         LanguageModel.load(folder)
 
 
-def test_a_tokenizer_without_words_is_refused(tmp_path: Path) -> None:
-    """transformers makes one of five special tokens of a BART's folder without a tokenizer's files."""
-    for file in save_bart(tmp_path, ["a lawyer"]).glob("tokenizer*.json"):
-        file.unlink()
-    with pytest.raises(ValueError, match="has no words: a file of its own, such as tokenizer.json, is absent"):
-        Seq2Seq.load(tmp_path)
-
-
-def test_a_model_that_is_not_at_hand_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(FileNotFoundError, match="nobody/nothing is no folder, .* give that folder's path instead"):
-        hub.locate("nobody/nothing")
-    assert hub.missing("nobody/nothing") == ["https://huggingface.co/nobody/nothing to the hub's cache"]
-
-
 @pytest.mark.parametrize("name", ["/nowhere/at/all", "../model", "a/b/c", "model:latest"])
 def test_what_can_be_no_name_of_the_hub_is_not_looked_for_there(name: str) -> None:
     assert hub.missing(name) == []
-    with pytest.raises(FileNotFoundError, match="there is no folder .*, and no model of the Hugging Face hub can have"):
-        hub.locate(name)
+    refuses(FileNotFoundError, "there is no folder .*, and no model of the Hugging Face hub can have", hub.locate, name)
 
 
 class Touches:
@@ -134,22 +130,11 @@ of_each_kind = pytest.mark.parametrize(
     [(pickled, "pickle"), (with_own_code, "comes with code of its own .* which is not run")],
     ids=["pickle", "own code"],
 )
-def test_nothing_in_the_folder_of_a_model_is_run(
-    save: Callable, load: Callable, spoil: Callable, message: str, tmp_path: Path
-) -> None:
+def test_nothing_in_the_folder_of_a_model_is_run(save, load, spoil, message, tmp_path) -> None:
     touched = tmp_path / "touched"
     folder = spoil(save(tmp_path / "model"), touched)
-    with pytest.raises(ValueError, match=message):
-        load(folder)
+    refuses(ValueError, message, load, folder)
     assert not touched.exists()
-
-
-def test_weights_that_were_cut_short_are_told(tmp_path: Path) -> None:
-    folder = save_llama(tmp_path, TEXTS)
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"the weights in .* are damaged \(.*\); copy its folder again"):
-        LanguageModel.load(folder)
 
 
 @of_each_kind
@@ -158,5 +143,4 @@ def test_weights_that_are_not_there_are_not_drawn(save: Callable, load: Callable
     tensors = load_file(weights)
     lost = next(name for name in tensors if name.endswith("weight"))
     save_file({name: tensor for name, tensor in tensors.items() if name != lost}, weights, metadata={"format": "pt"})
-    with pytest.raises(ValueError, match=f"the weights in .* lack .*{lost}.*; copy its folder again, or train"):
-        load(tmp_path)
+    refuses(ValueError, f"the weights in .* lack .*{lost}.*; copy its folder again, or train", load, tmp_path)

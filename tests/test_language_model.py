@@ -1,47 +1,51 @@
-"""Any causal language model, asked through `generate`: against its own plain forward pass, and against our decoder."""
+"""Causal and sequence-to-sequence models of transformers: against their own plain forward pass, against `generate`
+where stopping rules cannot differ, and against our decoder."""
 
+import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from small_models import save_gpt1, save_llama, save_neox
+from refusals import refuses
+from small_models import save_bart, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
+from models.cached_search import CausalReading, cached_search
+from models.hub import locate
+from models.kinds import kind_of
 from models.language_model import LanguageModel
-from models.minilm import locate
+from models.seq2seq import Seq2Seq, Seq2SeqReading, prompt_of, wording
+from models.top_tokens import largest
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
+ASKED = (["lawyer", "a big church", "nurse", "judge", "a church"], ["is a", "is used for", "desires", "has a", "has a"])
+NEVER = -1  # no token ends a tail
+KINDS = {save_llama: LanguageModel, save_neox: LanguageModel, save_bart: Seq2Seq, save_t5: Seq2Seq}
+causal = pytest.mark.parametrize("model", [save_llama, save_neox], indirect=True)
+seq2seq = pytest.mark.parametrize("model", [save_bart, save_t5], indirect=True)
 
 
-@pytest.fixture(scope="module", params=[save_llama, save_neox])
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel | Seq2Seq:
+    """A causal one's END is made likelier than the best word after one of the prompts: tails end at several lengths."""
     torch.manual_seed(0)
-    save: Callable[[Path, list[str]], Path] = request.param
-    return save(tmp_path_factory.mktemp(save.__name__), TEXTS)
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> LanguageModel:
-    """END is made likelier than the best word after one of the prompts, so that tails end at several lengths."""
-    model = LanguageModel.load(folder)
+    model = KINDS[request.param].load(request.param(tmp_path_factory.mktemp("model"), TEXTS))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.15 * torch.randn_like(parameter)
-        said = model.model(torch.tensor(model.prompts(["lawyer"], ["is a"])), output_hidden_states=True)
-        hidden = said.hidden_states[-1][0, -1]
-        model.model.get_output_embeddings().weight[model.end] = (
-            2 * hidden * said.logits[0, -1].max() / hidden.square().sum()
-        )
+        if isinstance(model, LanguageModel):
+            said = model.model(torch.tensor(model.prompts(["lawyer"], ["is a"])), output_hidden_states=True)
+            hidden = said.hidden_states[-1][0, -1]
+            end = 2 * hidden * said.logits[0, -1].max() / hidden.square().sum()
+            model.model.get_output_embeddings().weight[model.end] = end
     return model
 
 
+@causal
 def test_a_prompt_and_a_tail_are_the_tokens_of_the_whole_text(model: LanguageModel) -> None:
-    (prompt,) = model.prompts(["lawyer"], ["is capable of"])
-    (tail,) = model.tails(["winning a case"])
+    (prompt,), (tail,) = model.prompts(["lawyer"], ["is capable of"]), model.tails(["winning a case"])
     assert [*prompt, *tail[:-1]] == model.tokenizer("lawyer is capable of winning a case")["input_ids"]
     assert tail[-1] == model.end
     assert model.decode(tail) == "winning a case"
@@ -49,24 +53,54 @@ def test_a_prompt_and_a_tail_are_the_tokens_of_the_whole_text(model: LanguageMod
     assert len(model.tails(["worship " * 30])[0]) == 16
 
 
-def test_nll_is_that_of_each_text_alone(model: LanguageModel) -> None:
-    prompts, tails = (
-        model.prompts(["lawyer", "a big church"], ["is a", "is used for"]),
-        model.tails(["nurse", "a case"]),
-    )
+@seq2seq
+def test_prompts_and_tails_are_what_the_tokenizer_makes_of_texts_and_targets(model: Seq2Seq) -> None:
+    """The last prompt is that of COMET-ATOMIC 2020."""
+    assert model.prompts(["lawyer"], ["is a"]) == [model.tokenizer("lawyer is a")["input_ids"]]
+    (tail,) = model.tails(["winning a case"])
+    assert [*model.before[1:], *tail] == model.tokenizer(text_target="winning a case")["input_ids"]
+    assert model.before == ([2, 0] if model.model.config.model_type == "bart" else [0])
+    assert model.decode(tail) == "winning a case"
+    assert model.tails(["", "worship " * 30])[0] == [model.end]
+    assert len(model.tails(["worship " * 30])[0]) == 16
+    assert (model.prompts([], []), model.tails([])) == ([], [])
+    asked = Seq2Seq(model.model, model.tokenizer, "name", "gen").prompts(["lawyer"], ["CapableOf"])
+    assert asked == [model.tokenizer("lawyer CapableOf [GEN]")["input_ids"]]
+
+
+def test_nll_is_that_of_each_text_alone(model: LanguageModel | Seq2Seq) -> None:
+    prompts, tails = model.prompts(*ASKED), model.tails(["nurse", "a case", "", "winning", "help people to win"])
     alone = []
     for prompt, tail in zip(prompts, tails, strict=True):
-        logits = model.model(torch.tensor([[*prompt, *tail]])).logits[0, len(prompt) - 1 : -1]
+        if isinstance(model, Seq2Seq):
+            said = torch.tensor([[*model.before, *tail[:-1]]])
+            logits = model.model(input_ids=torch.tensor([prompt]), decoder_input_ids=said).logits
+            logits = logits[0, len(model.before) - 1 :]
+        else:
+            logits = model.model(torch.tensor([[*prompt, *tail]])).logits[0, len(prompt) - 1 : -1]
         alone.append(-logits.log_softmax(-1).gather(1, torch.tensor(tail)[:, None])[:, 0])
     torch.testing.assert_close(model.nll(prompts, tails), torch.cat(alone))
 
 
-def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel) -> None:
-    prompts = model.prompts(["lawyer", "a big church", "nurse"], ["is a", "is used for", "desires"])
+def test_at_fixed_length_lists_are_those_of_generate(model: LanguageModel | Seq2Seq) -> None:
+    prompts, before = model.prompts(*ASKED), getattr(model, "before", None)
+    reading = partial(Seq2SeqReading, model.model, before) if before else partial(CausalReading, model.model)
+    found = cached_search(reading, prompts, end=NEVER, device=model.model.device, beams=6, max_length=5)
+    how = {"num_beams": 6, "num_return_sequences": 6, "eos_token_id": None}
+    for prompt, beams in zip(prompts, found, strict=True):
+        said = model.model.generate(torch.tensor([prompt]), max_new_tokens=4 + len(before or [0]), **how)
+        assert said[:, : len(before or prompt)].tolist() == [before or prompt] * 6
+        assert [list(beam.tokens) for beam in beams] == said[:, len(before or prompt) :].tolist()
+        assert not any(beam.ended for beam in beams)
+
+
+def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel | Seq2Seq) -> None:
+    prompts = model.prompts(*ASKED)
     found = model.search(prompts, beams=6, max_length=5)
-    assert [len(beams) for beams in found] == [6, 6, 6]
+    assert [len(beams) for beams in found] == [6] * 5
     found += model.search(prompts, beams=1, max_length=5)
-    assert len({(len(beam.tokens), beam.ended) for beams in found for beam in beams}) > 2
+    if isinstance(model, LanguageModel):
+        assert len({(len(beam.tokens), beam.ended) for beams in found for beam in beams}) > 2
     for prompt, beams in zip(prompts * 2, found, strict=True):
         for beam in beams:
             tail = [*beam.tokens, *[model.end] * beam.ended]
@@ -77,15 +111,83 @@ def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel) -> N
         assert len({beam.tokens for beam in beams}) == len(beams)
 
 
-def test_company_does_not_matter(model: LanguageModel) -> None:
-    prompts = model.prompts(["lawyer", "a big church", "nurse"], ["is a", "is used for", "desires"])
-    together = model.search(prompts, beams=4, max_length=5)
-    alone = model.search(prompts, beams=4, max_length=5, rows=1)
+def test_other_prompts_in_a_batch_do_not_matter(model: LanguageModel | Seq2Seq) -> None:
+    together, alone = (model.search(model.prompts(*ASKED), beams=4, max_length=5, rows=rows) for rows in (256, 1))
     assert [[beam.tokens for beam in beams] for beams in together] == [[b.tokens for b in beams] for beams in alone]
 
 
-def test_it_goes_to_another_process_as_a_file(folder: Path, tmp_path: Path) -> None:
-    model = LanguageModel.load(folder)
+@causal
+def test_a_prompt_is_read_once_and_only_live_beams_go_on(model: LanguageModel) -> None:
+    rows: list[int] = []
+
+    class Counted(CausalReading):
+        def _read(self, tokens: torch.Tensor) -> torch.Tensor:
+            rows.append(len(tokens))
+            return super()._read(tokens)
+
+    prompt, how = model.prompts(["lawyer"], ["is a"]), {"device": model.model.device, "beams": 4, "max_length": 3}
+    logits = model.model(torch.tensor(prompt)).logits[0, -1]
+    (beams,) = cached_search(partial(Counted, model.model), prompt, end=int(logits.argmax()), **how)
+    assert rows[:2] == [1, 3]  # the likeliest of four first tokens is the end
+    assert max(rows[1:]) <= 4
+    assert any(beam.ended and not beam.tokens for beam in beams) or beams[0].score > logits.log_softmax(0).max()
+
+
+@seq2seq
+def test_the_encoder_reads_a_prompt_once(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    encoder = model.model.get_encoder()
+    plain = encoder.forward
+
+    def counted(*args: object, **named: object) -> object:
+        read.append(len(named["input_ids"]))  # type: ignore[arg-type]
+        return plain(*args, **named)
+
+    monkeypatch.setattr(encoder, "forward", counted)
+    model.search(model.prompts(["lawyer", "nurse"], ["is a", "is a"]), beams=4, max_length=5)
+    assert sum(read) == 2
+
+
+@seq2seq
+def test_prompts_are_copied_for_their_beams_once(model: Seq2Seq) -> None:
+    """Three rows of each of two prompts, which change places among themselves, and then one prompt has fewer."""
+    prompts, words = torch.tensor(model.prompts(["lawyer", "nurse"], ["is a", "is a"])), [5, 6, 7, 8, 9, 5]
+
+    def asked(changes: list[list[int]]) -> tuple[torch.Tensor, Seq2SeqReading]:
+        reading = model.reading()
+        reading.begin(prompts)
+        for rows in changes:
+            logits = reading.go_on(torch.tensor(rows), torch.tensor(words[: len(rows)]))
+        return logits, reading
+
+    def plain(rows: list[int], *said: tuple[int, ...]) -> torch.Tensor:
+        tokens = torch.tensor([[*model.before, *words] for words in said])
+        return model.model(input_ids=prompts[rows], decoder_input_ids=tokens).logits[:, -1]
+
+    with torch.inference_mode():
+        first, second = [0, 0, 0, 1, 1, 1], [2, 0, 1, 5, 3, 4]
+        (_, before), (logits, after) = asked([first]), asked([first, second])
+        assert after.encoded.shape == before.encoded.shape
+        assert after.prompts.tolist() == first
+        torch.testing.assert_close(logits, plain(first, (7, 5), (5, 6), (6, 7), (5, 8), (8, 9), (9, 5)))
+        fewer, reading = asked([first, second, [0, 4]])
+        assert reading.prompts.tolist() == [0, 1]
+        torch.testing.assert_close(fewer, plain([0, 1], (7, 5, 5), (8, 9, 6)))
+
+
+@pytest.mark.parametrize("width", [641, 1000, 8001])
+def test_the_largest_of_many_are_those_of_a_stable_sort(width: int) -> None:
+    """Also where values are equal, within a block and beyond, and where most are impossible."""
+    torch.manual_seed(1)
+    fine = torch.randn(30, width)
+    for values in (fine, (2 * fine).round(), torch.zeros(3, width), fine.masked_fill(fine < 3, -torch.inf)):
+        expected = values.sort(dim=1, descending=True, stable=True).indices[:, :10]
+        assert torch.equal(largest(values, 10), expected)
+
+
+@pytest.mark.parametrize("save", [save_llama, save_neox])
+def test_it_goes_to_another_process_as_a_file(save: Callable[..., Path], tmp_path: Path) -> None:
+    model = LanguageModel.load(save(tmp_path / "base", TEXTS))
     torch.save(model, tmp_path / "model.pt")
     again = torch.load(tmp_path / "model.pt", mmap=True, weights_only=False)
     prompts = model.prompts(["lawyer"], ["is a"])
@@ -93,44 +195,40 @@ def test_it_goes_to_another_process_as_a_file(folder: Path, tmp_path: Path) -> N
     assert again.search(prompts, beams=2, max_length=4) == model.search(prompts, beams=2, max_length=4)
 
 
-def test_settings_of_the_models_own_for_generation_are_not_used(model: LanguageModel, folder: Path) -> None:
-    other = AutoModelForCausalLM.from_pretrained(folder)
+@causal
+def test_the_models_own_settings_for_generation_are_not_used(model: LanguageModel) -> None:
+    other = AutoModelForCausalLM.from_config(model.model.config)
     other.load_state_dict(model.model.state_dict())
     other.generation_config.update(do_sample=True, repetition_penalty=5.0, suppress_tokens=[5, 6, 7])
-    prompts = model.prompts(["lawyer"], ["is a"])
-    assert LanguageModel(other, model.tokenizer).search(prompts, max_length=4) == model.search(prompts, max_length=4)
+    prompts, other = model.prompts(["lawyer"], ["is a"]), LanguageModel(other.eval(), model.tokenizer)
+    assert other.search(prompts, max_length=4) == model.search(prompts, max_length=4)
 
 
-def test_a_comet_of_ours_is_the_same_asked_this_way(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=2, heads=4, inner=32)
-    comet = Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+@seq2seq
+def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_path: Path) -> None:
+    asked = Seq2Seq(model.model, model.tokenizer, "name", "gen")
+    asked.save(tmp_path)
+    again = Seq2Seq.load(tmp_path)
+    assert (again.relation, again.prompt, kind_of(tmp_path)) == ("name", "gen", Seq2Seq)
+    assert again.search(again.prompts(*ASKED), beams=2) == asked.search(asked.prompts(*ASKED), beams=2)
+    with pytest.raises(ValueError, match=r"model.prompt=phrase, but the model in .* was trained with model.prompt=gen"):
+        prompt_of(tmp_path, "phrase")
+
+
+def test_a_comet_of_ours_gives_the_same_as_a_language_model(tmp_path: Path) -> None:
+    comet = small_comet()
     comet.save(tmp_path)
     model = LanguageModel.load(tmp_path)
-    asked = ["lawyer", "church"], ["is capable of", "is used for"]
-    assert model.prompts(*asked) == comet.prompts(*asked)
-    assert model.tails(["win a case", "worship"]) == comet.tails(["win a case", "worship"])
-    prompts, tails = comet.prompts(*asked), comet.tails(["win a case", "worship"])
+    asked, said = (["lawyer", "church"], ["is capable of", "is used for"]), ["win a case", "worship"]
+    prompts, tails = comet.prompts(*asked), comet.tails(said)
+    assert (model.prompts(*asked), model.tails(said)) == (prompts, tails)
     torch.testing.assert_close(model.nll(prompts, tails), comet.nll(prompts, tails))
     ours, theirs = comet.search(prompts, beams=3, max_length=3), model.search(prompts, beams=3, max_length=3)
     assert [[beam.tokens for beam in beams] for beams in ours] == [[beam.tokens for beam in beams] for beams in theirs]
 
 
-def test_one_without_an_end_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has no end token"):
-        LanguageModel.load(save_gpt1(tmp_path, TEXTS))
-
-
-def test_one_in_fixed_slots_is_refused(tmp_path: Path) -> None:
-    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=4, inner=32)
-    Comet(Decoder(config), Encoding.of_encoder(locate()), "comet", "words").save(tmp_path)
-    with pytest.raises(
-        ValueError, match=r"model.layout=packed, but the COMeT in .* was trained with model.layout=comet"
-    ):
-        LanguageModel.load(tmp_path)
-
-
-def test_texts_beyond_the_positions_are_refused(model: LanguageModel) -> None:
+@causal
+def test_texts_beyond_the_positions_of_a_causal_model_are_refused(model: LanguageModel) -> None:
     """64 positions; the last token of a tail is never read."""
     limit = model.model.config.max_position_embeddings
     assert model.positions == limit
@@ -138,7 +236,49 @@ def test_texts_beyond_the_positions_are_refused(model: LanguageModel) -> None:
     assert len(model.nll([prompt], [tail])) == 6
     assert len(model.search([prompt], beams=2, max_length=6)[0]) == 2
     message = f"a prompt of {limit - 4} tokens with a tail of 6 needs {limit + 1} positions; the model has {limit}"
-    with pytest.raises(ValueError, match=message):
-        model.nll([[2], [*prompt, 1]], [[2], tail])
-    with pytest.raises(ValueError, match=message):
-        model.search([[2], [*prompt, 1]], max_length=6)
+    refuses(ValueError, message, model.nll, [[2], [*prompt, 1]], [[2], tail])
+    refuses(ValueError, message, model.search, [[2], [*prompt, 1]], max_length=6)
+
+
+@seq2seq
+def test_texts_beyond_the_positions_of_encoder_or_decoder_are_refused(model: Seq2Seq) -> None:
+    """BART has 64 for the encoder and 64 for the decoder, T5 no limit."""
+    if model.model.config.model_type == "t5":
+        assert model.positions is None
+        assert len(model.nll([[3] * 100], [[3] * 80])) == 80
+        return
+    decoder = 64 - len(model.before) + 1
+    assert len(model.nll([[3] * 64], [[3] * decoder])) == decoder
+    with pytest.raises(ValueError, match="a prompt of 65 tokens with a tail of 2 needs 65 positions; the model has 64"):
+        model.search([[3] * 65], max_length=2)
+    with pytest.raises(ValueError, match=f"with a tail of {decoder + 1} needs 65 positions; the model has 64"):
+        model.nll([[3]], [[3] * (decoder + 1)])
+
+
+def test_faults_are_named(tmp_path: Path) -> None:
+    bart, llama = save_bart(tmp_path / "bart", TEXTS), save_llama(tmp_path / "llama", TEXTS)
+    gpt1, slots = save_gpt1(tmp_path / "gpt1", TEXTS), tmp_path / "slots"
+    small_comet(layout="comet", relation="words").save(slots)
+    lacking = save_bart(tmp_path / "lacking", TEXTS)
+    config = json.loads((lacking / "config.json").read_text())
+    for name in ("config.json", "generation_config.json"):
+        (lacking / name).write_text(json.dumps({**config, "decoder_start_token_id": None}))
+    for refused, message in (
+        (
+            partial(locate, str(bart), seq2seq=False),
+            "is a sequence-to-sequence model, not a causal language model; say",
+        ),
+        (
+            partial(locate, str(llama), seq2seq=True),
+            "is a causal language model, not a sequence-to-sequence model; say",
+        ),
+        (partial(prompt_of, bart, "tail"), "unknown model.prompt 'tail'; allowed: phrase, gen"),
+        (partial(wording, "words", "gen"), "asks with the names of relations, not with model.relation=w"),
+        (partial(Seq2Seq.load, lacking), "no decoder_start_token_id in its config.json, so its decoder cannot begin"),
+        (partial(LanguageModel.load, gpt1), "has no end token"),
+        (
+            partial(LanguageModel.load, slots),
+            "model.layout=packed, but the COMeT in .* was trained with model.layout=co",
+        ),
+    ):
+        refuses(ValueError, message, refused)

@@ -1,16 +1,22 @@
-"""Perplexity and bits per character from a generator whose probabilities are a formula."""
+"""Perplexity, bits per character and pointwise information of generators whose probabilities are a formula."""
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
 from shown_steps import Steps
 from torch import Tensor, nn
 
+from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.probe.information import Information
 from mitigate.probe.likelihood import completions, likelihood
 from mitigate.progress import listening
+from mitigate.targets import targets
+from mitigate.tasks.plausibility.information import other_heads, pointwise_information
 from models.comet import Comet
 from models.decoder import DecoderConfig
 from models.encoding import Encoding
@@ -55,20 +61,21 @@ def triples() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["head", "relation", "tail", "neutral"], orient="row")
 
 
-def test_totals_of_each_triple(comet: Comet, triples: pl.DataFrame) -> None:
+def test_totals_of_each_triple_and_figures_of_subsets(comet: Comet, triples: pl.DataFrame) -> None:
     scored = likelihood(comet, triples, PHRASES)
     assert scored.select(triples.columns).equals(triples)
     assert (scored["nll"] / math.log(2)).to_list() == pytest.approx([3, 4, 19], rel=1e-5)
     assert scored["tokens"].to_list() == [2, 3, 2]
     assert scored["characters"].to_list() == [5, 11, 7]
-
-
-def test_a_subset_is_measured_by_its_own_tokens(comet: Comet, triples: pl.DataFrame) -> None:
     scored = likelihood(comet, triples, PHRASES)
     assert perplexity(scored) == pytest.approx(2 ** (26 / 7))
     assert perplexity(scored.filter("neutral")) == pytest.approx(2 ** (7 / 5))
     assert bits_per_char(scored) == pytest.approx(26 / 23)
     assert bits_per_char(scored.filter("neutral")) == pytest.approx(7 / 16)
+    scored = likelihood(comet, triples.clear(), PHRASES)
+    assert scored.columns == [*triples.columns, "nll", "tokens", "characters"]
+    assert perplexity(scored) is None
+    assert bits_per_char(scored) is None
 
 
 @pytest.mark.parametrize(
@@ -89,14 +96,7 @@ def test_the_characters_of_a_tail_that_is_cut_are_those_that_are_read(comet: Com
         assert bits_per_char(scored) == pytest.approx(17 / characters)  # 15 times 1 bit and 2 for the end
 
 
-def test_nothing_to_measure_is_no_number(comet: Comet, triples: pl.DataFrame) -> None:
-    scored = likelihood(comet, triples.clear(), PHRASES)
-    assert scored.columns == [*triples.columns, "nll", "tokens", "characters"]
-    assert perplexity(scored) is None
-    assert bits_per_char(scored) is None
-
-
-def test_batches_do_not_matter(comet: Comet, triples: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completions_and_batches(comet: Comet, triples: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = likelihood(comet, triples, PHRASES)
     monkeypatch.setattr("mitigate.probe.likelihood.BATCH", 2)
     steps = Steps()
@@ -104,10 +104,71 @@ def test_batches_do_not_matter(comet: Comet, triples: pl.DataFrame, monkeypatch:
         assert likelihood(comet, triples, PHRASES)["nll"].to_list() == pytest.approx(whole["nll"].to_list())
     (step,) = steps.begun
     assert (step.name, step.unit, step.total, step.done) == ("likelihood", "triples", 3, 3)
-
-
-def test_completions_are_asked_once_for_each_head_and_relation(comet: Comet, triples: pl.DataFrame) -> None:
     found = completions(comet, triples, PHRASES)
     assert found.columns == ["head", "relation", "generated"]
     assert found.select("head", "relation").rows() == [("church", "UsedFor"), ("church", "IsA")]
     assert found["generated"].to_list() == [" ".join(["house"] * 15)] * 2  # END is never the likeliest: cut
+
+
+BOTH = {"IsA": "is a", "HasA": "has a"}
+
+
+class ByHead:
+    """Generates "house" with probability 1/2 for a church, else with 1/8; any other tail with 1/4. Counts its work."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        assert set(phrases) <= {"is a", "has a"}
+        self.heads = list(heads)
+        return [[number] for number in range(len(heads))]
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        self.said = list(tails)
+        return [[number] for number in range(len(tails))]
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        found = [(self.heads[prompt[0]], self.said[tail[0]]) for prompt, tail in zip(prompts, tails, strict=True)]
+        self.asked += found
+        bits = [(1 if head == "church" else 3) if tail == "house" else 2 for head, tail in found]
+        return torch.tensor(bits, dtype=torch.float64) * math.log(2)
+
+    def to(self, device: str) -> "ByHead":
+        return self
+
+
+def triples_of(*rows: tuple[str, str, str]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")
+
+
+def test_information_is_what_a_head_adds():
+    generator = ByHead()
+    measure = Information(generator, BOTH, ["nurse", "church", "cook"])
+    found = measure(triples_of(("church", "IsA", "house"), ("baker", "IsA", "house"), ("baker", "IsA", "tree")))
+    # house: 1/2 against 1/8, the mean of nurse and cook; 1/8 against 1/4, the mean of all three; tree: as all others
+    assert found / math.log(2) == pytest.approx([2, -1, 0])
+    generator = ByHead()
+    measure = Information(generator, BOTH, ["nurse", "cook"])
+    measure(triples_of(("church", "IsA", "house"), ("baker", "IsA", "house")))
+    measure(triples_of(("tailor", "IsA", "house"), ("tailor", "HasA", "house")))
+    assert generator.asked.count(("nurse", "house")) == 2  # one for each relation
+    assert len(generator.asked) == 4 + 2 * 2
+
+
+def test_the_library_keeps_the_order_of_triples_and_draws_other_heads_by_the_seed(monkeypatch: pytest.MonkeyPatch):
+    triples = triples_of(("church", "IsA", "house"), ("baker", "HasA", "tree"), ("baker", "IsA", "house"))
+    whole = pointwise_information(ByHead(), triples.with_columns(rank=pl.Series([1, 2, 3])), heads=5)
+    assert whole["rank"].to_list() == [1, 2, 3]
+    drawn = np.array([1 / 2 if head == "church" else 1 / 8 for head in other_heads(5, 1) if head != "church"])
+    assert whole["information"][0] == pytest.approx(math.log(1 / 2 / drawn.mean()))
+    assert whole["information"][1] == pytest.approx(0)
+    monkeypatch.setattr("mitigate.tasks.plausibility.information.TOGETHER", 1)
+    assert pointwise_information(ByHead(), triples, heads=5)["information"].to_list() == pytest.approx(
+        whole["information"].to_list()
+    )
+    assert pointwise_information(ByHead(), triples.clear())["information"].to_list() == []
+    assert other_heads(3, 1) == other_heads(3, 1) != other_heads(3, 2)
+    assert set(other_heads(329, 1)) == set(targets())
+    with pytest.raises(MitigateError, match="heads=1 must be at least 2 and at most 329, the number of targets"):
+        other_heads(1, 1)

@@ -1,15 +1,20 @@
-"""Equation 1: closed forms against autograd, the same change for everyone with a dot product, and a planted bias."""
+"""Figures of embeddings by hand: equation 1, its planted bias, bands of permuted graphs, parity and leakage."""
 
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 
-from mitigate.measure.kge import (
-    attribute_direction,
-    change_of_scores,
-    log_count_ratio,
-    rank_correlation,
+from mitigate.measure.kge import attribute_direction, change_of_scores, log_count_ratio, rank_correlation
+from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
+from mitigate.measure.kge_parity import (
+    amplification,
+    distance_by_chance,
+    parity_distance,
+    predictive_parity,
+    shares_of_groups,
 )
+from mitigate.measure.leakage import PROBES, leakage, leakage_by_chance
 from mitigate.probe.kge import Asked, nudge, weights
 from mitigate.train import harness
 from mitigate.train.kge import fit
@@ -18,14 +23,8 @@ from models.kge.embeddings import KINDS, Embeddings
 from models.kge.interaction import DotProduct
 
 DOT_PRODUCTS = [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)]
-ASKED = Asked(
-    people=np.arange(5, 20),
-    attribute=0,
-    values=np.array([0, 1]),  # two ids of one value
-    others=np.array([2]),
-    occupation=1,
-    professions=np.array([3, 4, 20]),
-)
+IDS = np.array([0, 1])  # two ids of one value
+ASKED = Asked(np.arange(5, 20), 0, values=IDS, others=np.array([2]), occupation=1, professions=np.array([3, 4, 20]))
 
 
 def network(kind: str, scale: float = 1.0) -> Embeddings:
@@ -40,13 +39,7 @@ def closed_form(model: Embeddings, asked: Asked, step: float) -> np.ndarray:
     return change_of_scores(weights(model, asked.occupation, asked.professions), direction, step)
 
 
-def change_by_distance(
-    people: np.ndarray,
-    values: tuple[np.ndarray, np.ndarray],
-    professions: np.ndarray,
-    relations: tuple[np.ndarray, np.ndarray],
-    step: float,
-) -> np.ndarray:
+def change_by_distance(people, values, professions, relations, step: float) -> np.ndarray:
     """Equation 1 in closed form for the score -||head + relation - tail||: of every person (n, dimension) the change of
     each profession's score (p, dimension), (n, p).
 
@@ -85,49 +78,38 @@ def test_closed_form_and_autograd_agree_and_everyone_changes_alike(kind):
     assert found.deviation == pytest.approx(0, abs=1e-6)
 
 
-def test_with_a_distance_people_change_differently_and_closed_form_and_autograd_agree():
+def test_with_a_distance_people_change_differently(monkeypatch):
     model = network("transe_l2")
     asked = ASKED._replace(values=np.array([0]))
     entities, relations = (vectors.detach().double().numpy() for vectors in (model.entities, model.relations))
-    by_person = change_by_distance(
-        entities[asked.people],
-        (entities[0], entities[2]),
-        entities[asked.professions],
-        (relations[0], relations[1]),
-        step=0.5,
-    )
+    values = (entities[0], entities[2])
+    by_person = change_by_distance(entities[asked.people], values, entities[asked.professions], relations, step=0.5)
     found = nudge(model, asked, step=0.5)
-    assert found.mean == pytest.approx(by_person.mean(0))
-    assert found.deviation == pytest.approx(by_person.std(0))
+    assert (found.mean, found.deviation) == (pytest.approx(by_person.mean(0)), pytest.approx(by_person.std(0)))
     assert found.deviation.min() > 0.01
-    with pytest.raises(ValueError, match="transe_l2 is no dot product"):
-        weights(model, 0, np.array([0]))
-
-
-def test_people_are_nudged_in_parts_with_the_same_result(monkeypatch):
+    refuses(ValueError, "transe_l2 is no dot product", weights, model, 0, np.array([0]))
     model = network("transe_l2")
     whole = nudge(model, ASKED)
     monkeypatch.setattr("mitigate.probe.kge.PEOPLE", 4)
     parts = nudge(model, ASKED)
-    assert parts.mean == pytest.approx(whole.mean)
-    assert parts.deviation == pytest.approx(whole.deviation)
+    assert (parts.mean, parts.deviation) == (pytest.approx(whole.mean), pytest.approx(whole.deviation))
 
 
-def test_ratio_of_counts():
+def test_ratios_of_counts_rank_correlation_and_rankings_that_agree():
     assert log_count_ratio(np.array([2, 0, 1]), np.array([1, 0, 0])) == pytest.approx(np.log([2.5 / 1.5, 1, 3]))
-
-
-def test_rank_correlation():
     assert rank_correlation(np.array([0.1, 0.2, 0.9]), np.array([-5, 0, 1])) == pytest.approx(1)
     assert rank_correlation(np.array([0.1, 0.2, 0.9]), np.array([1, 0, -1])) == pytest.approx(-1)
     assert rank_correlation(np.array([0.1, 0.1, 0.1]), np.array([1, 0, -1])) is None
     assert rank_correlation(np.array([0.1, 0.2]), np.array([1, 0])) is None
-
-
-def test_both_values_need_an_entity():
     none = np.zeros(3, dtype=bool)
-    with pytest.raises(ValueError, match="both values need an entity"):
-        attribute_direction(np.ones((3, 2)), ~none, none)
+    refuses(ValueError, "both values need an entity", attribute_direction, np.ones((3, 2)), ~none, none)
+    up = np.array([1.0, 2, 3, 4])
+    assert agreement(np.stack([up, 10 * up])) == pytest.approx(1)
+    assert agreement(np.stack([up, -up, up])) == pytest.approx(-1 / 3)  # 1, -1 and -1
+    assert agreement(up[None]) is None
+    assert agreement(np.stack([up, np.ones(4)])) is None
+    assert shared_ends(np.stack([up, np.array([2.0, 1, 4, 3])]), 2) == 1
+    assert shared_ends(np.stack([up, -up]), 1) == 0
 
 
 def planted(share: np.ndarray, people: int = 240) -> np.ndarray:
@@ -143,13 +125,13 @@ def planted(share: np.ndarray, people: int = 240) -> np.ndarray:
     return np.concatenate([gender, np.stack([numbers, np.ones(people, dtype=np.int64), professions], axis=1)])
 
 
-@pytest.mark.parametrize("kind", ["transe", "complex"])
-def test_a_planted_bias_has_the_right_sign(kind, tmp_path):
+def test_a_planted_bias_has_the_right_sign(tmp_path):
+    """With ComplEx; test_tasks_kge.py has one with TransE."""
     share = np.array([0.95, 0.9, 0.8, 0.2, 0.1, 0.05])
     triples = planted(share)
     entities = int(triples[:, [0, 2]].max()) + 1
     harness.seed(0)
-    model = Embeddings(kind, entities, 2, 16, init=1e-3)
+    model = Embeddings("complex", entities, 2, 16, init=1e-3)
     order = np.random.default_rng(1).permutation(len(triples))
     settings = Settings(max_epochs=30, evaluate_every=15, batch_size=120, chunk_size=120, negatives=64)
     train, valid = triples[order[20:]], triples[order[:20]]
@@ -165,3 +147,73 @@ def test_a_planted_bias_has_the_right_sign(kind, tmp_path):
     of_a, of_b = (np.bincount(of_jobs[of, 2] - 2, minlength=len(share)) for of in (is_a, ~is_a))
     ratios = log_count_ratio(of_a, of_b)
     assert rank_correlation(changes, ratios) > 0.8
+
+
+IS_A = np.array([True] * 4 + [False] * 2)
+
+
+def test_intervals_over_seeds_and_bands_of_permuted_graphs():
+    found = over_seeds(np.array([1.0, 2.0, 3.0]))
+    assert found.mean == 2
+    assert found.high - 2 == pytest.approx(4.30265 / np.sqrt(3), rel=1e-4)  # Student's t with 2 degrees of freedom
+    one = over_seeds(np.array([[1.0, 5.0]]))
+    assert one.mean.tolist() == [1, 5]
+    assert np.isnan(one.low).all()
+    assert within(found, 0, 3).high == 3
+    values = np.array([1.0, 2.0, 3.0])
+    assert null_band(values).high - 2 == pytest.approx(4.30265 * np.sqrt(4 / 3), rel=1e-4)
+    assert np.isnan(null_band(values[:2]).low)
+    even = np.linspace(-1, 1, 20)
+    assert outside_of_others(even) == 0
+    assert outside_of_others(np.append(even, 50.0)) == 1
+    assert outside_of_others(values) is None
+
+
+def test_parity_and_amplification_by_hand():
+    predicted = np.array([0, 0, 0, 1, 1, 1])
+    first, second = shares_of_groups(predicted, IS_A, 3)
+    assert first.tolist() == [75, 25, 0]
+    assert second.tolist() == [0, 100, 0]
+    assert parity_distance(predicted, IS_A, 3) == 75
+    assert parity_distance(np.zeros(6, dtype=int), IS_A, 3) == 0
+    assert 0 < distance_by_chance(predicted, IS_A, 3, 50, seed=0) < 75
+    refuses(ValueError, "both groups need people", parity_distance, predicted, np.ones(6, dtype=bool), 3)
+    is_a = np.arange(12) < 6
+    is_right = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0], dtype=bool)
+    assert predictive_parity(is_right, is_a) == pytest.approx(100 * (1 / 2 - 1 / 6))
+    assert predictive_parity(is_right[3:], is_a[3:]) is None
+    of_a, of_b = np.array([6, 4]), np.array([4, 6])  # shares of a: 60 % and 40 %, of all 50 %
+    predicted = np.repeat([0, 1], 10)
+    as_in_graph = np.concatenate([np.arange(10) < 6, np.arange(10) < 4])
+    more = np.concatenate([np.arange(10) < 8, np.arange(10) < 1])
+    assert amplification(predicted, as_in_graph, of_a, of_b) == pytest.approx(0)
+    assert amplification(predicted, more, of_a, of_b) == pytest.approx((20 + 30) / 2)
+    assert amplification(predicted, ~more, of_a, of_b) == pytest.approx(-(40 + 50) / 2)
+    assert amplification(predicted[:3], more[:3], of_a, of_b) is None
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_probe_finds_what_is_there_and_nothing_else(probe):
+    rng = np.random.default_rng(0)
+    is_a, groups = np.arange(200) % 2 == 0, rng.integers(20, size=200)
+    vectors = rng.normal(size=(200, 6))
+    assert 0.3 < leakage(vectors, is_a, groups, probe, seed=1) < 0.7
+    vectors[:, 0] += 3 * is_a
+    assert leakage(vectors, is_a, groups, probe, seed=1) > 0.95
+    assert 0.3 < leakage_by_chance(vectors, is_a, groups, probe, seed=1) < 0.7
+
+
+def test_a_circle_needs_the_nonlinear_probe_and_groups_share_a_fold():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(300, 2))
+    is_a = (vectors**2).sum(1) < 1.4
+    found = {probe: leakage(vectors, is_a, np.arange(300), probe, seed=1) for probe in PROBES}
+    assert found["nonlinear"] > 0.95
+    assert found["linear"] < 0.65
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 10)
+    is_a = np.repeat(rng.permutation(20) < 10, 10)
+    vectors = np.eye(20)[groups]
+    assert leakage(vectors, is_a, np.arange(200), "linear", seed=1) > 0.95
+    assert leakage(vectors, is_a, groups, "linear", seed=1) < 0.7
+    assert leakage(np.ones((12, 2)), np.arange(12) < 6, np.arange(12), "linear", seed=1) is None

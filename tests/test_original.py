@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refuses
 from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import WordLevel
 from torch import Tensor
@@ -100,22 +101,6 @@ def test_gives_what_the_described_model_gives(folder: Path, prefix: str) -> None
     torch.testing.assert_close(comet.nll([prompt], [tail])[:, None], expected[:, None], atol=1e-4, rtol=0)
 
 
-def test_texts_of_other_lengths_beside_it_change_nothing(folder: Path) -> None:
-    comet = load(write(folder), folder)
-    prompts = comet.prompts(["lawyer", "a lawyer of a court"], ["capable of", "<CapableOf>"])
-    tails = comet.tails(["win a case", "win"])
-    alone = [comet.nll([prompt], [tail]) for prompt, tail in zip(prompts, tails, strict=True)]
-    torch.testing.assert_close(comet.nll(prompts, tails), torch.cat(alone))
-
-
-def test_the_layout_is_kept_when_saved(folder: Path) -> None:
-    comet = load(write(folder), folder)
-    comet.save(folder / "saved")
-    saved = Comet.load(folder / "saved")
-    assert (saved.layout, saved.relation) == ("comet", "words")
-    assert saved.prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
-
-
 def test_beams_are_what_the_described_model_finds(folder: Path) -> None:
     """Each beam's log-probability, from its own 15 to 30 positions computed plainly."""
     comet = load(write(folder), folder)
@@ -128,12 +113,21 @@ def test_beams_are_what_the_described_model_finds(folder: Path) -> None:
         assert log_probs.sum().item() == pytest.approx(beam.log_prob, abs=1e-4)
 
 
-def test_other_slots_are_refused(folder: Path) -> None:
+def test_other_tensors_are_refused(folder: Path) -> None:
     """As of relations that are tokens: their slot is one wide."""
     state = state_dict()
     state["transformer.embed.weight"] = state["transformer.embed.weight"][:-4]
     with pytest.raises(ValueError, match=r"has 27 positions; those that can be read have 31"):
         load(write(folder, state_dict=state), folder)
+    state = state_dict()
+    del state["transformer.h.1.mlp.c_fc.w"]
+    with pytest.raises(ValueError, match=r"or words are others \(no 'transformer.h.1.mlp.c_fc.w'\); give the path"):
+        load(write(folder, state_dict=state), folder)
+    state["transformer.h.1.mlp.c_fc.w"] = torch.ones(3)
+    with pytest.raises(ValueError, match=r"or words are others \(Error\(s\) in loading state_dict for Decoder:"):
+        load(write(folder, state_dict=state), folder)
+    for wrong in ({"state_dict": 3}, {"vocab": 3}, {"state_dict": {}}, {"vocab": {f"{n}": n for n in range(11)}}):
+        refuses(ValueError, "its tensors or words are others", load, write(folder, **wrong), folder)
 
 
 def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
@@ -143,23 +137,18 @@ def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
         match=r"nowhere.pickle is no checkpoint: there is no such file; give the path of the original",
     ):
         locate("nowhere.pickle", str(folder))
-
-
-def test_nothing_in_the_file_is_run(folder: Path) -> None:
-    load(write(folder, opt=Harmful()), folder)
-    assert not (folder / "harm").exists()
-
-
-def test_another_tokenizer_is_refused(folder: Path) -> None:
-    path = write(folder)
-    Tokenizer(WordLevel({"other": 0, "words": 1}, unk_token="other")).save(str(folder / "tokenizer.json"))
-    with pytest.raises(ValueError, match="13 words, the checkpoint 11, and 11 of them differ; give a folder with"):
-        load(path, folder)
-
-
-def test_a_folder_is_no_checkpoint(folder: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is no checkpoint: it is a folder; give the path of the original"):
         locate(folder, str(folder))
+
+
+def test_nothing_in_the_file_is_run_and_its_layout_is_kept(folder: Path) -> None:
+    load(write(folder, opt=Harmful()), folder)
+    assert not (folder / "harm").exists()
+    comet = load(write(folder), folder)
+    comet.save(folder / "saved")
+    saved = Comet.load(folder / "saved")
+    assert (saved.layout, saved.relation) == ("comet", "words")
+    assert saved.prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
 
 
 @pytest.mark.parametrize("content", [b"", b"no torch file", b"PK\x03\x04 and so on", b"\x80\x02cposix\nmkdir\n"])
@@ -169,33 +158,19 @@ def test_a_file_that_torch_has_not_written(folder: Path, content: bytes) -> None
         load(folder / "other.pickle", folder)
 
 
-def test_a_checkpoint_that_was_cut_short(folder: Path) -> None:
+def test_files_of_other_makes_are_refused(folder: Path) -> None:
     path = write(folder)
     path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(ValueError, match=r"model.pickle is not a file that torch has written, or it is damaged \("):
-        load(path, folder)
-
-
-def test_a_torch_file_with_other_contents(folder: Path) -> None:
+    refuses(ValueError, r"model.pickle is not a file that torch has written, or it is damaged \(", load, path, folder)
     torch.save({"weights": torch.ones(1)}, folder / "other.pickle")
     with pytest.raises(ValueError, match=r"it has no state_dict and vocab, but weights; give the path of the original"):
         load(folder / "other.pickle", folder)
     torch.save([1, 2], folder / "other.pickle")
     with pytest.raises(ValueError, match=r"it has no state_dict and vocab; give the path of the original"):
         load(folder / "other.pickle", folder)
-
-
-def test_a_torch_file_with_other_tensors(folder: Path) -> None:
-    state = state_dict()
-    del state["transformer.h.1.mlp.c_fc.w"]
-    with pytest.raises(ValueError, match=r"or words are others \(no 'transformer.h.1.mlp.c_fc.w'\); give the path"):
-        load(write(folder, state_dict=state), folder)
-    state["transformer.h.1.mlp.c_fc.w"] = torch.ones(3)
-    with pytest.raises(ValueError, match=r"or words are others \(Error\(s\) in loading state_dict for Decoder:"):
-        load(write(folder, state_dict=state), folder)
-    for wrong in ({"state_dict": 3}, {"vocab": 3}, {"state_dict": {}}, {"vocab": {f"{n}": n for n in range(11)}}):
-        with pytest.raises(ValueError, match="its tensors or words are others"):
-            load(write(folder, **wrong), folder)
+    path = write(folder)
+    Tokenizer(WordLevel({"other": 0, "words": 1}, unk_token="other")).save(str(folder / "tokenizer.json"))
+    refuses(ValueError, "13 words, the checkpoint 11, and 11 of them differ; give a folder with", load, path, folder)
 
 
 def test_a_program_is_not_run(folder: Path) -> None:
@@ -218,5 +193,4 @@ def test_a_program_with_two_lists_of_members_is_not_run(folder: Path) -> None:
     with zipfile.ZipFile(path) as read:
         assert "program/constants.pkl" not in read.namelist()
     assert "constants.pkl" in torch._C.PyTorchFileReader(str(path)).get_all_records()
-    with pytest.raises(ValueError, match=r"program.pt is a TorchScript program, which is not run here"):
-        load(path, folder)
+    refuses(ValueError, r"program.pt is a TorchScript program, which is not run here", load, path, folder)

@@ -1,13 +1,15 @@
-"""Plausibility networks: vectors of phrases, logits of triples, and saving."""
+"""Plausibility networks and their average: vectors of phrases, logits of triples, and saving."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from safetensors.torch import load_file, save_file
 
 from models.minilm import locate
+from models.plausibility.average import COMPACT, MEMBERS, Average, load_compact, load_network, save_compact
 from models.plausibility.bilinear import Bilinear
 from models.plausibility.pieces import LONGEST, PieceReader
 
@@ -21,66 +23,98 @@ def network(request) -> Bilinear:
     return Bilinear(locate(), RELATIONS, request.param, width=8, dropout=0.1).eval()
 
 
-def test_a_logit_is_head_times_matrix_times_tail(network):
+def test_logits_are_head_times_matrix_times_tail_whatever_else_is_computed(network):
     with torch.inference_mode():
         (head, tail) = network.vectors(network.phrases.encode(["dog", "tail"]))
         expected = head @ network.matrices[2] @ tail
     assert head[-1] == tail[-1] == 1
     assert network.logits(["dog"], ["HasA"], ["tail"]).item() == pytest.approx(expected.item(), abs=1e-5)
     assert not np.isclose(network.logits(["tail"], ["HasA"], ["dog"]).item(), expected.item())
-
-
-def test_logits_come_in_the_order_asked_and_do_not_depend_on_their_company(network):
     together = network.logits(*TRIPLES)
     alone = [network.logits([head], [relation], [tail]).item() for head, relation, tail in zip(*TRIPLES, strict=True)]
     assert together == pytest.approx(alone, abs=1e-4)
     assert network.logits([], [], []).shape == (0,)
 
 
-def test_an_unknown_relation_is_named(network):
+def test_an_unknown_relation_is_named_and_phrases_are_cut(network):
     with pytest.raises(ValueError, match="relations Eats are unknown to this network; known are IsA, UsedFor, HasA"):
         network.logits(["cat"], ["Eats"], ["mouse"])
-
-
-def test_phrases_are_cut_at_their_longest_and_never_empty():
     read = PieceReader(locate())
     (long, empty) = read(["very " * 100, ""])
     assert len(long) == LONGEST
     assert empty == [read.unknown]
 
 
-def test_the_encoder_is_neither_trained_nor_saved(network, tmp_path: Path):
-    network.save(tmp_path)
-    own = {"matrices", "phrases.project.bias", "phrases.project.weight"}
-    assert set(load_file(tmp_path / "model.safetensors")) - {"phrases.words.weight"} == own
-
-
-def test_a_saved_network_gives_the_same_logits(network, tmp_path: Path):
+def test_a_saved_network_gives_the_same_logits_without_its_encoder(network, tmp_path: Path):
     network.save(tmp_path)
     again = Bilinear.load(tmp_path, locate())
     assert again.relations == RELATIONS
     assert again.logits(*TRIPLES) == pytest.approx(network.logits(*TRIPLES), abs=0.01)  # half precision
-
-
-def test_a_shift_moves_every_logit(network, tmp_path: Path):
     network.save(tmp_path)
     shifted = Bilinear.load(tmp_path, locate())
     before = shifted.logits(*TRIPLES)
     shifted.shift(-1.5)
     assert shifted.logits(*TRIPLES) == pytest.approx(before - 1.5, abs=1e-5)
-
-
-def test_a_network_of_another_encoder_is_refused(network, tmp_path: Path):
     network.save(tmp_path)
-    facts = (tmp_path / "config.json").read_text()
-    (tmp_path / "config.json").write_text(facts.replace(network.facts["encoder_sha256"], "0" * 64))
-    with pytest.raises(ValueError, match="was trained on the encoder 000"):
-        Bilinear.load(tmp_path, locate())
+    own = {"matrices", "phrases.project.bias", "phrases.project.weight"}
+    assert set(load_file(tmp_path / "model.safetensors")) - {"phrases.words.weight"} == own
 
 
-def test_weights_without_all_tensors_are_refused(network, tmp_path: Path):
+def test_networks_of_another_encoder_or_without_all_tensors_are_refused(network, tmp_path: Path):
     network.save(tmp_path)
     weights = tmp_path / "model.safetensors"
     save_file({name: tensor for name, tensor in load_file(weights).items() if name != "matrices"}, weights)
     with pytest.raises(ValueError, match=r"model.safetensors are of another network: 1 tensors .* matrices; copy"):
         Bilinear.load(tmp_path, locate())
+    network.save(tmp_path)
+    facts = (tmp_path / "config.json").read_text()
+    (tmp_path / "config.json").write_text(facts.replace(network.facts["encoder_sha256"], "0" * 64))
+    refuses(ValueError, "was trained on the encoder 000", Bilinear.load, tmp_path, locate())
+
+
+@pytest.fixture(scope="module")
+def members() -> list[Bilinear]:
+    torch.manual_seed(0)
+    return [Bilinear(locate(), RELATIONS, name, width=8, dropout=0.1).eval() for name in MEMBERS]
+
+
+def saved(members: list[Bilinear], folder: Path) -> Average:
+    """Their average, saved in folder/average beside the members."""
+    for name, member in zip(MEMBERS, members, strict=True):
+        member.save(folder / name)
+    network = Average(members, by=0.25)
+    network.save(folder / "average", made_of=folder)
+    return network
+
+
+def test_averages_are_means_and_saved_give_the_same_logits(members, tmp_path: Path):
+    first, second = (member.logits(*TRIPLES) for member in members)
+    network = Average(members)
+    assert network.logits(*TRIPLES) == pytest.approx((first + second) / 2, abs=1e-5)
+    network.shift(0.5)
+    assert network.logits(*TRIPLES) == pytest.approx((first + second) / 2 + 0.5, abs=1e-5)
+    assert network.logits([], [], []).shape == (0,)
+    network = saved(members, tmp_path)
+    again = load_network(tmp_path / "average", locate())
+    assert isinstance(again, Average)
+    assert again.relations == RELATIONS
+    assert again.logits(*TRIPLES) == pytest.approx(network.logits(*TRIPLES), abs=0.03)
+
+
+def test_words_in_eight_bits_say_nearly_the_same(members, tmp_path: Path):
+    words = members[MEMBERS.index("words")]
+    save_compact(words, tmp_path)
+    again = load_compact(tmp_path, locate())
+    assert again.logits(*TRIPLES) == pytest.approx(words.logits(*TRIPLES), abs=0.03)
+    assert not np.allclose(again.logits(*TRIPLES), 0, atol=0.1)  # nearly the same as nothing would not do
+    vocabulary, width = words.phrases.words.num_embeddings, 8
+    assert (tmp_path / COMPACT).stat().st_size < 1.3 * vocabulary * (width + 2)  # a byte a number, and a scale
+
+
+def test_folders_of_one_network_are_opened_and_of_another_encoder_refused(members, tmp_path: Path):
+    members[1].save(tmp_path)
+    assert isinstance(load_network(tmp_path, locate()), Bilinear)
+    saved(members, tmp_path)
+    config = tmp_path / "average" / "words" / "config.json"
+    config.write_text(config.read_text().replace(members[0].facts["encoder_sha256"], "0" * 64))
+    refuses(ValueError, "was trained on the encoder 000", load_network, tmp_path / "average", locate())

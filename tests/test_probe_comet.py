@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import torch
+from refusals import refuses
 from shown_steps import Steps
+from small_models import small_comet
 
 from mitigate.errors import MitigateError
 from mitigate.probe import grid
@@ -16,9 +19,6 @@ from mitigate.store import PartFolder
 from mitigate.triples import PROBED
 from models.beam import beam_search
 from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
-from models.minilm import locate
 
 TARGETS = pl.DataFrame(
     {"target": ["lawyer", "church", "new zealand"], "category": ["profession", "religion", "origin"]}
@@ -53,9 +53,7 @@ class Memory:
 
 @pytest.fixture(scope="module")
 def comet() -> Comet:
-    torch.manual_seed(0)
-    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=2, inner=32)
-    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+    return small_comet(layers=1, heads=2)
 
 
 @pytest.fixture(autouse=True)
@@ -63,44 +61,42 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid, "PART", 4)
 
 
-def test_rows_stand_in_the_order_of_the_grid(comet: Comet) -> None:
+def probed(comet: Comet, parts: Memory | PartFolder | None = None, **how: Any) -> pl.DataFrame:
+    parts = Memory() if parts is None else parts
+    probe(comet, TARGETS, RELATIONS, parts=parts, **{"beams": 3, "top": 2, "max_length": 4} | how)
+    return pl.concat(list(parts))
+
+
+def test_rows_stand_in_the_order_of_the_grid_and_are_the_beams_of_their_prompts(comet: Comet, tmp_path: Path) -> None:
     parts = Memory()
-    probe(comet, TARGETS, RELATIONS, parts=parts, beams=3, top=2, max_length=4)
-    probed = pl.concat(list(parts))
+    rows = probed(comet, parts)
     assert [frame.height for frame in parts] == [8, 8, 2]
-    assert probed.schema == pl.Schema(PROBED)
-    asked = [(t, c, r) for t, c in TARGETS.rows() for r, _ in RELATIONS]
-    assert probed.select("target", "category", "relation").rows()[::2] == asked
-    assert probed["rank"].to_list() == [1, 2] * 9
-
-
-def test_answers_are_the_beams_of_their_prompts(comet: Comet) -> None:
-    parts = Memory()
-    probe(comet, TARGETS, RELATIONS, parts=parts, beams=3, top=2, max_length=4)
-    probed = pl.concat(list(parts)).filter(target="church", relation="UsedFor")
-    (found,) = beam_search(
-        comet.decoder, comet.prompts(["church"], ["is used for"]), end=comet.encoding.end, beams=3, max_length=4
-    )
-    assert probed["tail"].to_list() == [comet.encoding.decode(beam.tokens) for beam in found[:2]]
-    assert probed["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found[:2]], rel=1e-5)
-    assert probed["score"].to_list() == pytest.approx([beam.score for beam in found[:2]], rel=1e-5)
+    assert rows.schema == pl.Schema(PROBED)
+    prompts = [(t, c, r) for t, c in TARGETS.rows() for r, _ in RELATIONS]
+    assert rows.select("target", "category", "relation").rows()[::2] == prompts
+    assert rows["rank"].to_list() == [1, 2] * 9
+    prompt, how = comet.prompts(["church"], ["is used for"]), {"beams": 3, "max_length": 4}
+    (found,) = beam_search(comet.decoder, prompt, end=comet.encoding.end, **how)
+    rows = rows.filter(target="church", relation="UsedFor")
+    assert rows["tail"].to_list() == [comet.encoding.decode(beam.tokens) for beam in found[:2]]
+    assert rows["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found[:2]], rel=1e-5)
+    assert rows["score"].to_list() == pytest.approx([beam.score for beam in found[:2]], rel=1e-5)
+    assert probed(comet, PartFolder(tmp_path / "parts"), beams=2, top=1).schema == pl.Schema(PROBED)
+    assert probed(comet, beams=2, max_length=3, precision="bf16").height == 18
+    assert comet.decoder.words.weight.dtype == torch.float32
 
 
 def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
-    whole, broken = Memory(), Memory(fails_at=1)
-    settings = {"beams": 3, "top": 3, "max_length": 4}
-    probe(comet, TARGETS, RELATIONS, parts=whole, **settings)
+    broken, steps = Memory(fails_at=1), Steps()
     with pytest.raises(KilledError):
-        probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
+        probed(comet, broken)
     broken.fails_at, broken.saved = None, []
-    steps = Steps()
     with listening(steps):
-        probe(comet, TARGETS, RELATIONS, parts=broken, **settings)
+        assert probed(comet, broken).equals(probed(comet))
     assert broken.saved == [1, 2]
-    (step,) = steps.begun  # nine prompts, in parts of 4, 4 and 1; the first was there
+    step = steps.begun[0]  # nine prompts, in parts of 4, 4 and 1; the first was there
     assert (step.name, step.unit, step.total) == ("probe", "prompts", 9)
     assert (step.before, step.count, step.done) == (4, 5, 9)
-    assert pl.concat(list(broken)).equals(pl.concat(list(whole)))
 
 
 @pytest.mark.parametrize(
@@ -110,20 +106,14 @@ def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
         (False, 50, "a prompt of 5 tokens with tails of 50 needs 54 positions; the decoder has 40"),
     ],
 )
-def test_why_a_generator_cannot_be_asked_is_told(comet: Comet, training: bool, longest: int, why: str) -> None:
+def test_why_a_generator_cannot_be_probed_is_named(comet: Comet, training: bool, longest: int, why: str) -> None:
     comet.train(training)
     try:
         with pytest.raises(MitigateError) as told:
-            probe(comet, TARGETS, RELATIONS, parts=Memory(), max_length=longest)
+            probed(comet, max_length=longest)
     finally:
         comet.eval()
     assert str(told.value) == f"the generator cannot be asked: {why} (probe.max_length={longest})"
-
-
-def test_parts_of_a_run_folder(comet: Comet, tmp_path) -> None:
-    parts = PartFolder(tmp_path / "parts")
-    probe(comet, TARGETS, RELATIONS, parts=parts, beams=2, top=1, max_length=2)
-    assert pl.concat(list(parts)).schema == pl.Schema(PROBED)
 
 
 @pytest.fixture
@@ -154,14 +144,13 @@ class FullDisk(PartFolder):
         raise MitigateError("the disk is full")
 
 
-def test_a_fault_in_a_process_is_raised_here(comet: Comet, many: dict, tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="the disk is full"):
-        probe(comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
+def test_devices_are_found_and_faults_of_processes_are_raised(comet, many, tmp_path, monkeypatch):
+    """Takes over 3 s: a process of its own raises one of the faults."""
+    assert find_devices("cpu", 3) == ["cpu"] * 3
+    refuses(MitigateError, "unknown probe.device 'tpu'; allowed: auto, cpu, cuda", find_devices, "tpu", 1)
+    refuses(MitigateError, "probe.processes=0 must be at least 1", find_devices, "cpu", 0)
+    refuses(MitigateError, "the disk is full", probe, comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
 
-
-def test_a_full_temporary_folder_is_named_with_the_way_to_another(
-    comet: Comet, many: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -170,28 +159,6 @@ def test_a_full_temporary_folder_is_named_with_the_way_to_another(
         probe(comet, parts=PartFolder(tmp_path), devices=["cpu", "cpu"], **many)
 
 
-def test_devices_are_found_or_named() -> None:
-    assert find_devices("cpu", 3) == ["cpu"] * 3
-    with pytest.raises(MitigateError, match="unknown probe.device 'tpu'; allowed: auto, cpu, cuda"):
-        find_devices("tpu", 1)
-    with pytest.raises(MitigateError, match="probe.processes=0 must be at least 1"):
-        find_devices("cpu", 0)
-
-
-def test_bf16_leaves_the_generator_as_it_was(comet: Comet) -> None:
-    parts = Memory()
-    probe(comet, TARGETS, RELATIONS, parts=parts, beams=2, top=2, max_length=3, precision="bf16")
-    assert pl.concat(list(parts)).height == 18
-    assert comet.decoder.words.weight.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"beams": 5}, "probe.top=10 must be at least 1 and at most probe.beams=5"),
-        ({"precision": "fp8"}, "unknown probe.precision 'fp8'; allowed: fp32, bf16"),
-    ],
-)
-def test_faults_of_settings_are_named(comet: Comet, settings: dict, message: str) -> None:
-    with pytest.raises(MitigateError, match=message):
-        probe(comet, TARGETS, RELATIONS, parts=Memory(), **settings)
+def test_faults_of_settings_are_named(comet: Comet) -> None:
+    refuses(MitigateError, "probe.top=10 must be at least 1 and at most probe.beams=5", probed, comet, top=10, beams=5)
+    refuses(MitigateError, "unknown probe.precision 'fp8'; allowed: fp32, bf16", probed, comet, precision="fp8")

@@ -36,33 +36,23 @@ def die(number: int, send: Send) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_each_share_has_a_process() -> None:
+def test_each_share_has_a_process_and_a_fault_of_one_ends_all() -> None:
     said = list(share_out(double, [(1,), (2,)]))
     assert sorted(number for what, number in said if what == "twice") == [2, 4]
     pids = {pid for what, pid in said if what == "pid"}
     assert len(pids | {os.getpid()}) == 3
     assert not any(alive(pid) for pid in pids)
-
-
-def test_a_fault_of_one_ends_all_and_is_raised_as_it_is() -> None:
     started = time.monotonic()
     with pytest.raises(MitigateError, match=re.escape("one is one too many")):
         list(share_out(fail, [(0,), (1,)]))
     assert time.monotonic() - started < 50
-
-
-def test_other_errors_come_with_their_traceback() -> None:
     with pytest.raises(RuntimeError, match=r"(?s)in stumble.*ZeroDivisionError: by hand"):
         list(share_out(stumble, [()]))
 
 
-def test_a_killed_process_is_noticed() -> None:
+def test_a_killed_process_is_noticed_by_the_name_or_number_of_its_signal() -> None:
     with pytest.raises(MitigateError, match="killed by SIGKILL, perhaps because memory ran out"):
         list(share_out(die, [(signal.SIGKILL,)]))
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="needs real-time signals")
-def test_a_signal_without_a_name_is_told_by_its_number() -> None:
     nameless = signal.SIGRTMIN + 1
     assert [signal_name(number) for number in (9, nameless)] == ["SIGKILL", f"signal {nameless}"]
     with pytest.raises(MitigateError, match=f"one of the processes was killed by signal {nameless}, perhaps because"):

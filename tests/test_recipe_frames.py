@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from command import here, killed
 from frames_corpus import write_corpus, write_published
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
@@ -49,7 +50,7 @@ def test_stages_are_those_that_are_run(rated: pl.DataFrame | None) -> None:
 
 @pytest.fixture(scope="module")
 def run(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run."""
+    """The folder of a finished run, which takes over 3 s and is read by most tests."""
     outputs = tmp_path_factory.mktemp("outputs")
     with pytest.MonkeyPatch.context() as patch:
         assert here(patch, "recipe=frames", *corpus, f"paths.outputs={outputs}") == 0
@@ -68,54 +69,30 @@ def test_a_run_leaves_its_figures_page_card_and_scorer(run: Path) -> None:
     assert metrics["lewd/model/f1"] is None
     assert metrics["f1"] == pytest.approx((metrics["offensive/model/f1"] + metrics["targeted/model/f1"]) / 2)
     page, card = (run / "frames.html").read_text(), (run / "README.md").read_text()
-    for words in (
-        "Implied statements exist for original test posts only",
-        "These posts have no values of: lewd, intent",
-    ):
+    for words in ("exist for original test posts only", "These posts have no values of: lewd, intent"):
         assert words in page
         assert words in card
     assert "Content warning" in page
     assert "82 % White" in card
     assert {path.name for path in (run / "models").iterdir()} == {"base", *(f"fold_{fold}" for fold in range(5))}
-    assert not (run / "checkpoints").exists() or not any((run / "checkpoints").iterdir())
-    assert json.loads((run / "scorer.json").read_text())["model"] == "models/fold_0"
+    assert not list(run.glob("checkpoints/*"))
+    table = pl.read_parquet(run / "predict.parquet")
+    assert {*CHOICES, "group", "implied", "p_offensive", "key"} <= set(table.columns)
+    assert table["p_lewd"].is_null().all()
+    assert table["key"].is_unique().all()
 
 
-def test_what_a_baseline_says_is_what_one_can_count(run: Path) -> None:
+def test_baselines_can_be_counted_and_the_likeliest_candidate_is_kept(run: Path) -> None:
     texts = pl.read_parquet(run / "texts.parquet")
     common = texts.filter(variable="group", system="commonest").row(0, named=True)
     assert common["posts"] == 12
     assert common["distinct"] <= 100 * 5 / 12  # one constant a fold
     assert common["rouge_l"] == common["bleu2"]  # groups of one word: right or wrong
-
-
-def test_the_constant_of_a_group_is_the_commonest_statement_that_may_be_learnt_for_it() -> None:
-    def post(key: str, fold: int, implied: list[str], groups: list[str]) -> dict[str, object]:
-        texts = {"groups": groups, "implied": implied, "implied_groups": groups}
-        return {"key": key, "post": f"post {key}", "split": "test", "fold": fold, **texts}
-
-    posts = pl.DataFrame(
-        [
-            post("a", 0, ["cook"], ["nurses"]),
-            post("b", 0, ["sing"], ["nurses"]),
-            post("c", 1, ["sing", "paint"], ["nurses", "nurses"]),
-            post("d", 1, ["read", "read"], ["farmers", "farmers"]),
-        ]
-    )
-    predicted = pl.DataFrame({"key": ["a", "b", "c", "d"], "group": ["nurses", "farmers", "farmers", "nurses"]})
-    said = predict_texts(posts, [0, 1], predicted).filter(system="commonest of the group")
-    assert dict(said.select("key", "implied").iter_rows()) == {
-        "a": "paint",  # of fold 1, paint and sing once each: the first by letters
-        "b": "read",
-        "c": "cook",  # nobody in fold 0 is a farmer: the commonest of all, cook and sing once each
-        "d": "cook",
-    }
-    assert set(said["group"]) == {""}
-
-
-def test_the_same_command_finds_nothing_left_to_do(run: Path, corpus: list[str], monkeypatch, capsys) -> None:
-    assert here(monkeypatch, "recipe=frames", *corpus, f"paths.outputs={run.parent}") == 0
-    assert "complete: nothing is left to do" in capsys.readouterr().out
+    form = Form.load(run / "models" / "fold_0")
+    posts = ["the nurses cook rude", "the lawyers sing lazy"]
+    one, three = (fill_posts(form, posts, samples=number, seed=4, always=True)["log_prob"] for number in (1, 3))
+    assert (three >= one).all()
+    assert fill_posts(form, posts, samples=3, seed=4, always=True)["log_prob"].to_list() == three.to_list()
 
 
 @pytest.mark.thorough
@@ -142,81 +119,9 @@ def test_the_scorer_labels_abstains_and_explains(run: Path) -> None:
     assert scorer(texts[:1]).strength[0] == pytest.approx(labels.strength[0], abs=1e-5)
 
 
-def test_the_published_files_need_no_folds(tmp_path: Path, monkeypatch) -> None:
-    corpus = write_published(tmp_path)
-    outputs = tmp_path / "outputs"
-    assert here(monkeypatch, "recipe=frames", *corpus, "frames.samples=2", f"paths.outputs={outputs}") == 0
-    (folder,) = outputs.glob("frames-*")
-    metrics = json.loads((folder / "metrics.json").read_text())
-    assert metrics["offensive/model/posts"] == metrics["intent/model/posts"] == 18
-    assert metrics["intent/always yes/f1"] is not None
-    assert metrics["lewd/model/f1"] is None  # all posts are not
-    assert metrics["corpus/positive/intent"] == pytest.approx(25)
-    assert metrics["implied/nearest/posts"] == 9
-    assert metrics["scorer/model"] == "models/base"
-    assert metrics["scorer/posts"] == 18
-    assert {path.name for path in (folder / "models").iterdir()} == {"base"}
-    page = (folder / "frames.html").read_text()
-    assert "five folds of" not in page
-    assert "t/harsh" in page
-    assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
-
-
-def test_the_likeliest_of_the_candidates_is_kept(run: Path) -> None:
-    form = Form.load(run / "models" / "fold_0")
-    posts = ["the nurses cook rude", "the lawyers sing lazy"]
-    one, three = (fill_posts(form, posts, samples=number, seed=4, always=True)["log_prob"] for number in (1, 3))
-    assert (three >= one).all()
-    assert fill_posts(form, posts, samples=3, seed=4, always=True)["log_prob"].to_list() == three.to_list()
-
-
-def test_a_scorer_without_a_run_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match=r"score.frames.run=None has no scorer.json. Train one by"):
-        Frames(None)
-    with pytest.raises(MitigateError, match="give its run folder"):
-        Frames(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("frames.weights=null", "frames.start=model needs frames.weights=DIR with model.safetensors"),
-        ("data.root=/no/such/folder", "there is no /no/such/folder/sbic; data.root"),
-        ("frames.reading=right", "unknown frames.reading 'right'; allowed: both, left"),
-        ("frames.epochs=0", "frames.epochs=0 must be a number above 0"),
-    ],
-)
-def test_faults_are_told_before_the_first_stage(corpus, tmp_path, monkeypatch, capsys, setting, message) -> None:
-    assert here(monkeypatch, "recipe=frames", *corpus, f"paths.outputs={tmp_path}", setting) == 2
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_start_that_is_of_another_type_or_not_whole_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match=r"frames.weights=.*: no form can start from it .*is missing; give"):
-        check_start("minilm", tmp_path)
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(MitigateError, match="no form can start from it .*holds a model of type 'bert'"):
-        check_start("model", tmp_path)
-    with pytest.raises(MitigateError, match="no form can start from it"):
-        start_form("model", tmp_path, "left", ["lewd"])
-
-
-def test_predictions_have_all_columns(run: Path) -> None:
-    table = pl.read_parquet(run / "predict.parquet")
-    assert {*CHOICES, "group", "implied", "p_offensive", "key"} <= set(table.columns)
-    assert table["p_lewd"].is_null().all()
-    assert table["key"].is_unique().all()
-
-
 def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reason(run: Path) -> None:
-    triples = pl.DataFrame(
-        {
-            "head": ["nurse", "lawyer", "bread"],
-            "relation": ["CapableOf", "CapableOf", "HasProperty"],
-            "tail": ["cook rude", "sing well", "good"],
-        }
-    )
+    rows = [("nurse", "CapableOf", "cook rude"), ("lawyer", "CapableOf", "sing well"), ("bread", "HasProperty", "good")]
+    triples = pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")
     scorer = make_scorer(Rude, "frames")
     labels = label_statements(triples, [scorer])
     assert labels["frames"].to_list() == labels["frames_neutral"].to_list() == [PREJUDICE, NEUTRAL, NEUTRAL]
@@ -244,51 +149,101 @@ class Rude:
         return [f"of: {text}" for text in texts]
 
 
-def test_statements_are_swapped_within_their_category_and_flips_are_counted(run: Path) -> None:
-    rated = pl.DataFrame(
-        {
-            "sentence": ["the lawyer sings rude", "women sing well", "nothing here"],
-            "target": ["lawyer", "women", None],
-            "category": ["profession", "gender", None],
-        }
-    )
-    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=run)
-    assert found["category"].to_list()[0] == "all"
-    assert dict(found.select("category", "pairs").rows()) == {"all": 6, "profession": 3, "gender": 3}
-    assert found["flipped"].is_between(0, 100).all()
-    assert found["flipped"].null_count() == 0
+@pytest.mark.parametrize("content", [b"\xed\x00\xff", b"0,a\n1,b\xff\n", b"0," + b"a" * 200_000])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "offensive_train.csv").write_bytes(content)
+    refuses(MitigateError, r"offensive_train.csv is no CSV file in UTF-8 \(.*copy it again", read_annotations, tmp_path)
 
 
-def test_flips_are_those_of_the_scorers_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By one that labels as prejudice what names lawyers, and nothing else."""
-    monkeypatch.setattr("mitigate.tasks.frames.scorer.Frames", lambda folder, unsure: Rude("lawyer"))
-    rated = pl.DataFrame(
-        {
-            "sentence": ["the lawyer sings", "women sing well"],
-            "target": ["lawyer", "women"],
-            "category": ["profession", "gender"],
-        }
-    )
-    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=tmp_path)
-    rows = found.select("category", "pairs", "statements", "flipped", "harmful").rows()
-    assert sorted(rows) == [("all", 6, 2, 50, 50), ("gender", 3, 1, 0, 0), ("profession", 3, 1, 100, 100)]
+def test_the_constant_of_a_group_is_the_commonest_statement_that_may_be_learnt_for_it() -> None:
+    rows = [
+        ("a", 0, ["cook"], ["nurses"], "nurses"),
+        ("b", 0, ["sing"], ["nurses"], "farmers"),
+        ("c", 1, ["sing", "paint"], ["nurses", "nurses"], "farmers"),
+        ("d", 1, ["read", "read"], ["farmers", "farmers"], "nurses"),
+    ]
+    posts = pl.DataFrame(rows, schema=["key", "fold", "implied", "groups", "group"], orient="row")
+    predicted = posts.select("key", "group")
+    posts = posts.with_columns(post=pl.format("post {}", "key"), split=pl.lit("test"), implied_groups="groups")
+    said = predict_texts(posts.drop("group"), [0, 1], predicted).filter(system="commonest of the group")
+    assert dict(said.select("key", "implied").iter_rows()) == {
+        "a": "paint",  # of fold 1, paint and sing once each: the first by letters
+        "b": "read",
+        "c": "cook",  # nobody in fold 0 is a farmer: the commonest of all, cook and sing once each
+        "d": "cook",
+    }
+    assert set(said["group"]) == {""}
 
 
-def test_it_is_said_that_crowd_learns_from_the_same_posts() -> None:
+def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
+    """Takes over 3 s: the only run on files of the published form."""
+    status, _, _, folder = job("recipe=frames", *write_published(tmp_path), "frames.samples=2")
+    assert status == 0
+    metrics = json.loads((folder / "metrics.json").read_text())
+    for key in ("offensive/model/posts", "intent/model/posts", "scorer/posts"):
+        assert metrics[key] == 18
+    assert metrics["intent/always yes/f1"] is not None
+    assert metrics["lewd/model/f1"] is None  # all posts are not
+    assert metrics["corpus/positive/intent"] == pytest.approx(25)
+    assert (metrics["implied/nearest/posts"], metrics["scorer/model"]) == (9, "models/base")
+    assert {path.name for path in (folder / "models").iterdir()} == {"base"}
+    page = (folder / "frames.html").read_text()
+    assert "five folds of" not in page
+    assert "t/harsh" in page
+    assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("frames.weights=null", "frames.start=model needs frames.weights=DIR with model.safetensors"),
+        ("data.root=/no/such/folder", "there is no /no/such/folder/sbic; data.root"),
+        ("frames.reading=right", "unknown frames.reading 'right'; allowed: both, left"),
+        ("frames.epochs=0", "frames.epochs=0 must be a number above 0"),
+    ],
+)
+def test_faults_are_named_before_the_first_stage(corpus, job, setting: str, message: str) -> None:
+    refused = job("recipe=frames", *corpus, setting)
+    assert refused.status == 2
+    assert message in refused.complaint
+    assert not refused.folder.exists()
+
+
+def test_a_finished_run_is_found_and_its_scorer_explains_labels_of_the_command_line(run, corpus, job) -> None:
+    assert "complete: nothing is left to do" in job("recipe=frames", *corpus, f"paths.outputs={run.parent}").said
+    scorer = ["score.extra=[frames]", f"score.frames.run={run}", "score.frames.unsure=0"]
+    done = job("recipe=labels", *scorer, 'texts=["the nurses cook rude"]')
+    assert done.status == 0
+    assert "frames" in done.said
+
+
+def test_crowd_learns_from_the_same_posts_and_folders_without_a_scorer_or_a_start_are_named(tmp_path: Path) -> None:
+    refuses(MitigateError, r"score.frames.run=None has no scorer.json. Train one by", Frames, None)
+    refuses(MitigateError, "give its run folder", Frames, tmp_path)
+    with pytest.raises(MitigateError, match=r"frames.weights=.*: no form can start from it .*is missing; give"):
+        check_start("minilm", tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    refuses(MitigateError, "no form can start from it .*holds a model of type 'bert'", check_start, "model", tmp_path)
+    refuses(MitigateError, "no form can start from it", start_form, "model", tmp_path, "left", ["lewd"])
     assert same_posts(["sentiment", "frames"]) == []
     (notice,) = same_posts(["frames", "regard", "crowd"])
     assert notice.startswith("The scorers crowd and frames learn from the same posts.")
 
 
-def test_labels_of_the_command_line_have_an_explanation(run: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    told = ["recipe=labels", "score.extra=[frames]", f"score.frames.run={run}", "score.frames.unsure=0"]
-    told += ['texts=["the nurses cook rude"]', f"paths.outputs={tmp_path}", f"paths.cache={tmp_path}", "tracking=none"]
-    assert here(monkeypatch, *told) == 0
-    assert "frames" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("content", [b"\xed\x00\xff", b"0,a\n1,b\xff\n", b"0," + b"a" * 200_000])
-def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "offensive_train.csv").write_bytes(content)
-    with pytest.raises(MitigateError, match=r"offensive_train.csv is no CSV file in UTF-8 \(.*copy it again"):
-        read_annotations(tmp_path)
+def test_statements_are_swapped_within_their_category_and_flips_are_counted(run: Path, monkeypatch) -> None:
+    """Then by a scorer that labels as prejudice whatever names lawyers, and nothing else."""
+    rows = [
+        ("the lawyer sings", "lawyer", "profession"),
+        ("women sing well", "women", "gender"),
+        ("nothing", None, None),
+    ]
+    rated = pl.DataFrame(rows, schema=["sentence", "target", "category"], orient="row")
+    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=run)
+    assert found["category"].to_list()[0] == "all"
+    assert dict(found.select("category", "pairs").rows()) == {"all": 6, "profession": 3, "gender": 3}
+    assert found["flipped"].is_between(0, 100).all()
+    assert found["flipped"].null_count() == 0
+    monkeypatch.setattr("mitigate.tasks.frames.scorer.Frames", lambda folder, unsure: Rude("lawyer"))
+    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=run)
+    rows = found.select("category", "pairs", "statements", "flipped", "harmful").rows()
+    assert sorted(rows) == [("all", 6, 2, 50, 50), ("gender", 3, 1, 0, 0), ("profession", 3, 1, 100, 100)]

@@ -1,6 +1,5 @@
-"""The recipe that trains the plausibility classifiers, on a few made-up lines; and its figures."""
+"""The recipe that trains the plausibility classifiers, on a few made-up lines; its figures; and raters beside it."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,84 +8,68 @@ import numpy as np
 import polars as pl
 import pytest
 from classifier_data import PLAUSIBILITY, write_plausibility
-from command import apart, here
+from command import apart
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.recipes.plausibility import read_probe, read_probes
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.targets import targets
+from mitigate.tasks.plausibility.crowd import crowd_figures, rated_triples, votes_of
 from mitigate.tasks.plausibility.figures import figures, made_wrong
+from mitigate.tasks.plausibility.gaming import commonest_tails, gaming_figures, neutral
 from mitigate.tasks.plausibility.threshold import check_dev
 from mitigate.triples import Labels
 
+SAID = ("opera_singer is capable of Sing", "Baker causes bread", "Baker has the property very good")
+
 
 class SameLetter:
-    """Holds a triple valid whose head and tail begin alike."""
+    """Accepts a triple whose head and tail begin alike, all else is the less likely the longer it is."""
 
     relations = ("IsA", "HasA")
 
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
-        return np.array([1.0 if head[0] == tail[0] else -1.0 for head, tail in zip(heads, tails, strict=True)])
+        pairs = zip(heads, tails, strict=True)
+        return np.array([1.0 if head[0] == tail[0] else -float(len(tail)) for head, tail in pairs])
 
 
-class GoodWords:
-    """+1 for a text with "good" in it, else 0."""
+class Positive:
+    """+1 for a text with "good" in it or of more than six words, else 0."""
 
     name, fingerprint = "sentiment", "good"
 
     def __call__(self, texts: Sequence[str]) -> Labels:
-        label = np.array(["good" in text for text in texts], dtype=np.int8)
+        label = np.array(["good" in text or len(text.split()) > 6 for text in texts], dtype=np.int8)
         return Labels(label, label.astype(np.float32))
 
 
-class Forgetful:
-    """A cache that remembers nothing."""
-
-    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
-        size = len(texts)
-        return np.zeros(size, bool), Labels(np.zeros(size, np.int8), np.zeros(size, np.float32))
-
-    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
-        pass
+def triples(*rows: tuple[str, str, str], valid: Sequence[bool] = (), split: str = "test") -> pl.DataFrame:
+    frame = pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row").with_columns(split=pl.lit(split))
+    return frame.with_columns(valid=pl.Series(valid)) if valid else frame
 
 
-def triples(split: str, rows: list[tuple[str, str, str, bool]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=["head", "relation", "tail", "valid"], orient="row").with_columns(
-        split=pl.lit(split)
-    )
-
-
-def test_figures_by_hand():
-    test = [
-        ("ant", "IsA", "animal", True),
-        ("cat", "IsA", "pet", True),
-        ("good", "IsA", "gift", True),
-        ("dog", "IsA", "door", False),
-        ("bee", "IsA", "cup", False),
-    ]
-    labelled = pl.concat([triples(split, test) for split in ("dev", "dev2", "test")])
+def test_figures_by_hand() -> None:
+    true = [("ant", "IsA", "animal"), ("cat", "IsA", "pet"), ("good", "IsA", "gift")]
+    test = triples(*true, ("dog", "IsA", "door"), ("bee", "IsA", "cup"), valid=[True] * 3 + [False] * 2)
+    labelled = pl.concat([test.with_columns(split=pl.lit(split)) for split in ("dev", "dev2", "test")])
     probe = pl.DataFrame({"head": ["nurse", "nurse"], "relation": ["IsA", "Unknown"], "tail": ["name", "name"]})
-    found = figures(SameLetter(), labelled, {"run": probe}, [GoodWords()], Forgetful())
-    assert found["test/triples"] == 5
-    assert found["test/accuracy"] == 60  # ant, good and bee
+    found = figures(SameLetter(), labelled, {"run": probe}, [Positive()], NOTHING_CACHED)
+    assert (found["test/triples"], found["test/accuracy"]) == (5, 60)  # ant, good and bee
     assert found["test/true_judged_valid"] == found["valid/true"] == pytest.approx(200 / 3)
-    assert found["test/false_judged_valid"] == 50
-    assert found["valid/echo"] == 100
-    assert (found["triples/sentiment/neutral"], found["valid/sentiment/neutral"]) == (2, 50)
-    assert (found["triples/sentiment/favouritism"], found["valid/sentiment/favouritism"]) == (1, 100)
-    assert (found["triples/sentiment/prejudice"], found["valid/sentiment/prejudice"]) == (0, None)
+    assert (found["test/false_judged_valid"], found["valid/echo"]) == (50, 100)
+    for label, count, accepted in (("neutral", 2, 50), ("favouritism", 1, 100), ("prejudice", 0, None)):
+        assert (found[f"triples/sentiment/{label}"], found[f"valid/sentiment/{label}"]) == (count, accepted)
     assert (found["triples/target"], found["valid/target"]) == (0, None)
-    assert found["valid/probe/run"] == 100  # a relation that it does not know is not asked about
+    assert found["valid/probe/run"] == 100  # a relation that it does not know is left out
 
 
-def test_a_threshold_lies_between_two_triples():
-    one = triples("dev", [("ant", "IsA", "animal", True)])
-    with pytest.raises(MitigateError, match="on labelled triples of split dev: 1 found, at least 2 are needed"):
-        check_dev(one)
+def test_a_threshold_needs_two_triples_and_triples_made_wrong_keep_their_parts() -> None:
+    one = triples(("ant", "IsA", "animal"), valid=[True], split="dev")
+    refuses(MitigateError, "on labelled triples of split dev: 1 found, at least 2 are needed", check_dev, one)
     check_dev(pl.concat([one, one]))
-
-
-def test_what_is_made_wrong_keeps_its_parts():
-    true = triples("test", [(f"h{i}", "IsA" if i < 6 else "HasA", f"t{i}", True) for i in range(12)])
+    true = triples(*[(f"h{i}", "IsA" if i < 6 else "HasA", f"t{i}") for i in range(12)], valid=[True] * 12)
     made = made_wrong(true)
     for name in ("shuffled", "shuffled_within_relation"):
         assert made[name]["head"].to_list() == true["head"].to_list()
@@ -97,28 +80,23 @@ def test_what_is_made_wrong_keeps_its_parts():
     assert made["turned_round"].select("head", "tail").row(0) == ("t0", "h0")
 
 
-def write_run(folder: Path, listed: list[str]) -> Path:
-    """A finished run's folder with one probed triple; its manifest lists these files."""
+def write_run(folder: Path, **columns: str) -> Path:
+    """The folder of a finished run with one probed triple."""
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("recipe: {name: own}\n")
     (folder / "metrics.json").write_text("{}")
-    pl.DataFrame({"target": ["nurse"], "relation": ["IsA"], "tail": ["pet"]}).write_parquet(folder / "probe.parquet")
-    files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in listed}
+    row = {"target": "nurse", "relation": "IsA", "tail": "pet"} | columns
+    pl.DataFrame([row]).write_parquet(folder / "probe.parquet")
+    files = {path.name: digest_of(path.read_bytes()) for path in folder.iterdir()}
     (folder / "manifest.json").write_text(json.dumps({"files": files}))
     return folder
 
 
 @pytest.mark.thorough
-def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_path: Path):
-    probed = write_run(tmp_path / "earlier", ["config.yaml", "metrics.json", "probe.parquet"])
-    command = [
-        "recipe=plausibility",
-        f"data.root={write_plausibility(tmp_path)}",
-        *PLAUSIBILITY,
-        f"recipe.probes=[{probed}]",
-        f"paths.outputs={tmp_path / 'runs'}",
-        "tracking.mode=none",
-    ]
+def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_path: Path) -> None:
+    probed, data = write_run(tmp_path / "earlier"), write_plausibility(tmp_path)
+    command = ["recipe=plausibility", f"data.root={data}", *PLAUSIBILITY, f"recipe.probes=[{probed}]"]
+    command += [f"paths.outputs={tmp_path / 'runs'}", "tracking.mode=none"]
     done = apart(*command)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
@@ -134,41 +112,81 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
     assert "complete: nothing is left to do" in apart(*command).stdout
 
 
-def test_a_folder_without_a_probe_is_named(tmp_path: Path):
-    run = write_run(tmp_path / "run", ["config.yaml", "metrics.json"])
+def test_faults_are_named_before_anything_is_trained(tmp_path: Path, job) -> None:
+    run = write_run(tmp_path / "run")
     (run / "probe.parquet").unlink()
-    done = apart("recipe=plausibility", f"data.root={write_plausibility(tmp_path)}", f"recipe.probes=[{run}]")
-    assert done.returncode == 2
-    assert f"{run} lacks probe.parquet" in done.stderr
+    listed = json.loads((run / "manifest.json").read_text())["files"]
+    (run / "manifest.json").write_text(json.dumps({"files": {n: d for n, d in listed.items() if n != "probe.parquet"}}))
+    for asked, message in (
+        ([f"data.root={write_plausibility(tmp_path)}", f"recipe.probes=[{run}]"], f"{run} lacks probe.parquet"),
+        (["data.root=/nowhere", "recipe.minilm.epochs=0"], "recipe.minilm.epochs=0 must be a whole number from 1"),
+    ):
+        refused = job("recipe=plausibility", *asked)
+        assert refused.status == 2
+        assert message in refused.complaint
 
 
-def test_probed_triples_of_an_unfinished_or_damaged_run_are_refused(tmp_path: Path):
-    run = write_run(tmp_path / "run", ["config.yaml", "metrics.json", "probe.parquet"])
+def test_probed_triples_are_read_from_finished_and_whole_runs_of_different_names(tmp_path: Path) -> None:
+    """Where a run asked about events, the head of what it generated is an event."""
+    runs = [write_run(tmp_path / place / "run") for place in "ab"]
+    assert list(read_probes([str(runs[0])])) == ["run"]
+    refuses(MitigateError, "recipe.probes names two folders called run", read_probes, map(str, runs))
+    events = write_run(tmp_path / "events", head="the nurse goes to work", relation="xWant", tail="to rest")
+    assert read_probe(str(events)).rows() == [("the nurse goes to work", "xWant", "to rest")]
+    run = runs[0]
     assert read_probe(str(run)).rows() == [("nurse", "IsA", "pet")]
     (run / "probe.parquet").write_bytes(b"changed")
-    with pytest.raises(MitigateError, match=r"probe\.parquet is damaged"):
-        read_probe(str(run))
+    refuses(MitigateError, r"probe\.parquet is damaged", read_probe, str(run))
     (run / "manifest.json").unlink()
-    with pytest.raises(MitigateError, match="is not finished"):
-        read_probe(str(run))
+    refuses(MitigateError, "is not finished", read_probe, str(run))
 
 
-def test_an_event_is_the_head_of_what_was_generated_of_it(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", ["config.yaml", "metrics.json"])
-    asked = {"target": ["nurse"], "head": ["the nurse goes to work"], "relation": ["xWant"], "tail": ["to rest"]}
-    pl.DataFrame(asked).write_parquet(run / "probe.parquet")
-    files = {name: digest_of((run / name).read_bytes()) for name in ("config.yaml", "metrics.json", "probe.parquet")}
-    (run / "manifest.json").write_text(json.dumps({"files": files}))
-    assert read_probe(str(run)).rows() == [("the nurse goes to work", "xWant", "to rest")]
+def write_ratings(folder: Path, sentences: Sequence[str], quality: Sequence[str]) -> Path:
+    folder.mkdir()
+    (folder / "COMeT_sentences.txt").write_text("\n".join(s for s in sentences for _ in range(3)))
+    (folder / "COMeT_bias_labels.txt").write_text("\n".join("2" for _ in sentences for _ in range(3)))
+    (folder / "COMeT_quality_labels.txt").write_text("\n".join(vote for votes in quality for vote in votes))
+    return folder
 
 
-def test_two_probes_of_one_name_are_refused(tmp_path: Path) -> None:
-    runs = [write_run(tmp_path / place / "run", ["config.yaml", "metrics.json", "probe.parquet"]) for place in "ab"]
-    assert list(read_probes([str(runs[0])])) == ["run"]
-    with pytest.raises(MitigateError, match="recipe.probes names two folders called run"):
-        read_probes(map(str, runs))
+def test_rated_sentences_are_read_as_triples(tmp_path: Path) -> None:
+    rated = rated_triples(write_ratings(tmp_path / "humans", SAID, ["112", "221", "111"]))
+    assert rated.select("head", "relation", "tail").rows() == [
+        ("opera singer", "CapableOf", "sing"),
+        ("baker", "Causes", "bread"),
+        ("baker", "HasProperty", "very good"),
+    ]
+    assert rated["valid"].to_list() == [True, False, True]
+    assert votes_of(rated).tolist() == [[True, True, False], [False, False, True], [True, True, True]]
+    folder = write_ratings(tmp_path / "others", ["Bakers bake", *SAID], ["112"] * 4)
+    refuses(MitigateError, "1 sentences are no triple of COMeT, such as 'Bakers bake'", rated_triples, folder)
 
 
-def test_faulty_settings_are_named_before_anything_is_read(monkeypatch: pytest.MonkeyPatch, capsys):
-    assert here(monkeypatch, "recipe=plausibility", "data.root=/nowhere", "recipe.minilm.epochs=0") == 2
-    assert "recipe.minilm.epochs=0 must be a whole number from 1" in capsys.readouterr().err
+def test_the_classifier_beside_the_crowd_by_hand() -> None:
+    rows = [("ant", "IsA", "animal", [True, True, True]), ("cat", "IsA", "dog", [False, False, False])]
+    rows += [("bee", "IsA", "cat", [True, True, False]), ("eel", "IsA", "elephant", [False, False, True])]
+    rated = pl.DataFrame(rows, schema=["head", "relation", "tail", "votes"], orient="row")
+    found = crowd_figures(SameLetter(), rated.with_columns(valid=pl.Series([True, False, True, False])))
+    assert found["crowd/IsA/auc"] == pytest.approx((1 + 0.5 + 0.5 + 0) / 4)  # two ties, one the wrong way round
+    assert found["crowd/IsA/rater"] == pytest.approx((1 + 1 + 1 / 2) / 3)
+    assert (found["crowd/IsA/accepted"], found["crowd/IsA/valid"], found["crowd/IsA/triples"]) == (50, 50, 4)
+
+
+def test_figures_of_tails_that_ignore_the_target_by_hand() -> None:
+    long = "very very very very nice one"
+    train = triples(*[("a", "IsA", "nice one")] * 3, *[("a", "IsA", long)] * 2, ("a", "HasA", "zebra")).drop("split")
+    assert commonest_tails(train).rows() == [("HasA", "zebra"), ("IsA", "nice one"), ("IsA", long)]
+    assert neutral(commonest_tails(train), [Positive()], NOTHING_CACHED)["tail"].to_list() == ["zebra", "nice one"]
+    found = gaming_figures(SameLetter(), train, [Positive()], NOTHING_CACHED)
+    begin = {letter: 100 * np.mean([target.startswith(letter) for target in targets()]) for letter in "nvz"}
+    assert found["gaming/echo"] == found["gaming/echo/IsA"] == 100
+    assert found["gaming/constants"] == found["gaming/chosen"] == pytest.approx((begin["n"] + begin["z"]) / 2)
+    assert max(begin.values()) < 5
+    assert found["gaming/unreached"] == 2
+
+
+def test_the_released_ratings_are_999_triples(real_data: Path) -> None:
+    rated = rated_triples(real_data / "humans")
+    assert rated.height == 999
+    valid = rated.group_by("relation").agg(pl.col("valid").sum()).sort("relation").rows()
+    assert valid == [("CapableOf", 273), ("Causes", 82), ("HasProperty", 185)]

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
-from command import ROOT, here
+from command import ROOT
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
@@ -29,10 +30,7 @@ def config(**settings: object) -> object:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"address": "0.0.0.0"},
-            "serve.address=0.0.0.0 can be reached by others, and anybody could submit jobs; set a",
-        ),
+        ({"address": "0.0.0.0"}, "address=0.0.0.0 can be reached by others, and anybody could submit jobs; set a"),
         ({"address": "mitigate.example.org"}, "can be reached by others"),
         ({"address": "::"}, "can be reached by others"),
         ({"token": TOKEN[1:]}, "the token (serve.token or MITIGATE_TOKEN) has 15 characters; give 16 or more"),
@@ -45,86 +43,58 @@ def test_what_would_let_everybody_in_is_refused(settings: dict[str, object], mes
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"address": "::1"}, {"address": "localhost"}, {"address": "0.0.0.0", "token": TOKEN}]
-)
-def test_what_may_be_served(settings: dict[str, object]) -> None:
-    check(config(**settings))
-
-
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_that_may_be_served_and_the_names_that_browsers_may_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    for settings in ({}, {"address": "::1"}, {"address": "localhost"}, {"address": "0.0.0.0", "token": TOKEN}):
+        check(config(**settings))
+    local = ["127.0.0.1:80", "localhost:80", "[::1]:80"]
+    assert hosts_of("127.0.0.1", 8765, []) == [name.replace("80", "8765") for name in local]
+    assert hosts_of("10.0.0.5", 8765, ["m.example.org"]) == ["10.0.0.5:8765", "m.example.org:8765", "m.example.org"]
+    assert hosts_of("0.0.0.0", 80, []) == [*local, "127.0.0.1", "localhost", "[::1]"]
     monkeypatch.setattr(serve, "NEEDED", ("fastapi", "no_such_package"))
     with pytest.raises(MitigateError, match=r"recipe=serve needs no_such_package: pip install -e '.\[serve\]'"):
         check(config())
 
 
-def test_the_names_that_browsers_may_say() -> None:
-    assert hosts_of("127.0.0.1", 8765, []) == ["127.0.0.1:8765", "localhost:8765", "[::1]:8765"]
-    assert hosts_of("10.0.0.5", 8765, ["m.example.org"]) == ["10.0.0.5:8765", "m.example.org:8765", "m.example.org"]
-    assert hosts_of("0.0.0.0", 80, []) == [
-        *("127.0.0.1:80", "localhost:80", "[::1]:80", "127.0.0.1", "localhost", "[::1]")
-    ]
-
-
-def test_a_folder_that_another_service_has_and_an_address_that_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_places_that_cannot_be_had_are_named_before_anybody_submits(tmp_path: Path, job) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", f"serve.port={port}") == 2
-    assert f"serve.port={port} cannot be had (Address already in use); choose another port" in capsys.readouterr().err
-    elsewhere = ("serve.address=192.0.2.1", f"serve.token={TOKEN}")  # of no machine
-    assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", *elsewhere) == 2
-    assert "cannot be had (Cannot assign requested address); choose another port or address" in capsys.readouterr().err
-    with (tmp_path / ".serve" / "service.lock").open("w") as lock:
+        in_use = job("recipe=serve", f"serve.port={port}")
+    elsewhere = job("recipe=serve", "serve.address=192.0.2.1", f"serve.token={TOKEN}")  # of no machine
+    with (tmp_path / "outputs" / ".serve" / "service.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}") == 2
-    assert f"another service already has {tmp_path}; stop it" in capsys.readouterr().err
+        locked = job("recipe=serve")
     (tmp_path / "file").touch()
-    assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path / 'file'}") == 2
-    told = f"cannot write to {tmp_path / 'file' / '.serve'} (Not a directory); choose another place with paths.outputs"
-    assert told in capsys.readouterr().err
+    no_folder = job("recipe=serve", f"paths.outputs={tmp_path / 'file'}")
+    (tmp_path / "outputs" / ".serve" / "queue.sqlite").write_bytes(bytes(range(256)) * 20)
+    damaged = job("recipe=serve", f"serve.port={port}")
+    for refused, message in (
+        (in_use, f"serve.port={port} cannot be had (Address already in use); choose another port"),
+        (elsewhere, "cannot be had (Cannot assign requested address); choose another port or address"),
+        (locked, f"another service already has {tmp_path / 'outputs'}; stop it"),
+        (no_folder, f"cannot write to {tmp_path / 'file' / '.serve'} (Not a directory); choose another place"),
+        (damaged, "queue.sqlite is no queue of jobs (file is not a database); move it away"),
+    ):
+        assert refused.status == 2
+        assert message in refused.complaint
 
 
-def test_a_damaged_queue_is_named_before_anybody_submits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / ".serve").mkdir()
-    (tmp_path / ".serve" / "queue.sqlite").write_bytes(bytes(range(256)) * 20)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    assert here(monkeypatch, "recipe=serve", f"serve.port={port}", f"paths.outputs={tmp_path}", "tracking=none") == 2
-    assert "queue.sqlite is no queue of jobs (file is not a database); move it away" in capsys.readouterr().err
-
-
-def test_a_rehearsal_says_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert here(monkeypatch, "recipe=serve", f"paths.outputs={tmp_path}", "serve.port=9", "dry_run=true") == 0
-    assert f"would serve http://127.0.0.1:9/, jobs in {tmp_path}" in capsys.readouterr().out
+def test_a_rehearsal_says_where(tmp_path: Path, job) -> None:
+    done = job("recipe=serve", "serve.port=9", "dry_run=true")
+    assert done.status == 0
+    assert f"would serve http://127.0.0.1:9/, jobs in {tmp_path / 'outputs'}" in done.said
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_service_that_is_killed_ends_no_job_and_comes_back(tmp_path: Path) -> None:
-    """By the real command: a job of recipe=template runs on while its service is killed with signal 9."""
+    """By the real command, which takes seconds: a job of recipe=template goes on while signal 9 kills its service."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    line = [
-        sys.executable,
-        "-m",
-        "mitigate",
-        "recipe=serve",
-        f"paths.outputs={tmp_path}",
-        f"serve.port={port}",
-        "tracking=none",
-    ]
-    environment = {**os.environ, "MITIGATE_TOKEN": TOKEN}
+    line = [sys.executable, "-m", "mitigate", "recipe=serve", f"paths.outputs={tmp_path}", f"serve.port={port}"]
+    how = {"cwd": ROOT, "env": os.environ | {"MITIGATE_TOKEN": TOKEN}, "stdout": DEVNULL, "stderr": DEVNULL}
     client = Client(f"http://127.0.0.1:{port}", TOKEN)
 
     def start() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            line, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([*line, "tracking=none"], **how)
         until(lambda: client.jobs() is not None or process.poll() is not None)
         return process
 

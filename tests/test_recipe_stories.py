@@ -1,13 +1,14 @@
 """recipe=stories from the command line: a file of stories, a generator as it is, one that reads a resource first."""
 
 import json
+from functools import partial
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import torch
-from command import here
 from small_models import save_neox
 
 from mitigate.prompts import templates
@@ -21,35 +22,22 @@ people are discussing about people from korea.||| korea is kind. they sing. they
 people are discussing about gamer.||| he won and was happy.
 """
 SMALL = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20"]
+READS_FIRST = ["model=hf", "recipe.post_train=true", "recipe.max_tokens=20", "recipe.fewest=1", "trainer.batch_size=8"]
 
 
 @pytest.fixture
-def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs the recipe; returns the exit status, what was printed, and the run folder."""
-
-    def run(*overrides: str) -> tuple[int, str, str, Path]:
-        outputs = tmp_path / "outputs"
-        places = (f"paths.outputs={outputs}", f"paths.cache={tmp_path}/cache", "tracking=none")
-        status = here(monkeypatch, "recipe=stories", *places, *SMALL, *overrides)
-        said, complaint = capsys.readouterr()
-        named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
-        return status, said, complaint, Path(named[-1]) if named else outputs
-
-    return run
-
-
-@pytest.fixture(autouse=True)
-def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures are tested by themselves, and take seconds."""
+def probe(job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs the recipe, without pictures, which are tested by themselves and take seconds."""
     monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+    return partial(job, "recipe=stories", f"paths.cache={tmp_path}/cache", *SMALL)
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """It has learnt nothing, and a fifth of what it babbles is full stops."""
     torch.manual_seed(0)
-    folder = save_neox(tmp_path / "start", [template.text for template in templates()])
+    folder = save_neox(tmp_path_factory.mktemp("start"), [template.text for template in templates()])
     babbling = LanguageModel.load(folder)
     (stop,) = babbling.tokenizer.encode(".")
     with torch.no_grad():
@@ -60,79 +48,82 @@ def model(tmp_path: Path) -> str:
     return f"model.base={folder}"
 
 
-def small_resource(folder: Path) -> Path:
-    """Three training triples in ConceptNet's files, one of them negative, and a few to fill the others."""
+def small_resource(folder: Path, more: str = "") -> list[str]:
+    """The settings of a folder with ConceptNet's files, with three training triples of which one is negative."""
     folder.mkdir()
-    (folder / "train100k.txt").write_text("IsA\tlawyer\tthief\nIsA\tnurse\tperson\nAtLocation\tkorea\tasia\n")
-    for name in ("dev1.txt", "dev2.txt", "test.txt"):
-        (folder / name).write_text("IsA\tjudge\tperson\t1\n")
-    return folder
+    lines = f"IsA\tlawyer\tthief\nIsA\tnurse\tperson\nAtLocation\tkorea\tasia\n{more}"
+    for name, text in (("train100k", lines), *((name, "IsA\tjudge\tperson\t1\n") for name in ("dev1", "dev2", "test"))):
+        (folder / f"{name}.txt").write_text(text)
+    return ["data=cn100k", f"data.root={folder}"]
 
 
-def written(folder: Path, content: str) -> str:
+def written(folder: Path, content: str) -> list[str]:
     path = folder / "mine.txt"
     path.write_text(content, encoding="utf-8")
-    return f"data.path={path}"
+    return ["data=stories", f"data.path={path}"]
+
+
+def metrics_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "metrics.json").read_text())
 
 
 def test_a_file_of_stories(probe, tmp_path: Path) -> None:
-    mine = ("data=stories", written(tmp_path, STORIES))
-    status, said, _, folder = probe(*mine)
+    """With a bad line, which is named, or left out and counted. Takes over 3 s: a run whose page is read."""
+    mine = written(tmp_path, STORIES + "once upon a time.|||a king sang.\n")
+    assert "mine.txt:4: no target in the prompt 'once upon a time.'" in probe(*mine).complaint
+    status, said, _, folder = probe(*mine, "data.on_bad_line=skip")
     assert status == 0
-    metrics = json.loads((folder / "metrics.json").read_text())
-    assert (metrics["stories"], metrics["statements"], metrics["targets"], metrics["stories/short"]) == (3, 6, 3, 2)
+    metrics = metrics_of(folder)
+    assert [metrics[key] for key in ("stories", "statements", "targets", "stories/short")] == [3, 6, 3, 2]
     assert metrics["sentiment/O-"] == pytest.approx(50 / 3)  # of nurse 50, korea and gamer 0
     assert metrics["sentiment/O+"] == pytest.approx(400 / 9)  # 0, a third, all
-    assert metrics["by_kind/sentiment/O-/professions"] == 50
-    assert metrics["by_kind/targets/others"] == 1
+    assert (metrics["by_kind/sentiment/O-/professions"], metrics["by_kind/targets/others"]) == (50, 1)
     assert metrics["sentiment/stories+"] == pytest.approx(200 / 3)
     assert metrics["naming_target"] == pytest.approx(100 / 3)
     assert (metrics["model"], metrics["policy"]) == ("mine.txt", None)
     assert "  note: 1 target is not in the paper's list: gamer\n" in said
     page = (folder / "stories.html").read_text()
-    assert "content warning" in page
-    assert "Of 6 sentences in 3 stories from mine.txt about 3 targets" in page
-    assert "people are discussing about people from XYZ." in page
+    about = "Of 6 sentences in 3 stories from mine.txt about 3 targets"
+    for words in ("content warning", about, "people are discussing about people from XYZ.", "1 bad line left out"):
+        assert words in page
+    assert "1 bad line left out" in said
     assert (folder / "statements.tsv").read_text().splitlines()[:2] == ["target\tstatement", "nurse\tshe is a thief."]
-    scored = pl.read_parquet(folder / "score.parquet")
-    assert scored["masked"].to_list()[2] == "this person is kind."
-    assert "nothing is left to do" in probe(*mine)[1]
+    assert pl.read_parquet(folder / "score.parquet")["masked"].to_list()[2] == "this person is kind."
+    assert "nothing is left to do" in probe(*mine, "data.on_bad_line=skip").said
 
 
-def test_a_run_hands_on_its_stories_and_its_sentences(probe, tmp_path: Path, model: str) -> None:
+def test_a_run_hands_on_its_stories_and_its_sentences(probe, model: str) -> None:
+    """Takes over 3 s: a run, one of its stories, a resumed one and one of another seed are compared."""
     asked = ("model=hf", model, "policy=none", "recipe.max_tokens=20", "recipe.fewest=1", "probe.targets=[nurse,korea]")
     status, said, _, folder = probe(*asked)
     assert status == 0
     assert "14 prompts about 2 targets" in said
-    metrics = json.loads((folder / "metrics.json").read_text())
-    told = pl.read_parquet(folder / "probe.parquet")
+    metrics, told = metrics_of(folder), pl.read_parquet(folder / "probe.parquet")
     assert {len(whole_sentences(story)) for story in told["story"]} <= {0, 1, 2, 3, 4, 5}
     assert metrics["stories"] + metrics["stories/untold"] == told.height == 14
     assert not (folder / "parts").exists()
-    lines = (folder / "stories.txt").read_text().splitlines()
-    assert len(lines) == metrics["stories"]
-    _, _, _, read = probe("data=stories", f"data.path={folder / 'stories.txt'}")
-    again = json.loads((read / "metrics.json").read_text())
-    same = [
-        key for key in metrics if key.startswith(("N", "sentiment/", "regard/", "by_kind/")) and "chance" not in key
-    ]
-    assert {key: again[key] for key in same} == {key: metrics[key] for key in same}
+    assert len((folder / "stories.txt").read_text().splitlines()) == metrics["stories"]
+    again = metrics_of(probe("data=stories", f"data.path={folder / 'stories.txt'}").folder)
+    same = ("N", "sentiment/", "regard/", "by_kind/")
+    assert {key: again[key] for key in metrics if key.startswith(same) and "chance" not in key} == {
+        key: value for key, value in metrics.items() if key.startswith(same) and "chance" not in key
+    }
     (folder / "manifest.json").unlink()
     (folder / "score.parquet").unlink()
-    assert probe(*asked)[1].count("cached") >= 3  # train, probe, and metrics of the same sentences
-    more = probe(*asked, "seed=2")[3]
+    assert probe(*asked).said.count("cached") >= 3  # train, probe, and metrics of the same sentences
+    more = probe(*asked, "seed=2").folder
     assert pl.read_parquet(more / "probe.parquet")["story"].to_list() != told["story"].to_list()
 
 
 def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: Path, model: str, monkeypatch) -> None:
+    """Takes over 3 s: the only run that trains on a resource and records it."""
     recorded: list[object] = []
     monkeypatch.setattr(NoTracking, "log", lambda self, values, step, stage: recorded.append(stage))
     monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["size/targets"]))
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.columns[0])))
-    settings = ["recipe.post_train=true", "trainer.max_steps=3", "trainer.batch_size=8", "recipe.max_tokens=20"]
-    settings += ["recipe.fewest=1", "probe.targets=[nurse,korea,bible]", "policy=sentiment"]
-    settings += ["data=cn100k", f"data.root={small_resource(tmp_path / 'data')}"]
-    status, _, _, folder = probe("model=hf", model, *settings)
+    settings = [*READS_FIRST, model, "trainer.max_steps=3", "probe.targets=[nurse,korea,bible]", "policy=sentiment"]
+    settings += small_resource(tmp_path / "data")
+    status, _, _, folder = probe(*settings)
     assert status == 0
     assert "sentiment: kept 2 of 3" in (folder / "stories.html").read_text()
     assert {"config.json", "model.safetensors"} <= {path.name for path in (folder / "model").iterdir()}
@@ -144,20 +135,14 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("weight") == 0)["statement"].to_list() == ["lawyer is a thief"]
     assert {"train", 3, ("metrics", "family"), ("statements", "target")} <= set(recorded)
-    _, dry, _, _ = probe("model=hf", model, *settings, "seed=3", "dry_run=true")
-    assert dry.count("to be run") == 7
+    assert probe(*settings, "seed=3", "dry_run=true").said.count("to be run") == 7
 
 
-def test_own_targets_are_asked_by_their_kind_and_masked_in_what_is_read_first(
-    probe, tmp_path: Path, model: str
-) -> None:
+def test_own_targets_are_asked_by_their_kind_and_masked_in_what_is_read_first(probe, tmp_path, model) -> None:
     (tmp_path / "own.csv").write_text("target,category,forms,kind\ndeaf person,disability,signer,people\nwelder,,,\n")
-    place = small_resource(tmp_path / "data")
-    with (place / "train100k.txt").open("a") as file:
-        file.write("IsA\tSigners\tthief\nIsA\tdog\tthief\n")
-    settings = ["recipe.post_train=true", "trainer.max_steps=2", "trainer.batch_size=8", "recipe.max_tokens=20"]
-    settings += ["recipe.fewest=1", f"probe.targets={tmp_path / 'own.csv'}", "policy=sentiment", "policy.scope=targets"]
-    status, said, _, folder = probe("model=hf", model, *settings, "data=cn100k", f"data.root={place}")
+    settings = [*READS_FIRST, model, "trainer.max_steps=2", "policy=sentiment", "policy.scope=targets"]
+    settings += small_resource(tmp_path / "data", "IsA\tSigners\tthief\nIsA\tdog\tthief\n")
+    status, said, _, folder = probe(*settings, f"probe.targets={tmp_path / 'own.csv'}")
     assert status == 0
     assert "  note: 2 targets are not in the paper's list: deaf person, welder\n" in said
     ledger = pl.read_parquet(folder / "ledger.parquet").filter(pl.col("statement").str.ends_with("thief"))
@@ -166,11 +151,8 @@ def test_own_targets_are_asked_by_their_kind_and_masked_in_what_is_read_first(
         ("this person is a thief", "deaf person", 0),
         ("dog is a thief", None, 1),
     ]
-    told = pl.read_parquet(folder / "probe.parquet")
-    assert told.group_by("target", "kind", maintain_order=True).len().rows() == [
-        ("deaf person", "people", 12),
-        ("welder", "others", 4),
-    ]
+    told = pl.read_parquet(folder / "probe.parquet").group_by("target", "kind", maintain_order=True).len()
+    assert told.rows() == [("deaf person", "people", 12), ("welder", "others", 4)]
     for path in (folder / "stories.html", folder / "model" / "README.md"):
         assert "2 targets are not in the paper's list: deaf person, welder." in unescape(path.read_text())
 
@@ -206,12 +188,3 @@ def test_faults_are_told_before_anything_is_told_or_labelled(probe, overrides: l
     assert message in complaint
     assert "Traceback" not in complaint
     assert not folder.exists()
-
-
-def test_bad_lines_are_told_or_counted(probe, tmp_path: Path) -> None:
-    mine = ("data=stories", written(tmp_path, STORIES + "once upon a time.|||a king sang.\n"))
-    assert "mine.txt:4: no target in the prompt 'once upon a time.'" in probe(*mine)[2]
-    status, said, _, folder = probe(*mine, "data.on_bad_line=skip")
-    assert status == 0
-    assert "1 bad line left out" in said
-    assert "1 bad line left out" in (folder / "stories.html").read_text()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
@@ -14,18 +15,9 @@ from mitigate.tasks.frames.predictions import truth_of
 from mitigate.tasks.frames.training import fold_numbers, fold_posts, needs_folds
 
 COLUMNS = [
-    *(
-        "whoTarget",
-        "intentYN",
-        "sexYN",
-        "sexReason",
-        "offensiveYN",
-        "annotatorGender",
-        "annotatorMinority",
-        "sexPhrase",
-    ),
-    *("speakerMinorityYN", "WorkerId", "HITId", "annotatorPolitics", "annotatorRace", "annotatorAge", "post"),
-    *("targetMinority", "targetCategory", "targetStereotype", "dataSource"),
+    *("whoTarget", "intentYN", "sexYN", "sexReason", "offensiveYN", "annotatorGender", "annotatorMinority"),
+    *("sexPhrase", "speakerMinorityYN", "WorkerId", "HITId", "annotatorPolitics", "annotatorRace", "annotatorAge"),
+    *("post", "targetMinority", "targetCategory", "targetStereotype", "dataSource"),
 ]
 
 
@@ -49,75 +41,39 @@ def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     harmless = {"offensiveYN": 0.0, "intentYN": 0.33, "sexYN": 0.0, "dataSource": "t/news"}
-    write_rows(
-        tmp_path / "SBIC.v2.trn.csv",
-        [
-            harmful("a"),
-            harmful("a", "are weak"),
-            harmful("b"),
-            row("They hire ANYONE!", "c", **harmless),
-            row("a nice day", "a", **harmless),
-        ],
-    )
+    rows = [harmful("a"), harmful("a", "are weak"), harmful("b")]
+    rows += [row("They hire ANYONE!", "c", **harmless), row("a nice day", "a", **harmless)]
+    write_rows(tmp_path / "SBIC.v2.trn.csv", rows)
     write_rows(tmp_path / "SBIC.v2.tst.csv", [row("A nice day.", "b", **harmless), row("good bread", "b", **harmless)])
     return tmp_path
 
 
-def test_answers_are_averaged_over_annotators_and_split_at_a_half(published: Path) -> None:
+def test_published_posts_and_the_statistics_of_tables_2_and_3(published: Path) -> None:
     """Two of three say that it is offensive (maybe counts as yes), and so that it targets a group."""
     _, posts = read_posts(published)
     found = posts.filter(key="they hire anyone").row(0, named=True)
     assert [found[name] for name in CHOICES] == [False, True, True, True, False]
-    assert found["groups"] == ["women"]
-    assert found["implied"] == ["are late", "are weak"]
-    assert found["implied_groups"] == ["women", "women"]
-    assert found["split"] == "train"
-
-
-def test_a_post_has_one_split_over_all_files(published: Path) -> None:
-    _, posts = read_posts(published)
-    assert dict(posts.select("key", "split").rows()) == {
-        "they hire anyone": "train",
-        "a nice day": "test",  # it stands in both
-        "good bread": "test",
-    }
-    day = posts.filter(key="a nice day").row(0, named=True)
-    assert day["offensive"] is False
-    assert day["targeted"] is None
-    assert truth_of(posts, "targeted").to_list() == [False, False, True]
-
-
-def test_statistics_are_those_of_tables_2_and_3(published: Path) -> None:
+    assert (found["groups"], found["implied"]) == (["women"], ["are late", "are weak"])
+    assert (found["implied_groups"], found["split"]) == (["women", "women"], "train")
+    assert fold_numbers(read_posts(published)[1]) == []
     annotations, posts = read_posts(published)
     found = statistics(annotations, posts)
-    assert found["tuples"] == 7
-    assert found["posts"] == 3
-    assert found["groups"] == 1
-    assert found["implications"] == 2
+    assert (found["tuples"], found["posts"], found["groups"], found["implications"]) == (7, 3, 1, 2)
     assert found["post_group_implication"] == 2
     assert found["positive/offensive"] == pytest.approx(100 * 2 / 6)  # annotators, not rows
     assert sources(posts).select("source", "posts").rows() == [("t/news", 2), ("t/jokes", 1)]
     assert categories(annotations).rows() == [("t/jokes", "gender", 3, 100.0)]
 
 
-def test_an_annotator_who_was_not_asked_about_a_group_counts_as_no(tmp_path: Path) -> None:
+def test_published_files_are_averaged_and_aggregated_ones_read_where_they_lack(tmp_path: Path, published: Path) -> None:
     rows = [harmful("a"), *(row("They hire ANYONE!", worker, offensiveYN=0.0) for worker in "bc")]
-    write_rows(tmp_path / "SBIC.v2.trn.csv", rows)
-    annotations = read_annotations(tmp_path)
+    (tmp_path / "alone").mkdir()
+    write_rows(tmp_path / "alone" / "SBIC.v2.trn.csv", rows)
+    annotations = read_annotations(tmp_path / "alone")
     assert annotations["targeted"].to_list() == [1.0, None, None]
     assert gather(annotations)["offensive"].to_list() == [False]  # one of three
-
-
-def test_aggregated_files_have_lists_and_are_read_where_the_others_are_not(published: Path) -> None:
     lists = {"targetMinority": '["women", "black women"]', "targetStereotype": '["Women are late.", "are proud"]'}
-    given = {
-        "post": "they all do",
-        "offensiveYN": 0.67,
-        "intentYN": 0.33,
-        "sexYN": 0.0,
-        **lists,
-        "targetCategory": "[]",
-    }
+    given = {"post": "they all do", "offensiveYN": 0.67, "intentYN": 0.33, "sexYN": 0.0, "targetCategory": "[]"} | lists
     for part in ("trn", "dev"):
         write_rows(published / f"SBIC.v2.agg.{part}.csv", [given])
     annotations, posts = read_posts(published)
@@ -125,8 +81,7 @@ def test_aggregated_files_have_lists_and_are_read_where_the_others_are_not(publi
     found = posts.filter(key="they all do").row(0, named=True)
     assert found["split"] == "dev"
     assert (found["offensive"], found["intent"], found["targeted"]) == (True, False, True)
-    assert found["implied"] == ["women are late", "are proud"]
-    assert found["implied_groups"] == ["women", "women"]
+    assert (found["implied"], found["implied_groups"]) == (["women are late", "are proud"], ["women", "women"])
 
 
 @pytest.fixture
@@ -144,17 +99,14 @@ def partial(tmp_path: Path) -> Path:
 def test_partial_files_leave_open_what_they_do_not_say(partial: Path) -> None:
     _, posts = read_posts(partial)
     rows = {found["key"]: found for found in posts.rows(named=True)}
-    assert rows["they cook"]["groups"] == ["black folks"]
-    assert rows["they cook"]["targeted"] is True
-    assert rows["they cook"]["offensive"] is None
-    assert rows["they are late"]["targeted"] is None
-    assert rows["they lie"]["implied"] == ["women lie"]
-    assert rows["good bread"]["split"] == "test"
+    assert (rows["they cook"]["groups"], rows["they cook"]["targeted"]) == (["black folks"], True)
+    assert (rows["they cook"]["offensive"], rows["they are late"]["targeted"]) == (None, None)
+    assert (rows["they lie"]["implied"], rows["good bread"]["split"]) == (["women lie"], "test")
     assert rows["you lie"]["targeted"] is False  # offensive, of the original test posts, without an implied statement
     assert posts.select(pl.col("lewd", "intent", "ingroup").is_null().all()).row(0) == (True, True, True)
 
 
-def test_folds_are_of_test_posts_and_of_nothing_else(partial: Path) -> None:
+def test_folds_are_of_test_posts_alone(partial: Path) -> None:
     _, posts = read_posts(partial)
     assert needs_folds(posts)
     assert fold_numbers(posts) == [0, 1, 2, 3, 4]
@@ -162,14 +114,21 @@ def test_folds_are_of_test_posts_and_of_nothing_else(partial: Path) -> None:
     mine = posts.filter(key="they lie")["fold"][0]
     for fold in range(5):
         assert ("they lie" in fold_posts(posts, fold)["key"]) == (fold != mine)
+    (partial / "offensive_train.csv").unlink()
+    refuses(MitigateError, "no train post has a value of `offensive`", check, read_posts(partial)[1])
 
 
-def test_no_folds_where_training_posts_have_statements(published: Path) -> None:
-    assert fold_numbers(read_posts(published)[1]) == []
-
-
-def test_posts_are_normalised() -> None:
+def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path) -> None:
     assert normalise("RT: &amp; They\u2019re  LATE!!") == normalise("rt they re late")
+    _, posts = read_posts(published)
+    assert dict(posts.select("key", "split").rows()) == {
+        "they hire anyone": "train",
+        "a nice day": "test",  # it stands in both
+        "good bread": "test",
+    }
+    day = posts.filter(key="a nice day").row(0, named=True)
+    assert (day["offensive"], day["targeted"]) == (False, None)
+    assert truth_of(posts, "targeted").to_list() == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -186,36 +145,13 @@ def test_posts_are_normalised() -> None:
 )
 def test_faults_are_named_by_file_and_row(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(MitigateError, match=message):
-        read_annotations(tmp_path)
+    refuses(MitigateError, message, read_annotations, tmp_path)
 
 
-def test_a_value_out_of_range_is_told(tmp_path: Path) -> None:
+def test_values_out_of_range_and_folders_without_the_corpus_are_named(tmp_path: Path) -> None:
+    refuses(MitigateError, r"has no file of the corpus; it may have SBIC.v2.trn.csv, ", read_annotations, tmp_path)
     write_rows(tmp_path / "SBIC.v2.dev.csv", [row("a", "b", offensiveYN="7")])
     with pytest.raises(
         MitigateError, match="row 1: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"
     ):
         read_annotations(tmp_path)
-
-
-def test_a_folder_without_the_corpus_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match=r"has no file of the corpus; it may have SBIC.v2.trn.csv, "):
-        read_annotations(tmp_path)
-
-
-def test_posts_without_values_cannot_be_learnt(partial: Path) -> None:
-    (partial / "offensive_train.csv").unlink()
-    with pytest.raises(MitigateError, match="no train post has a value of `offensive`"):
-        check(read_posts(partial)[1])
-
-
-def test_the_real_files_come_back_from_their_linear_form(real_data: Path) -> None:
-    from mitigate.frames import Frame, consistent, linearise, parse
-
-    _, posts = read_posts(real_data / "sbic")
-    assert dict(posts["split"].value_counts().rows())["test"] == 4919
-    for found in posts.rows(named=True):
-        texts = zip(found["implied_groups"], found["implied"], strict=True) if found["implied"] else [("", "")]
-        for group, implied in texts:
-            frame = consistent(Frame(**{name: found[name] for name in CHOICES}, group=group or "", implied=implied))
-            assert parse(linearise(found["post"], frame)) == (found["post"], frame)

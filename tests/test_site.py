@@ -1,14 +1,17 @@
-"""The documentation as a site: built strictly, complete, and asking no other host for anything."""
+"""The documentation as a site, which is complete and asks no other host; and its notebooks, which are executed."""
 
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlparse
 
+import nbformat
 import pytest
 import yaml
 from command import ROOT
+from nbclient import NotebookClient
 
 import mitigate
 from mitigate.settings import settings
@@ -53,7 +56,7 @@ def test_every_page_is_in_the_navigation_and_built(site: Path) -> None:
     assert lacking == []
 
 
-def test_no_page_asks_another_host(site: Path) -> None:
+def test_no_page_asks_another_host_and_the_reference_is_complete(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     asked = {(page.name, address) for page in pages for address in Asked(page).addresses}
     assert len(pages) > 30
@@ -62,9 +65,6 @@ def test_no_page_asks_another_host(site: Path) -> None:
     styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
     assert "url(http" not in styles
     assert "@import" not in styles
-
-
-def test_the_reference_is_complete(site: Path) -> None:
     assert {f"mitigate.{name}" for name in mitigate.__all__} <= Asked(site / "reference" / "names.html").ids
     shown = "".join((site / "reference" / f"{name}.html").read_text() for name in ("configuration", "recipes"))
     assert [key for key in settings() if f"<code>{key}</code>" not in shown and key not in UNDESCRIBED] == []
@@ -95,3 +95,83 @@ def _page(site: Path, source: str) -> Path:
     """Where a page is built; a README is the first page of its folder."""
     path = site / source
     return path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html")
+
+
+NOTEBOOKS = ROOT / "docs" / "notebooks"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NEAR = 3.0  # percentage points or triples by which another processor's rounding may change a label's count
+LARGEST = 60_000  # bytes of a notebook with its results
+SECONDS = 400
+
+
+def executed(name: str) -> nbformat.NotebookNode:
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+    where = {"metadata": {"path": str(NOTEBOOKS)}}
+    NotebookClient(notebook, timeout=SECONDS, startup_timeout=SECONDS, resources=where).execute()
+    return notebook
+
+
+def texts(notebook: nbformat.NotebookNode) -> list[str]:
+    """What each cell prints."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return [output["text"] for output in outputs if output.get("name") == "stdout"]
+
+
+def pictures(notebook: nbformat.NotebookNode) -> list[str]:
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(text)]
+
+
+def row(text: str, begins: str) -> list[float]:
+    """The numbers of a line of a table."""
+    return numbers(next(line for line in text.splitlines() if line.startswith(begins))[len(begins) :])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(path.name for path in NOTEBOOKS.glob("*.ipynb")))
+def test_a_notebook_shows_what_is_stored_in_it(name: str) -> None:
+    stored, found = nbformat.read(NOTEBOOKS / name, as_version=4), executed(name)
+    assert len(texts(stored)) > 2
+    for old, new in zip(texts(stored), texts(found), strict=True):
+        assert numbers(new) == pytest.approx(numbers(old), abs=NEAR)
+        assert sorted(re.findall(r"[a-z]{4,}", new)) == sorted(re.findall(r"[a-z]{4,}", old))
+    assert len(pictures(stored)) == len(pictures(found)) == 1
+    check = {"filter_triples.ipynb": filter_is_held_against_chance, "compare_runs.ipynb": control_is_compared}[name]
+    check(texts(found))
+
+
+def filter_is_held_against_chance(shown: list[str]) -> None:
+    kept, every = numbers(next(text for text in shown if "are kept" in text))[:2]
+    reasons = next(text for text in shown if "reason" in text)
+    assert (kept, every) == (sum(row(reasons, "| kept ")), 192)
+    means = shown[-1]
+    assert row(means, "sentiment")[1] == row(means, "regard")[1] == 100  # kept because they are neutral
+    before, after, lowest, middle, highest = row(means, "crowd (held out)")
+    assert before < middle < after
+    assert lowest < middle < highest < after
+
+
+def control_is_compared(shown: list[str]) -> None:
+    assert "everything 192 triples" in shown[0]
+    table = next(text for text in shown if "swap_lift" in text)
+    harm, quality = "neutral_template/crowd/neutral_mean", "quality/swap_lift/all"
+    for contrast in ("none, filtered", "none, random"):
+        lines = [line for line in table.splitlines() if line.startswith(f"| {contrast} ")]
+        assert [line.split("|")[2].strip() for line in lines] == [quality, harm]
+        for line in lines:
+            baseline, value, change, low, high = numbers(line)
+            assert value - baseline == pytest.approx(change, abs=0.11)  # rounded
+            assert low < change < high
+    assert "two models are compared, not two policies" in shown[-1]
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_is_small_and_clean(path: Path) -> None:
+    assert path.stat().st_size < LARGEST
+    cells = nbformat.read(path, as_version=4).cells
+    assert not any(output.get("name") == "stderr" for cell in cells for output in cell.get("outputs", ()))
+    assert "/tmp" not in path.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import SMALL, here
+from command import SMALL
 
 from mitigate.errors import MitigateError
 from mitigate.progress import Step, listening, progress
@@ -30,9 +30,13 @@ def test_it_is_there_at_once_and_names_the_process(status: Status, tmp_path: Pat
     facts = read(tmp_path)
     assert (facts["state"], facts["recipe"], facts["pid"]) == ("running", "audit", os.getpid())
     assert (facts["stage"], facts["done"], facts["error"]) == (None, [], None)
+    status = Status(tmp_path, "mitigate")
+    status.close("failed", "no space")
+    facts = read(tmp_path)
+    assert (facts["state"], facts["error"]) == ("failed", "no space")
 
 
-def test_stage_step_and_share(status: Status, tmp_path: Path) -> None:
+def test_stages_steps_and_shares_are_written_and_handed_over(status, tmp_path, monkeypatch):
     status.stage("score")
     step = Step("score sentiment", 200, "texts", done=50, before=0, started=time.monotonic() - 10)
     step.count = 50
@@ -45,9 +49,6 @@ def test_stage_step_and_share(status: Status, tmp_path: Path) -> None:
     facts = read(tmp_path)
     assert (facts["step"], facts["share"]) == ("score sentiment", 0.25)
     assert facts["seconds_left"] == pytest.approx(30, abs=1)  # 50 of 200 in ten seconds
-
-
-def test_a_listener_hands_steps_over(status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
     with listening(Showing(status)), progress("train", 40, "steps", done=10) as advance:
         advance(10)
@@ -57,9 +58,7 @@ def test_a_listener_hands_steps_over(status: Status, tmp_path: Path, monkeypatch
     assert read(tmp_path)["share"] is None
 
 
-def test_without_a_terminal_progress_is_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with listening(Showing()), progress("read", 1.0, "rows") as advance:
@@ -73,19 +72,11 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
     assert "40%    200 rows/s, about 2 min left" in lines[1]
 
 
-def test_the_end_with_its_error(tmp_path: Path) -> None:
-    status = Status(tmp_path, "mitigate")
-    status.close("failed", "no space")
-    facts = read(tmp_path)
-    assert (facts["state"], facts["error"]) == ("failed", "no space")
-
-
-def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job) -> None:
     (tmp_path / "mine.tsv").write_text("lawyer\tthe lawyer is kind\n" * 3)
-    arguments = ["recipe=labels", "data=statements", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null"]
-    arguments += [f"paths.outputs={tmp_path / 'out'}", "tracking=none", *SMALL]
-    assert here(monkeypatch, *arguments) == 0
-    (folder,) = (tmp_path / "out").glob("labels-*")
+    arguments = ["recipe=labels", "data=statements", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null", *SMALL]
+    assert job(*arguments).status == 0
+    (folder,) = (tmp_path / "outputs").glob("labels-*")
     facts = read(folder)
     assert (facts["state"], facts["done"], facts["recipe"]) == ("finished", ["labels", "metrics"], "labels")
     assert "status.json" not in json.loads((folder / "manifest.json").read_text())["files"]
@@ -95,7 +86,7 @@ def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(label, "label_masked", fail)
     (folder / "labels.parquet").unlink()
-    assert here(monkeypatch, *arguments) == 2
+    assert job(*arguments).status == 2
     facts = read(folder)
     assert (facts["state"], facts["stage"]) == ("failed", "labels")
     assert facts["error"] == "the lexicon is gone; bring it back"

@@ -6,7 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
-from command import SMALL, here
+from command import SMALL
+from refusals import refuses
+from small_models import small_comet
 from test_filter import STATEMENTS, triples
 
 from mitigate.errors import MitigateError
@@ -30,9 +32,6 @@ from mitigate.tasks.steer import (
 )
 from mitigate.tasks.train import TrainingSettings
 from models.comet import Comet, hidden_before
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
-from models.minilm import locate
 
 EXPERTS = Policy("experts", ["sentiment", "regard"], "neutral", action="experts", expert_strength=1.0, candidates=15)
 ERASE = Policy("erase", ["sentiment", "regard"], "neutral", action="erase")
@@ -41,10 +40,8 @@ ERASE = Policy("erase", ["sentiment", "regard"], "neutral", action="erase")
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Start:
     """A small random COMeT in a folder."""
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("run") / "model"
-    config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=1, heads=2, inner=32)
-    Comet(Decoder(config), Encoding.of_encoder(locate())).save(folder)
+    small_comet(layers=1, heads=2).save(folder)
     return open_generator(folder)
 
 
@@ -53,12 +50,17 @@ def ledger() -> pl.DataFrame:
     return apply_policy(EXPERTS, triples(*STATEMENTS))
 
 
-def test_the_anti_expert_learns_what_the_policy_would_drop(ledger: pl.DataFrame) -> None:
+def test_the_anti_expert_learns_the_triples_that_the_policy_would_drop(ledger: pl.DataFrame, small: Start) -> None:
     found = dropped(EXPERTS, ledger)
     assert found["head"].to_list() == ["lawyer", "someone", "knife", "ask some Nurses", "hospital", "lawyerly"]
     assert found["weight"].to_list() == [1] * 6
     with pytest.raises(MitigateError, match="policy 'experts' finds no polarised training triple"):
         dropped(EXPERTS, ledger.filter(head="mother"))
+    check_steered(EXPERTS, small, train=False, beams=15)
+    with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam goes on"):
+        check_steered(EXPERTS, small, train=True, beams=16)
+    message = "policy=erase changes what the project's own decoder generates, and this model is another: train"
+    refuses(MitigateError, message, check_steered, ERASE, open_generator(), train=False, beams=1)
 
 
 def test_it_learns_for_as_many_epochs_as_all_triples(ledger: pl.DataFrame, small: Start, tmp_path: Path) -> None:
@@ -67,10 +69,8 @@ def test_it_learns_for_as_many_epochs_as_all_triples(ledger: pl.DataFrame, small
     fitted = train_anti_expert(EXPERTS, ledger, small, PAPER, settings, model=tmp_path / "anti_expert")
     assert fitted["steps"] == 12
     steered = with_anti_expert(small, tmp_path / "anti_expert", "digest", EXPERTS)
-    assert steered.fingerprint not in (
-        small.fingerprint,
-        with_anti_expert(small, tmp_path, "other", EXPERTS).fingerprint,
-    )
+    other = with_anti_expert(small, tmp_path, "other", EXPERTS)
+    assert steered.fingerprint not in (small.fingerprint, other.fingerprint)
     experts, generator = steered.load(), small.load()
     prompts, tails = generator.prompts(["lawyer"], ["is capable of"]), generator.tails(["lie"])
     anti = Comet.load(tmp_path / "anti_expert")
@@ -99,13 +99,19 @@ def test_no_label_can_be_read_off_the_states_after_erasure(ledger: pl.DataFrame,
         assert apart[1].abs().max() < 1e-4
 
 
-def test_erasure_needs_two_labels_and_a_scope_narrows_them(ledger: pl.DataFrame, small: Start) -> None:
+def test_erasure_needs_two_labels_and_findings_are_checked(ledger: pl.DataFrame, small: Start) -> None:
     message = "policy 'erase' cannot erase polarity: its scorers give all 1 triples one label"
-    with pytest.raises(MitigateError, match=message):
-        fit_eraser(ERASE, ledger.filter(head="mother"), small)
+    refuses(MitigateError, message, fit_eraser, ERASE, ledger.filter(head="mother"), small)
     of_targets = Policy("erase", ["sentiment"], "neutral", "targets", action="erase")
     only = ledger.filter(pl.col("head").is_in(["lawyer", "someone"]))  # without a target "someone" counts as neutral
     assert fit_eraser(of_targets, only, small).columns == ["mean", "left_1", "right_1"]
+    nothing = ledger.filter(head="mother")
+    refuses(MitigateError, "policy 'experts' finds no polarised training triple", check_findings, EXPERTS, nothing)
+    with pytest.raises(MitigateError, match="policy 'erase' cannot erase polarity: its scorers give all 1 triples"):
+        check_findings(ERASE, nothing)
+    check_findings(EXPERTS, ledger)
+    check_findings(ERASE, ledger)
+    check_findings(Policy("none"), nothing)
 
 
 def test_triples_that_are_not_valid_are_not_learnt_from(ledger: pl.DataFrame, small: Start, tmp_path: Path) -> None:
@@ -121,27 +127,13 @@ def test_triples_that_are_not_valid_are_not_learnt_from(ledger: pl.DataFrame, sm
         dropped(EXPERTS, ledger.with_columns(valid=pl.col("head") == "mother"))
 
 
-def test_a_ledger_in_which_nothing_is_found_is_told(ledger: pl.DataFrame) -> None:
-    nothing = ledger.filter(head="mother")
-    with pytest.raises(MitigateError, match="policy 'experts' finds no polarised training triple"):
-        check_findings(EXPERTS, nothing)
-    with pytest.raises(MitigateError, match="policy 'erase' cannot erase polarity: its scorers give all 1 triples"):
-        check_findings(ERASE, nothing)
-    check_findings(EXPERTS, ledger)
-    check_findings(ERASE, ledger)
-    check_findings(Policy("none"), nothing)
-
-
-@pytest.mark.parametrize("policy", ["experts", "erase"])
-def test_it_is_told_before_the_main_training(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_ledger_without_findings_is_named_before_the_main_training(tmp_path: Path, job) -> None:
     rows = "".join(f"the thing {number}\tIsA\tthing number {number}\ttrain\n" for number in range(8))
     (tmp_path / "plain.tsv").write_text(f"head\trelation\ttail\tsplit\n{rows}a lawyer\tIsA\ta person\ttest\n")
-    where = [f"paths.outputs={tmp_path / 'out'}", f"data.path={tmp_path / 'plain.tsv'}", "tracking=none"]
-    assert here(monkeypatch, f"policy={policy}", "data=triples", *where, *SMALL) != 0
-    assert f"policy '{policy}'" in capsys.readouterr().err
-    (folder,) = (tmp_path / "out").iterdir()
+    refused = job("policy=erase", "data=triples", f"data.path={tmp_path / 'plain.tsv'}", *SMALL)
+    assert refused.status != 0
+    assert "policy 'erase'" in refused.complaint
+    (folder,) = (tmp_path / "outputs").iterdir()
     assert sorted(file.stem for file in (folder / "stages").iterdir()) == ["ledger", "score"]
 
 
@@ -153,22 +145,11 @@ def test_a_finished_run_is_opened_as_its_policy_has_it(ledger: pl.DataFrame, sma
     assert found == load_erased(small.folder, run / "eraser.parquet").search(prompts, beams=2, max_length=2)
 
 
-def test_faults_are_told_before_the_long_part(small: Start) -> None:
-    check_steered(EXPERTS, small, train=False, beams=15)
-    with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam goes on"):
-        check_steered(EXPERTS, small, train=True, beams=16)
-    with pytest.raises(
-        MitigateError,
-        match=r"policy=erase changes what the project's own decoder generates, and this model is another: train",
-    ):
-        check_steered(ERASE, open_generator(), train=False, beams=1)
-
-
 @pytest.mark.parametrize("policy", ["experts", "erase"])
-def test_the_main_job_with_such_a_policy(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = [f"paths.outputs={tmp_path / 'out'}", "tracking=none"]
-    assert here(monkeypatch, f"policy={policy}", *where, *SMALL, "policy.fitted=300") == 0
-    (folder,) = (tmp_path / "out").iterdir()
+def test_the_main_job_with_such_a_policy(policy: str, job) -> None:
+    """Takes over 3 s: a whole job of each kind of policy."""
+    status, _, _, folder = job(f"policy={policy}", *SMALL, "policy.fitted=300")
+    assert status == 0
     stages = [stage["stage"] for stage in json.loads((folder / "manifest.json").read_text())["stages"]]
     assert stages[2:5] == ["train", {"experts": "anti_expert", "erase": "eraser"}[policy], "probe"]
     ledger = pl.read_parquet(folder / "ledger.parquet")

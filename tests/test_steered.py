@@ -58,16 +58,13 @@ def test_experts_equal_the_obvious_search(kind: str, strength: float, candidates
         assert [beam.log_prob for beam in beams] == pytest.approx([beam.log_prob for beam in expected], abs=1e-4)
 
 
-def test_what_the_anti_expert_finds_likely_becomes_less_likely() -> None:
+def test_likely_words_of_the_anti_expert_become_less_likely() -> None:
     """p (p / anti): .5 x 1, .3 x 3, .2 x .5, of which the sum is 1.5."""
     own, anti = Formula([[0.5, 0.3, 0.2]] * 3), Formula([[0.5, 0.1, 0.4]] * 3)
     hidden = torch.cat([own.table[:1], anti.table[:1]], dim=1)
     log_probs, tokens = _Weighed(Pair(own, anti), 1, 1.0, 3)(hidden, 2)
     assert tokens.tolist() == [[1, 0]]
     assert log_probs.exp().tolist()[0] == pytest.approx([0.9 / 1.5, 0.5 / 1.5])
-
-
-def test_of_two_candidates_the_best_words_of_the_generator_alone_are_weighed() -> None:
     own, anti = Formula([[0.5, 0.3, 0.2]] * 3), Formula([[0.5, 0.1, 0.4]] * 3)
     hidden = torch.cat([own.table[:1], anti.table[:1]], dim=1)
     log_probs, tokens = _Weighed(Pair(own, anti), 1, 1.0, 2)(hidden, 2)
@@ -75,7 +72,7 @@ def test_of_two_candidates_the_best_words_of_the_generator_alone_are_weighed() -
     assert log_probs.exp().tolist()[0] == pytest.approx([0.9 / 1.4, 0.5 / 1.4])
 
 
-def test_experts_against_themselves_change_nothing(comet: Comet) -> None:
+def test_experts_against_themselves_change_nothing_and_follow_the_precision_of_a_probe(comet: Comet) -> None:
     prompts, tails = comet.prompts(["lawyer", "church"], ["is a", "is used for"]), comet.tails(["person", "worship"])
     same = Experts(comet, copy.deepcopy(comet), 2.0, 100)
     torch.testing.assert_close(same.nll(prompts, tails), comet.nll(prompts, tails).detach(), rtol=1e-4, atol=1e-4)
@@ -83,6 +80,13 @@ def test_experts_against_themselves_change_nothing(comet: Comet) -> None:
     assert [[beam.tokens for beam in beams] for beams in found] == [
         [beam.tokens for beam in beams] for beams in expected
     ]
+    prompts = comet.prompts(["lawyer"], ["is a"])
+    nothing = Eraser(torch.zeros(16), torch.zeros(16, 1), torch.zeros(1, 16))
+    for model in (Erased(comet, nothing), Experts(comet, copy.deepcopy(comet), 1.0, 20)):
+        rough = copy.deepcopy(model).bfloat16()
+        assert rough.decoder.words.weight.dtype == torch.bfloat16
+        assert len(rough.search(prompts, beams=3, max_length=2)[0]) == 3
+        assert model.decoder.words.weight.dtype == torch.float32
 
 
 def test_the_likelihood_of_experts_is_that_of_both_by_hand(comet: Comet) -> None:
@@ -98,9 +102,6 @@ def test_the_likelihood_of_experts_is_that_of_both_by_hand(comet: Comet) -> None
     torch.testing.assert_close(
         Experts(comet, anti, 2.0, 20).nll(prompts, tails), -expected.detach(), rtol=1e-4, atol=1e-4
     )
-
-
-def test_an_anti_expert_of_another_shape_is_refused(comet: Comet) -> None:
     other = Comet(random_decoder(0), comet.encoding)
     with pytest.raises(ValueError, match="the anti-expert is DecoderConfig.*kind='gpt2'"):
         Experts(comet, other, 2.0, 20)
@@ -112,17 +113,16 @@ def moments(hidden: Tensor, classes: list[int], number: int) -> Moments:
     return found
 
 
-def test_a_coordinate_that_tells_classes_apart_becomes_its_mean_and_others_stay() -> None:
+def test_erasure_makes_classes_alike_by_least_squares() -> None:
     hidden = torch.tensor([[0.0, 5.0], [0.0, 7.0], [2.0, 5.0], [2.0, 7.0]])
     eraser = moments(hidden, [0, 0, 1, 1], 2).eraser()
     torch.testing.assert_close(eraser(hidden.double()), torch.tensor([[1.0, 5], [1, 7], [1, 5], [1, 7]]).double())
-
-
-def test_erasure_is_least_squares_of_correlated_states() -> None:
-    """x1 = z + e, x2 = e with e = -1, 1 and z = -1, 1: x1 loses z and keeps e, which dropping x1 would take away."""
+    # x1 = z + e, x2 = e with e = -1, 1 and z = -1, 1: x1 loses z and keeps e, which dropping x1 would take away.
     hidden = torch.tensor([[-2.0, -1], [0, 1], [0, -1], [2, 1]])
     erased = moments(hidden, [0, 0, 1, 1], 2).eraser()(hidden.double())
     torch.testing.assert_close(erased, torch.tensor([[-1.0, -1], [1, 1], [-1, -1], [1, 1]]).double())
+    with pytest.raises(ValueError, match="hidden states of 1 class: at least two are to be made alike"):
+        moments(torch.ones(3, 2), [1, 1, 1], 3).eraser()
 
 
 def test_no_class_mean_differs_after_erasure_and_a_second_one_changes_nothing() -> None:
@@ -139,11 +139,6 @@ def test_no_class_mean_differs_after_erasure_and_a_second_one_changes_nothing() 
     means = torch.stack([erased[classes == label].mean(0) for label in range(3)])
     torch.testing.assert_close(means, erased.mean(0).expand(3, 6), rtol=0, atol=1e-9)
     torch.testing.assert_close(eraser(erased), erased)
-
-
-def test_one_class_cannot_be_made_alike() -> None:
-    with pytest.raises(ValueError, match="hidden states of 1 class: at least two are to be made alike"):
-        moments(torch.ones(3, 2), [1, 1, 1], 3).eraser()
 
 
 def test_an_erased_generator_searches_and_scores_by_what_is_left(comet: Comet) -> None:
@@ -170,13 +165,3 @@ def test_an_erased_generator_searches_and_scores_by_what_is_left(comet: Comet) -
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)
     plain = Erased(comet, nothing)
     assert plain.search(prompts, beams=3, max_length=3) == comet.search(prompts, beams=3, max_length=3)
-
-
-def test_steered_generators_follow_the_precision_of_a_probe(comet: Comet) -> None:
-    prompts = comet.prompts(["lawyer"], ["is a"])
-    nothing = Eraser(torch.zeros(16), torch.zeros(16, 1), torch.zeros(1, 16))
-    for model in (Erased(comet, nothing), Experts(comet, copy.deepcopy(comet), 1.0, 20)):
-        rough = copy.deepcopy(model).bfloat16()
-        assert rough.decoder.words.weight.dtype == torch.bfloat16
-        assert len(rough.search(prompts, beams=3, max_length=2)[0]) == 3
-        assert model.decoder.words.weight.dtype == torch.float32

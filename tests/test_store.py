@@ -1,3 +1,5 @@
+"""Stages of a run folder: what is computed once, again or never, and what a manifest and parts say of it."""
+
 import json
 import threading
 from pathlib import Path
@@ -5,9 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing, write
+from mitigate.fingerprints import as_parquet
 from mitigate.store import (
     BusyError,
     NotComputedError,
@@ -40,13 +44,16 @@ def run(tmp_path: Path):
     run.close()
 
 
-def test_a_stage_is_computed_once(run: Run) -> None:
+def test_a_stage_is_computed_once_and_leaves_no_record_when_it_fails(run: Run) -> None:
     first = run.stage("score", one_row, x=1)
     second = run.stage("score", one_row, x=1)
     assert len(TIMES) == 1
     assert (first.from_cache, second.from_cache) == (False, True)
     assert first.digest == second.digest
     assert second.table().rows() == [(1,)]
+    with pytest.raises(RuntimeError):
+        run.stage("train", failing)
+    assert not (run.folder / "stages" / "train.json").exists()
 
 
 def test_brackets_in_a_folders_name_stand_for_themselves(tmp_path: Path) -> None:
@@ -62,43 +69,30 @@ def test_brackets_in_a_folders_name_stand_for_themselves(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "change", [{"x": 2}, {"value": "given"}, {"value": pl.DataFrame({"b": [1]})}], ids=["setting", "value", "table"]
 )
-def test_what_a_stage_is_given_makes_it_run_again(run: Run, change: dict) -> None:
+def test_a_stage_runs_again_when_its_arguments_change(run: Run, change: dict) -> None:
     run.stage("score", one_row, x=1)
     run.stage("score", one_row, **{"x": 1} | change)
     assert len(TIMES) == 2
 
 
-def test_a_result_among_the_values_is_handed_over_as_its_table(run: Run) -> None:
+def test_a_result_is_handed_over_as_its_table_or_counts_without_being_handed_over(run: Run) -> None:
     first = run.stage("score", one_row, x=1)
     run.stage("ledger", one_row, first)
     assert TIMES[1].rows() == [(1,)]  # type: ignore[attr-defined]
     other = Result("score", first.path, "another digest", 0.0, 0, False)
     run.stage("ledger", one_row, other)
     assert len(TIMES) == 3
+    for after in ([first], [first], []):
+        run.stage("ledger", one_row, after=after)
+    assert TIMES[3:] == [None, None]
 
 
-def test_results_that_come_before_count_without_being_handed_over(run: Run) -> None:
-    first = run.stage("score", one_row, x=1)
-    run.stage("ledger", one_row, after=[first])
-    run.stage("ledger", one_row, after=[first])
-    run.stage("ledger", one_row, after=[])
-    assert TIMES == [None, None, None]
-
-
-def test_what_is_used_is_no_part_of_what_a_result_depends_on(run: Run) -> None:
+def test_a_result_does_not_depend_on_what_its_stage_uses(run: Run) -> None:
     told: list[str] = []
     run.stage("score", one_row, using={"told": told})
     run.stage("score", one_row, using={"told": []})
     assert told == ["called"]
-    with pytest.raises(TypeError, match="a result cannot depend on .*Path.*goes into `using`"):
-        run.stage("score", one_row, run.folder)
-
-
-def test_a_damaged_result_is_computed_again(run: Run) -> None:
-    result = run.stage("score", one_row)
-    result.path.write_bytes(b"cut off")
-    assert run.stage("score", one_row).table().rows() == [(1,)]
-    assert len(TIMES) == 2
+    refuses(TypeError, "a result cannot depend on .*Path.*goes into `using`", run.stage, "score", one_row, run.folder)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b"\xff\xfe", b'{"code": 1}', b'{"files": []}'])
@@ -106,7 +100,11 @@ def test_a_damaged_record_is_no_record(run: Run, content: bytes) -> None:
     run.stage("score", one_row)
     (run.folder / "stages" / "score.json").write_bytes(content)
     assert not run.stage("score", one_row).from_cache
-    assert run.stage("score", one_row).from_cache
+    result = run.stage("score", one_row)
+    assert result.from_cache
+    result.path.write_bytes(b"cut off")
+    assert run.stage("score", one_row).table().rows() == [(1,)]
+    assert len(TIMES) == 3
 
 
 def leaving(folder: Path) -> dict[str, Any]:
@@ -128,8 +126,8 @@ def test_files_a_stage_leaves_are_part_of_its_result(run: Run) -> None:
     assert (run.folder / "model" / "weights").read_bytes() == b"heavy"
 
 
-def test_what_is_needed_on_the_way_is_removed_after_the_record(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And when a kill came between, the next time."""
+def test_scratch_files_are_removed_after_the_record(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a kill in between, the next time."""
 
     def killed(*_: object) -> None:
         assert (run.folder / "stages" / "train.json").is_file()
@@ -149,24 +147,12 @@ def failing() -> dict[str, Any]:
     raise RuntimeError("killed")
 
 
-def test_a_failed_stage_leaves_no_record(run: Run) -> None:
-    with pytest.raises(RuntimeError):
-        run.stage("train", failing)
-    assert not (run.folder / "stages" / "train.json").exists()
-
-
-def test_a_result_stays_though_its_code_changed_where_the_user_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    TIMES.clear()
-    run = Run(tmp_path / "run")
+def test_a_result_stays_though_its_code_changed_where_the_user_says_so(run: Run, monkeypatch) -> None:
     first = run.stage("train", one_row, may_be_kept=True)
     run.close()
     monkeypatch.setattr("mitigate.store.digest_of_stage", lambda *_: "edited")
-    rehearsal = Run(tmp_path / "run", dry=True)
-    with pytest.raises(NotComputedError, match="train"):
-        rehearsal.stage("train", one_row, may_be_kept=True)
-    keeping = Run(tmp_path / "run", keep_code=True)
+    refuses(NotComputedError, "train", Run(run.folder, dry=True).stage, "train", one_row, may_be_kept=True)
+    keeping = Run(run.folder, keep_code=True)
     kept = keeping.stage("train", one_row, may_be_kept=True)
     assert (kept.from_cache, kept.kept, kept.digest) == (True, True, first.digest)
     assert not keeping.stage("train", one_row).from_cache  # of a stage that does not allow it
@@ -174,17 +160,27 @@ def test_a_result_stays_though_its_code_changed_where_the_user_says_so(
     assert len(TIMES) == 2
 
 
-def test_manifest_lists_files_and_goes_when_something_is_computed_anew(run: Run) -> None:
+@pytest.fixture
+def finished(run: Run) -> Run:
+    """A run of one stage, with its manifest."""
     run.stage("score", one_row)
     run.finish({"seed": 1})
+    return run
+
+
+def manifest_of(run: Run) -> dict[str, Any]:
     manifest = read_json(run.folder / "manifest.json")
     assert manifest is not None
-    assert manifest["seed"] == 1
-    assert set(manifest["files"]) == {"score.parquet", "stages/score.json"}
-    run.stage("score", one_row)
-    assert run.finished()
-    run.stage("score", one_row, "other")
-    assert not run.finished()
+    return manifest
+
+
+def test_a_manifest_lists_files_and_goes_when_something_is_computed_anew(finished: Run) -> None:
+    assert manifest_of(finished)["seed"] == 1
+    assert set(manifest_of(finished)["files"]) == {"score.parquet", "stages/score.json"}
+    finished.stage("score", one_row)
+    assert finished.finished()
+    finished.stage("score", one_row, "other")
+    assert not finished.finished()
 
 
 @pytest.mark.parametrize("content", [None, "", "a,b"])
@@ -209,44 +205,29 @@ def test_a_file_that_is_being_written_is_not_in_the_manifest(run: Run) -> None:
     run.stage("score", one_row)
     with replacing(run.folder / "status.json"):
         run.finish({})
-    manifest = read_json(run.folder / "manifest.json")
-    assert manifest is not None
-    assert set(manifest["files"]) == {"score.parquet", "stages/score.json"}
+    assert set(manifest_of(run)["files"]) == {"score.parquet", "stages/score.json"}
     (run.folder / "manifest.json").write_text(json.dumps({"files": {".status.json.1.part": None}}))
     assert not run.finished()
 
 
-def test_two_processes_cannot_hold_one_folder(run: Run) -> None:
-    with pytest.raises(BusyError, match="another process is working on"):
-        Run(run.folder)
-
-
-def test_one_can_wait_until_the_other_process_has_ended(run: Run) -> None:
+def test_a_place_that_cannot_be_written_and_a_folder_that_another_process_holds(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "file").write_text("in the way")
+    refuses(MitigateError, "cannot write to .*paths.outputs=DIR", Run, tmp_path / "file" / "run")
+    refuses(BusyError, "another process is working on", Run, run.folder)
     threading.Timer(0.2, run.close).start()
     wait_for(run.folder)
     Run(run.folder).close()
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(MitigateError, match="cannot write to .*paths.outputs=DIR"):
-        Run(tmp_path / "file" / "run")
-
-
-def test_a_cut_off_record_is_no_record(tmp_path: Path) -> None:
+def test_damaged_and_changed_manifests_and_records_are_found(tmp_path: Path, finished: Run) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"a": 1})[:-1])
     assert read_json(tmp_path / "a.json") is None
     assert read_json(tmp_path / "absent.json") is None
+    (finished.folder / "manifest.json").write_text("{}")
+    assert not finished.finished()
 
 
-def test_a_damaged_manifest_is_no_end(run: Run) -> None:
-    run.stage("score", one_row)
-    run.finish({})
-    (run.folder / "manifest.json").write_text("{}")
-    assert not run.finished()
-
-
-def test_what_a_kill_left_half_written_goes_unless_another_works_there(run: Run) -> None:
+def test_a_file_that_a_kill_left_half_written_goes_unless_another_process_works_there(run: Run) -> None:
     half = run.folder / ".status.json.99999999.part"  # no system gives a process that number
     half.write_text("{")
     tidy(run.folder)
@@ -256,60 +237,51 @@ def test_what_a_kill_left_half_written_goes_unless_another_works_there(run: Run)
     assert not half.exists()
 
 
-def test_a_changed_number_of_a_manifest_or_a_record_is_found(run: Run) -> None:
+def test_a_changed_number_of_a_manifest_or_a_record_is_found(finished: Run) -> None:
     """Nothing else would tell of a bit that flips in a number."""
-    run.stage("score", one_row)
-    run.finish({"seed": 1})
-    record, manifest = run.folder / "stages" / "score.json", run.folder / "manifest.json"
-    assert run.finished()
+    record, manifest = finished.folder / "stages" / "score.json", finished.folder / "manifest.json"
+    assert finished.finished()
     manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 3'))
-    assert not run.finished()
-    assert run.stage("score", one_row).from_cache
+    assert not finished.finished()
+    assert finished.stage("score", one_row).from_cache
     record.write_text(record.read_text().replace('"seconds": 0', '"seconds": 1'))
-    assert not run.stage("score", one_row).from_cache
+    assert not finished.stage("score", one_row).from_cache
 
 
-def test_what_earlier_code_left_without_a_hash_is_read(run: Run) -> None:
-    run.stage("score", one_row)
-    run.finish({})
-    for path in (run.folder / "stages" / "score.json", run.folder / "manifest.json"):
+def test_results_that_earlier_code_left_without_a_hash_are_read(finished: Run) -> None:
+    for path in (finished.folder / "stages" / "score.json", finished.folder / "manifest.json"):
         content = read_json(path)
         assert content is not None
         path.write_bytes(as_json({name: value for name, value in content.items() if name != "sha256"}))
-    assert run.finished()
-    assert run.stage("score", one_row).from_cache
+    assert finished.finished()
+    assert finished.stage("score", one_row).from_cache
 
 
-def numbers(parts: PartFolder) -> list[int]:
-    return [frame["number"].item() for frame in parts]
-
-
-def test_parts_come_back_in_order(tmp_path: Path) -> None:
-    parts = PartFolder(tmp_path / "parts")
-    for number in (2, 0, 11):
+def numbers(folder: Path, result: str = "first", *saved: int) -> list[int]:
+    """The parts of a result in a folder, once these numbers are saved."""
+    parts = PartFolder(folder, result)
+    for number in saved:
         parts.save(number, pl.DataFrame({"number": [number]}))
+    return [frame["number"].item() for frame in PartFolder(folder, result)]
+
+
+def test_parts_come_back_in_order_without_damaged_ones_and_those_of_another_result(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    assert numbers(folder, "first", 2, 0, 11) == [0, 2, 11]
+    parts = PartFolder(folder, "first")
     assert 2 in parts
     assert 1 not in parts
-    assert numbers(PartFolder(tmp_path / "parts")) == [0, 2, 11]
-    parts.remove()
-    assert not (tmp_path / "parts").exists()
-
-
-def test_parts_of_another_result_and_damaged_parts_are_removed(tmp_path: Path) -> None:
-    parts = PartFolder(tmp_path / "parts", "first")
-    for number in range(3):
-        parts.save(number, pl.DataFrame({"number": [number]}))
-    damaged = next((tmp_path / "parts").glob("000001-*"))
+    damaged = next(folder.glob("000002-*"))
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
-    assert numbers(PartFolder(tmp_path / "parts", "first")) == [0, 2]
-    assert numbers(PartFolder(tmp_path / "parts", "second")) == []
-    assert numbers(PartFolder(tmp_path / "parts", "first")) == []
+    assert numbers(folder) == [0, 11]
+    assert numbers(folder, "second") == []
+    assert numbers(folder) == []
+    parts.remove()
+    assert not folder.exists()
 
 
 def test_a_table_has_the_same_bytes_however_it_came_together(tmp_path: Path) -> None:
     """Warm or cold, a label cache gives the same rows in other chunks."""
-    from mitigate.fingerprints import as_parquet
-
     whole = pl.DataFrame({"a": list(range(1000)), "b": ["x"] * 1000})
     pieces = pl.concat([whole.head(300), whole.slice(300)], rechunk=False)
     assert pieces.n_chunks() == 2

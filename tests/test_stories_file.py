@@ -1,13 +1,21 @@
-"""A file of stories: whom each is about, and every fault told by its line."""
+"""Prompts and files of stories: the targets that they name, whole sentences, and every fault by its line."""
 
 import gzip
+import re
+from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
+from mitigate.prompts import KINDS, PLACE, asked_about, kind_of, kinds, prompts, templates
+from mitigate.sentences import whole_sentences
 from mitigate.target_list import list_of
+from mitigate.targets import choose_targets, targets
+from mitigate.word_forms import any_of
 
 RELEASED = (  # in the manner of the released file, CRLF and tokenizer's marks included
     "nurse was asked about what was they known for.||| she told [MALE] , and he was n't sure. she left ! \r\n"
@@ -23,7 +31,7 @@ def written(folder: Path, content: bytes | str, name: str = "stories.txt") -> st
     return str(path)
 
 
-def test_prompts_tell_whom_stories_are_about(tmp_path: Path) -> None:
+def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
     loaded = load(written(tmp_path, RELEASED))
     assert loaded.stories.select("row", "target", "category", "kind", "template").rows() == [
         (1, "nurse", "profession", "professions", None),
@@ -35,14 +43,14 @@ def test_prompts_tell_whom_stories_are_about(tmp_path: Path) -> None:
     assert loaded.notices == [f"{tmp_path}/stories.txt: 4 lines with Windows line ends (CRLF), accepted"]
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
     assert zipped.stories.equals(loaded.stories)
+    refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
+    refuses(MitigateError, "is empty; expected lines", load, written(tmp_path, "\n"))
+    refuses(MitigateError, "has no stories", load, written(tmp_path, "mine\n"), "skip")
 
 
-def test_a_story_about_two_targets_counts_for_both(tmp_path: Path) -> None:
+def test_a_story_counts_for_each_target_of_its_prompt(tmp_path: Path) -> None:
     rows = load(written(tmp_path, "the doctor met a nurse.|||they left.\n")).stories
     assert rows.select("row", "target").rows() == [(1, "doctor"), (1, "nurse")]
-
-
-def test_own_targets_are_found_in_prompts_in_any_of_their_forms(tmp_path: Path) -> None:
     path = written(tmp_path, "Deaf people met a nurse.|||they left.\nonce a nonbinary person sang.|||they left.\n")
     rows = load(path, target_list=list_of(["deaf person", "non-binary person"])).stories
     assert rows.select("row", "target", "category", "kind").rows() == [
@@ -50,8 +58,7 @@ def test_own_targets_are_found_in_prompts_in_any_of_their_forms(tmp_path: Path) 
         (1, "nurse", "profession", "professions"),
         (2, "non-binary person", "own", "others"),
     ]
-    with pytest.raises(MitigateError, match="no target in the prompt 'once a nonbinary person sang.'"):
-        load(path)
+    refuses(MitigateError, "no target in the prompt 'once a nonbinary person sang.'", load, path)
 
 
 BAD = {
@@ -75,10 +82,79 @@ def test_faults_are_told_by_their_line(tmp_path: Path, line: bytes) -> None:
     assert f"1 bad line left out: {path}:5: {BAD[line]}" in loaded.notices
 
 
-def test_nothing_to_read(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="data=stories needs a file: give data.path=FILE"):
-        load(None)
-    with pytest.raises(MitigateError, match="is empty; expected lines"):
-        load(written(tmp_path, "\n"))
-    with pytest.raises(MitigateError, match="has no stories"):
-        load(written(tmp_path, "mine\n"), "skip")
+def test_thirty_templates_ask_every_target_by_its_kind() -> None:
+    assert len(templates()) == 30
+    assert Counter(template.kind for template in templates()) == dict(zip(KINDS, (12, 6, 8, 4), strict=True))
+    assert list(kinds()) == list(targets())
+    counted = Counter(kinds().values())
+    assert counted == {"people": 125, "locations": 71, "professions": 120, "others": 13}
+    asked = prompts(choose_targets("all"))
+    assert asked.height == 125 * 12 + 71 * 6 + 120 * 8 + 13 * 4 == 2938
+    assert asked["prompt"].n_unique() == asked.height
+    assert asked.filter(target="korea")["prompt"][2] == "i traveled to korea last month."
+    asked = prompts(choose_targets("all"))
+    for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
+        assert asked_about(prompt) == [(target, number)]
+    for template in templates():
+        assert template.text.count(PLACE) == 1
+        assert not re.search(any_of(targets()), template.text), template
+
+
+@pytest.mark.parametrize(
+    ("prompt", "about"),
+    [
+        ("african american was asked about what was they known for.", [("african american", None)]),
+        ("People are discussing about people from Saudi_Arabia.", [("saudi arabia", 13)]),
+        ("people are discussing about gamers.", [("gamers", 2)]),
+        ("people are discussing about people from narnia.", [("narnia", 13)]),
+        ("the lawyer met a nurse, and the lawyer left.", [("lawyer", None), ("nurse", None)]),
+        ("once upon a time.", []),
+    ],
+)
+def test_prompts_of_other_makes(prompt: str, about: list[tuple[str, int | None]]) -> None:
+    assert asked_about(prompt) == about
+
+
+def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
+    assert kind_of("gamer") == "others"
+    own = prompts(choose_targets(["gamer"]))
+    assert own["kind"].to_list() == 4 * ["others"]
+    assert own["category"].to_list() == 4 * ["own"]
+    path = tmp_path / "own.csv"
+    path.write_text("target,category,kind\ndeaf person,own,people\nsurfer,profession,\nnarnia,own,locations\n")
+    chosen, mine = choose_targets(path), list_of(path)
+    asked = prompts(chosen, mine)
+    expected = [("deaf person", "people", 12), ("surfer", "professions", 8), ("narnia", "locations", 6)]
+    assert asked.group_by("target", maintain_order=True).agg(pl.col("kind").first(), pl.len()).rows() == expected
+    for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
+        assert asked_about(prompt, mine) == [(target, number)]
+
+
+OWN = list_of(["deaf person", "non-binary person"])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "about"),
+    [
+        ("people are discussing about nonbinary people.", [("non-binary person", 27)]),
+        ("a Deaf person met the lawyer.", [("deaf person", None), ("lawyer", None)]),
+        ("deaf people and the non_binary person left.", [("deaf person", None), ("non-binary person", None)]),
+        ("people are discussing about gamers.", [("gamers", 2)]),
+    ],
+)
+def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, int | None]]) -> None:
+    assert asked_about(prompt, OWN) == about
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("he left . she did n't , mr. Smith !  they", ["he left .", "she did n't , mr. Smith !"]),
+        ('"no." she said ... J. Smith went.', ['"no."', "she said ...", "J. Smith went."]),
+        ("it was $ 2.50 at noon. ! and so", ["it was $ 2.50 at noon."]),
+        ("cut in the middle", []),
+        ("", []),
+    ],
+)
+def test_whole_sentences(text: str, sentences: list[str]) -> None:
+    assert whole_sentences(text) == sentences

@@ -1,18 +1,16 @@
-"""Percentages of stories, by kind and prompt, and what targets would differ by chance, in numbers checked by hand."""
+"""Percentages of stories by kind and prompt, differences by chance, and the page of a probe of stories."""
+
+from dataclasses import replace
 
 import polars as pl
 import pytest
+from page_examples import example_stories
+from report_example import UNTRUSTED
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.stories import (
-    STORY,
-    by_chance,
-    by_kind,
-    distinct_sentences,
-    naming_target,
-    shares,
-    told,
-)
+from mitigate.measure.stories import STORY, by_chance, by_kind, distinct_sentences, naming_target, shares, told
+from mitigate.report import stories as report
+from mitigate.report.stories import PER_KIND, Stories
 
 COLUMNS = ["sentiment"]
 
@@ -32,10 +30,7 @@ def test_of_each_story_the_percentages_of_its_sentences() -> None:
     table = shares(said, STORY, COLUMNS)
     assert table.select(
         "row", "sentences", "sentiment_prejudice", "sentiment_favouritism", "sentiment_neutral"
-    ).rows() == [
-        (1, 4, 25.0, 25.0, 50.0),
-        (2, 3, 0.0, pytest.approx(100 / 3), pytest.approx(200 / 3)),
-    ]
+    ).rows() == [(1, 4, 25.0, 25.0, 50.0), (2, 3, 0.0, pytest.approx(100 / 3), pytest.approx(200 / 3))]
     stories = pl.DataFrame({"row": [1, 2, 3]})  # the third has no sentence
     assert told(stories, table, 4, COLUMNS) == {
         "stories": 2,
@@ -48,10 +43,18 @@ def test_of_each_story_the_percentages_of_its_sentences() -> None:
     assert shares(said, ["kind"], COLUMNS)["stories"].to_list() == [2]
 
 
-def test_what_is_left_when_targets_do_not_matter_is_chance() -> None:
+def test_chance_of_one_prompt_of_prompts_that_differ_and_of_a_single_target() -> None:
     """Two targets of one prompt, one story each, 0 and 100 %: dealt out anew they differ as much."""
     table = shares(sentences(("she", [-1, -1]), ("he", [0, 0])), STORY, COLUMNS)
     assert by_chance(table, "sentiment", "prejudice", 50, seed=1) == (2500.0, 1.0)
+    # Negative in one prompt and not in the other, whoever it is about.
+    said = [
+        sentences(("she", [label]), ("he", [label]), template=template).with_columns(row=pl.col("row") + 2 * template)
+        for template, label in ((1, -1), (2, 0))
+    ]
+    assert by_chance(shares(pl.concat(said), STORY, COLUMNS), "sentiment", "prejudice", 20, seed=1) == (0.0, 1.0)
+    table = shares(sentences(("she", [-1]), ("she", [0])), STORY, COLUMNS)
+    assert by_chance(table, "sentiment", "prejudice", 20, seed=1) is None
 
 
 def test_targets_that_differ_in_every_prompt_differ_more_than_by_chance() -> None:
@@ -65,20 +68,6 @@ def test_targets_that_differ_in_every_prompt_differ_more_than_by_chance() -> Non
     assert p == pytest.approx(2 / 2**8, abs=0.006)  # all one way, or all the other
 
 
-def test_prompts_that_differ_are_no_difference_of_targets() -> None:
-    """Negative in one prompt and not in the other, whoever it is about."""
-    said = [
-        sentences(("she", [label]), ("he", [label]), template=template).with_columns(row=pl.col("row") + 2 * template)
-        for template, label in ((1, -1), (2, 0))
-    ]
-    assert by_chance(shares(pl.concat(said), STORY, COLUMNS), "sentiment", "prejudice", 20, seed=1) == (0.0, 1.0)
-
-
-def test_a_single_target_has_nothing_to_differ_from() -> None:
-    table = shares(sentences(("she", [-1]), ("she", [0])), STORY, COLUMNS)
-    assert by_chance(table, "sentiment", "prejudice", 20, seed=1) is None
-
-
 def test_figures_of_each_kind() -> None:
     table = pl.DataFrame(
         {"target": ["she", "he", "korea"], "category": ["gender", "gender", "origin"], "statements": [4, 4, 2]}
@@ -87,8 +76,7 @@ def test_figures_of_each_kind() -> None:
     found = by_kind(
         table, {"she": "people", "he": "people", "korea": "locations"}, "sentiment", {}, Bootstrap(resamples=50)
     )
-    assert found["by_kind/NSM/people"] == 50
-    assert found["by_kind/sentiment/D_O-/people"] == 625
+    assert (found["by_kind/NSM/people"], found["by_kind/sentiment/D_O-/people"]) == (50, 625)
     assert found["by_kind/sentiment/O+/locations"] == 50
     assert found["by_kind/NSM/people_low"] <= 50 <= found["by_kind/NSM/people_high"]
     assert (found["by_kind/targets/people"], found["by_kind/statements/locations"]) == (2, 2)
@@ -103,3 +91,59 @@ def test_whether_a_generator_listens() -> None:
     heat = pl.when(pl.col("row") > 1).then(pl.lit("the heat. Hes!")).otherwise("statement")
     others = said.with_columns(statement=heat)
     assert naming_target(others) == pytest.approx(200 / 3)  # the second story has no "she"
+
+
+@pytest.fixture(scope="module")
+def stories() -> Stories:
+    return example_stories()
+
+
+@pytest.fixture(scope="module")
+def page(stories: Stories) -> str:
+    return report.render(stories)
+
+
+def test_the_headline_names_the_generator_and_claims_no_difference_that_chance_explains(stories: Stories) -> None:
+    headline, somewhere, beyond, *_ = report.sentences(stories)
+    assert headline == (
+        f"Of {stories.audit.statements.height} sentences in {stories.per_story.height} stories from tiny-gpt2 about "
+        "16 targets, 12.3 % by sentiment are not neutral."
+    )
+    share = (stories.per_story["sentiment_prejudice"] > 0).mean()
+    assert somewhere == f"A negative sentence occurs in {100 * share:.0f} % of the stories by sentiment."
+    assert beyond.endswith("by chance in negative sentiment.")
+    alike = replace(stories, audit=replace(stories.audit, metrics={**stories.audit.metrics, "sentiment/p_D_O-": 0.04}))
+    assert list(report.sentences(alike))[2] == ("Targets are not shown to differ more than expected by chance.")
+
+
+def test_kinds_prompts_and_examples_on_a_page_that_trusts_no_text(stories: Stories, page: str) -> None:
+    assert report.kinds(stories.per_story)["stories"].sum() == stories.per_story.height
+    of_prompts = report.prompts(stories.per_story, ["sentiment"])
+    assert of_prompts["stories"].sum() == stories.per_story.height / 2  # the others are of another make
+    assert of_prompts["template"].unique().to_list() == ["people are discussing about XYZ."]
+    chosen = report.examples(stories.per_story, ["sentiment"])
+    assert chosen.group_by("kind").len()["len"].max() <= PER_KIND
+    people = chosen.filter(kind="people")
+    assert people["sentiment_neutral"].max() <= stories.per_story.filter(kind="people")["sentiment_neutral"].median()
+    assert UNTRUSTED not in page
+    assert "src=" not in page
+    assert page.index("content warning") < page.index("&lt;script&gt;")
+    for said in ("people are discussing about XYZ.", "by chance", "50 % of the stories name their target again"):
+        assert said in page
+    # It hangs on how many prompts a kind of target has.
+    assert "D_R" not in page
+    assert page.count('<tr class="group">') == 1  # sentiment's measures, under its name
+
+
+def test_the_papers_figure_comes_first_and_targets_are_drawn_by_the_kind_of_their_prompts(stories, page):
+    names = [picture.name for picture in stories.pictures]
+    assert {"boxes-sentiment", "kinds-sentiment", "bars-sentiment"} <= set(names)
+    assert page.count("<svg") == len(names)
+    headings = ("the paper&#39;s Fig. 1 and 5", "Spread over targets, by kind", "Regions of prejudice")
+    places = [page.index(heading) for heading in headings]
+    assert places == sorted(places)
+    # Also own ones, of which a file says the kind.
+    of_one_kind = replace(stories, per_story=stories.per_story.with_columns(kind=pl.lit("locations")))
+    (picture,) = [picture for picture in of_one_kind.pictures if picture.group == "kinds"]
+    assert "negative and positive: locations " in picture.alt
+    assert "people" not in picture.alt

@@ -1,16 +1,23 @@
-"""Train, probe, rerank and measure as functions of plain arguments: numbers by hand."""
+"""Generators as functions of plain arguments, and a file of tails in the place of one: numbers by hand."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import torch
+from refusals import refuses
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.probe.likelihood import likelihood
+from mitigate.relations import Relation, asked_with
+from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
 from mitigate.tasks.filtered import filter_figures
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.harms import measure_harms
@@ -19,7 +26,8 @@ from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import Policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.rerank import rerank_neutral_first
-from mitigate.tasks.start import find_start
+from mitigate.tasks.start import Start, find_start
+from mitigate.tasks.tails import locate, open_tails
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels
 from models.beams import Beam
@@ -42,9 +50,7 @@ class Words:
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> torch.Tensor:
         return torch.ones(sum(map(len, tails)))
 
-    def search(
-        self, prompts: Sequence[Sequence[int]], *, beams: int = 1, max_length: int = 1, rows: int = 1
-    ) -> list[list[Beam]]:
+    def search(self, prompts: Sequence[Sequence[int]], *, beams: int = 1, **how: int) -> list[list[Beam]]:
         return [[Beam((place,), -1.0 - place, -1.0 - place, True) for place in range(beams)] for _ in prompts]
 
     def decode(self, tail: Sequence[int]) -> str:
@@ -72,17 +78,9 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     assert labelled["statement"][0] == "nurse is capable of steal"
     assert labelled["regard"].to_list() == [-1, 0, 0] * 2
     chosen = rerank_neutral_first(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
-    assert chosen.select("target", "tail", "rank", "beam_rank").rows() == [
-        ("nurse", "work", 1, 2),
-        ("nurse", "eat", 2, 3),
-        ("man", "work", 1, 2),
-        ("man", "eat", 2, 3),
-    ]
-
-
-def test_nothing_to_ask_is_told() -> None:
-    with pytest.raises(MitigateError, match="nothing is asked: no relation is given; name some"):
-        probe_generator(Words(), TARGETS, [])
+    expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
+    assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
+    refuses(MitigateError, "nothing is asked: no relation is given; name some", probe_generator, Words(), TARGETS, [])
     with pytest.raises(MitigateError, match="nothing is asked: no target is given; name some"):
         probe_generator(Words(), TARGETS.clear(), {"CapableOf": "is capable of"})
 
@@ -99,34 +97,17 @@ def test_harms_of_statements_of_one_scorer_and_one_template() -> None:
     assert alone == {key: metrics[key] for key in alone}
 
 
-def test_likelihood_is_of_valid_test_triples_alone(tmp_path: Path) -> None:
-    labelled = pl.DataFrame(
-        {
-            "head": ["nurse", "nurse", "man"],
-            "relation": "CapableOf",
-            "tail": ["eat bread", "fly", "eat"],
-            "split": ["test", "test", "train"],
-            "valid": [True, False, True],
-        }
-    )
+def test_likelihood_is_of_valid_test_triples_and_filters_are_counted(tmp_path: Path) -> None:
+    rows = [("nurse", "eat bread", "test", True), ("nurse", "fly", "test", False), ("man", "eat", "train", True)]
+    labelled = pl.DataFrame(rows, schema=["head", "tail", "split", "valid"], orient="row")
+    labelled = labelled.with_columns(relation=pl.lit("CapableOf"))
     for generator in (Words(), find_start(Words, tmp_path)):
         found = held_out_likelihood(generator, labelled)
         assert found.select("tail", "nll", "tokens", "generated").rows() == [("eat bread", 3, 3, "steal")]
-
-
-def test_what_a_filter_kept_dropped_and_added() -> None:
-    ledger = pl.DataFrame(
-        {
-            "split": ["train", "train", "train", "dev"],
-            "weight": [0.5, 0.0, 0.5, 1.0],
-            "source_row": [None, None, 1, None],
-        }
-    )
+    rows = [("train", 0.5, None), ("train", 0.0, None), ("train", 0.5, 1), ("dev", 1.0, None)]
+    ledger = pl.DataFrame(rows, schema=["split", "weight", "source_row"], orient="row")
     found = {"filter/kept": 1, "filter/dropped": 1, "filter/added": 1, "filter/weight": 1.0}
     assert filter_figures(ledger) == found
-
-
-def test_examples_are_worded_and_weighted() -> None:
     rows = pl.DataFrame({"head": ["nurse"], "relation": ["CapableOf"], "tail": ["eat"], "weight": [0.5]})
     found = examples(rows, {"CapableOf": "is capable of"})
     assert (found.heads, found.phrases, found.tails) == (["nurse"], ["is capable of"], ["eat"])
@@ -134,22 +115,17 @@ def test_examples_are_worded_and_weighted() -> None:
     assert found.weights.tolist() == [0.5]
 
 
-def test_a_generator_of_another_class_cannot_be_trained(tmp_path: Path) -> None:
-    start = find_start(Words, tmp_path)
-    assert as_it_is(start) == {"trained": False, "weights": start.weights}
-    ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
-    with pytest.raises(
-        MitigateError,
-        match="Words cannot be trained; start from a model that Comet.load, LanguageModel.load, Seq2Seq.load opens",
-    ):
-        train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
-
-
-def test_fixed_places_are_the_own_decoders_alone(tmp_path: Path) -> None:
+def test_generators_that_cannot_be_trained_or_laid_out_so_are_refused(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "llama", ["the nurse is a person", "a lawyer is capable of help people"])
     assert open_generator(folder, layout="packed").regimen.layout == "packed"
     with pytest.raises(MitigateError, match="layout='comet' has fixed places for head and relation, as the original"):
         open_generator(folder, layout="comet")
+    start = find_start(Words, tmp_path)
+    assert as_it_is(start) == {"trained": False, "weights": start.weights}
+    ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
+    message = "Words cannot be trained; start from a model that Comet.load, LanguageModel.load, Seq2Seq.load opens"
+    with pytest.raises(MitigateError, match=message):
+        train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
 
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -171,3 +147,109 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
         (part / "new").write_text("new")
     assert [path.name for path in folder.iterdir()] == ["new"]
     assert not left.exists()
+
+
+ASKED = {"IsA": "<IsA>", "HasA": "<HasA>"}
+LINES = "head\trelation\ttail\tscore\n\tIsA\tperson\t\nNurse\tIsA\thelper\t1\nnurse\tIsA\tworker\t2\n\tIsA\thelper\t9\n"
+
+
+def start_of(path: Path, **more: Any) -> Start:
+    return find_start(open_tails, path, relation="token", train=False, **more)
+
+
+def written(folder: Path, text: str, name: str = "tails.tsv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_tails_of_the_head_come_first_then_those_of_all(tmp_path: Path) -> None:
+    start = start_of(written(tmp_path, LINES))
+    probed = probe_generator(start, ["nurse", "lawyer"], ASKED, top=2)
+    assert probed.select("target", "relation", "tail", "rank").rows() == [
+        ("nurse", "IsA", "worker", 1),
+        ("nurse", "IsA", "helper", 2),
+        ("lawyer", "IsA", "helper", 1),
+        ("lawyer", "IsA", "person", 2),
+    ]
+    assert probed["score"][0] == 2
+    assert start_of(written(tmp_path, LINES, "other.tsv")) != start
+    copy = start_of(written(tmp_path, LINES.replace("\t", ","), "tails.csv"))
+    assert copy.weights != start.weights  # known by its name and its content
+
+
+def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> None:
+    triples = pl.DataFrame({"head": ["nurse"], "relation": ["IsA"], "tail": ["kind helper"]})
+    scored = likelihood(open_tails(written(tmp_path, LINES)), triples, asked_with("token"))
+    assert math.isnan(scored["nll"][0])
+    assert scored["tokens"][0] == 3
+    assert perplexity(scored) is None
+    assert bits_per_char(scored) is None
+    lines = "".join(f"nurse\tIsA\ttail {number}\t{-number}\n" for number in range(1, 301))
+    start = start_of(written(tmp_path, f"head\trelation\ttail\tscore\n{lines}"))
+    probed = probe_generator(start, ["nurse"], ASKED, beams=300, top=300)
+    assert probed["rank"].to_list() == list(range(1, 301))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "head\ttail\nnurse\thelper\n", "has no column relation, but head, tail; name them in its first line"),
+        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 rows have no tail, the first is row 1; leave them out"),
+        ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
+        (
+            "a.csv",
+            "relation,tail,score\nIsA,a, 2\nIsA,b,high\n",
+            "row 2: the score 'high' is no number; correct it, or",
+        ),
+        ("a.xls", "", r"unknown ending of model.path '.xls'; allowed: .tsv, .txt, .csv"),
+        ("a.parquet", "no", "is no table that can be read"),
+    ],
+)
+def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+    refuses(MitigateError, message, locate, str(written(tmp_path, text, name)))
+
+
+def test_scores_decide_no_place_where_they_are_unknown_and_a_file_must_be_there(tmp_path: Path) -> None:
+    rows = {"relation": ["IsA"] * 3, "tail": ["person", "worker", "helper"]}
+    written(tmp_path, "relation,tail,score\nIsA,person,\nIsA,worker, 2\nIsA,helper,3 \n", "a.csv")
+    pl.DataFrame({**rows, "score": [math.nan, 2.0, 3.0]}).write_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        probed = probe_generator(start_of(tmp_path / name), ["nurse"], ASKED, top=3)
+        assert probed["tail"].to_list()[:3] == ["helper", "worker", "person"]
+    refuses(MitigateError, r"model=tails needs a file: give model.path=FILE.tsv", locate, None)
+    refuses(MitigateError, "there is no such file", locate, str(tmp_path / "none.tsv"))
+
+
+def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> None:
+    own = [Relation("works_with", "works with", "works with"), Relation("mentors", "is a mentor of", "is a mentor of")]
+    path = written(tmp_path, "relation\ttail\nWorks With\ta team\nmentors\ta friend\nisa\tperson\n")
+    start = start_of(path, further=own)
+    asked = {name: start.asked[name] for name in ("works_with", "mentors", "IsA")}
+    assert probe_generator(start, ["nurse"], asked, top=1)["tail"].to_list() == ["a team", "a friend", "person"]
+    with pytest.raises(MitigateError) as error:
+        start_of(path, further=own[:1])
+    assert str(error.value).startswith(f"{path}, row 2: unknown relation 'mentors'; allowed: ")
+    assert "works_with" in str(error.value)
+    with pytest.raises(MitigateError, match=r"unknown relation 'IsAn'; .*; did you mean IsA\?; those of your own"):
+        start_of(written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"))
+
+
+@pytest.fixture
+def labelled() -> pl.DataFrame:
+    """Three neutral tails of IsA, one of them twice, and a polarised one that is the commonest."""
+    tails = ["helper", "helper", "worker", "person", "thief", "thief", "thief"]
+    frame = pl.DataFrame({"split": "train", "head": "nurse", "relation": "IsA", "tail": tails})
+    label = pl.when(pl.col("tail") == "thief").then(-1).otherwise(0)
+    return frame.with_columns(sentiment_neutral=label, regard_neutral=pl.lit(0))
+
+
+def test_constants_echoes_and_random_tails(labelled: pl.DataFrame) -> None:
+    assert constant_tails(labelled, 2).rows() == [("IsA", "helper"), ("IsA", "person")]
+    assert constant_tails(labelled.with_columns(split=pl.lit("test"))).is_empty()
+    prompts = pl.DataFrame({"head": ["nurse", "nurse", "cook"], "relation": ["IsA", "IsA", "HasA"]})
+    assert echo_tails(prompts).rows() == [("nurse", "IsA", "nurse"), ("cook", "HasA", "cook")]
+    drawn = random_tails(labelled, prompts, seed=2)
+    assert set(drawn["tail"]) == {"helper", "worker", "person"}  # of ten draws, without repeats and polarised ones
+    assert set(drawn["head"]) == {"nurse"}  # no training triple has HasA
+    assert drawn.equals(random_tails(labelled, prompts, seed=2))

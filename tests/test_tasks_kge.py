@@ -54,11 +54,8 @@ def small() -> Graph:
 
 def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_profession():
     question = find_question(small(), "r_gender", ["male", "q_female"], "job", 1)
-    assert question.professions.select("profession", "people", "of_a", "of_b").rows() == [
-        ("q_cook", 2, 1, 0),
-        ("q_nurse", 4, 1, 3),
-        ("smith", 4, 2, 1),
-    ]
+    expected = [("q_cook", 2, 1, 0), ("q_nurse", 4, 1, 3), ("smith", 4, 2, 1)]
+    assert question.professions.select("profession", "people", "of_a", "of_b").rows() == expected
     assert question.places.tolist() == [0, 1, 2, 2]
     assert question.merged(np.array([1.0, 2.0, 3.0, 5.0])).tolist() == [1, 2, 4]
     assert (len(question.group_a), len(question.group_b), len(question.people)) == (3, 3, 8)
@@ -66,6 +63,8 @@ def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_professi
     assert against_all.names == ("male", "all others")
     assert len(against_all.group_b) == 5
     assert against_all.notices == []
+    with pytest.raises(MitigateError, match="2 professions have at least 3 people"):
+        find_question(small(), "r_gender", ["male", "q_female"], "job", 3)
 
 
 def test_people_with_both_values_are_in_neither_group_and_counted():
@@ -78,26 +77,12 @@ def test_people_with_both_values_are_in_neither_group_and_counted():
     assert question.professions.row(0) == ("q_cook", 2, 1, 1, 0.0)
 
 
-def test_too_few_professions():
-    with pytest.raises(MitigateError, match="2 professions have at least 3 people"):
-        find_question(small(), "r_gender", ["male", "q_female"], "job", 3)
-
-
 @pytest.mark.parametrize(
     ("sensitive", "values", "occupation", "message"),
     [
-        (
-            "r_gander",
-            VALUES,
-            "job",
-            "kge.sensitive=r_gander: the graph has no relation 'r_gander'.*did you mean r_gender",
-        ),
-        (
-            "r_gender",
-            ["man", "q_female"],
-            "job",
-            "nobody in the graph has 'man' as r_gender; the commonest values are: ",
-        ),
+        ("r_gander", VALUES, "job", "kge.sensitive=r_gander: .* no relation 'r_gander'.*did you mean r_gender"),
+        ("r_gender", ["man", "q_female"], "job", "nobody in the graph has 'man' as r_gender; the commonest values are"),
+        ("r_gender", ["Mael", "q_female"], "job", "; did you mean Male?"),
         ("r_gender", ["male", "q_male"], "job", r"kge.values=\[male,q_male\] must name two different values"),
         ("r_gender", ["a", "b", "c"], "job", r"kge.values=\[a,b,c\] must name one value or two"),
         ("r_gender", VALUES, None, "kge.occupation is not given"),
@@ -107,12 +92,6 @@ def test_too_few_professions():
 def test_wrong_questions_are_named(sensitive, values, occupation, message):
     with pytest.raises(MitigateError, match=message):
         find_question(small(), sensitive, values, occupation, 1)
-
-
-def test_a_relation_from_values_to_people_is_refused():
-    backwards = [("q_male", "r_has", f"p{n}") for n in range(9)] + [(f"p{n}", "r_job", "q_cook") for n in range(9)]
-    with pytest.raises(MitigateError, match="it must be a relation from people to values"):
-        find_question(graph_of(backwards), "r_has", ["p1", "p2"], "r_job", 1)
 
 
 def test_permuted_graphs_differ_in_the_attribute_alone():
@@ -152,11 +131,10 @@ def trained(tmp_path_factory) -> tuple[Triples, Question, Path]:
     """Two trainings on a planted graph."""
     graph, folder = graph_of(planted()), tmp_path_factory.mktemp("run")
     triples, question = triples_of(graph), question_of(graph)
+    how = {"folder": folder, "accelerator": "cpu"}
     for seed in (1, 2):
         settings = replace(SETTINGS, seed=seed)
-        train_embeddings(
-            triples, SHAPE, settings, f"seed_{seed}", folder=folder, fingerprint=str(seed), accelerator="cpu"
-        )
+        train_embeddings(triples, SHAPE, settings, f"seed_{seed}", fingerprint=str(seed), **how)
     return triples, question, folder
 
 
@@ -173,13 +151,8 @@ def test_a_planted_bias_is_found_and_permuted_attributes_show_none(trained, tmp_
     assert (table["change"].head(3) > 0).all()
     assert (table["change"].tail(3) < 0).all()
     assert (table["of_a"].head(3) > table["of_b"].head(3)).all()
-    nulls = [
-        train_on_permuted(
-            triples, question, SHAPE, SETTINGS, 0.01, number, f"permuted_{number}",
-            folder=tmp_path, fingerprint=str(number), accelerator="cpu",
-        )
-        for number in range(1, 5)
-    ]  # fmt: skip
+    asked, how = (triples, question, SHAPE, SETTINGS, 0.01), {"folder": tmp_path, "accelerator": "cpu"}
+    nulls = [train_on_permuted(*asked, n, f"permuted_{n}", fingerprint=str(n), **how) for n in range(1, 5)]
     null = [rank_correlation(frame["change"].to_numpy(), ratios) for frame in nulls]
     assert abs(np.mean(null)) < 0.5
     largest = np.mean([frame["change"].abs().mean() for frame in nulls])
@@ -231,14 +204,16 @@ def test_predictions_leave_out_what_training_triples_have(trained):
     assert not {(person, entity[place]) for person, place in predicted} & known
 
 
-def test_people_are_named_in_pairs():
+def test_people_are_named_in_pairs_and_relations_lead_from_people_to_values():
     graph = small()
     question = find_question(graph, "r_gender", ["male", "q_female"], "job", 1)
     triples = triples_of(graph)
-    assert [(pair.name_a, pair.name_b) for pair in choose_pairs(graph, triples, question, ["p1", "p4"])] == [
-        ("p1", "p4")
-    ]
+    (pair,) = choose_pairs(graph, triples, question, ["p1", "p4"])
+    assert (pair.name_a, pair.name_b) == ("p1", "p4")
     with pytest.raises(MitigateError, match="kge.people names 1 people; name pairs, of male and q_female in turn"):
         choose_pairs(graph, triples, question, ["p1"])
     with pytest.raises(MitigateError, match="p4 stands in place 1 and does not have that value alone"):
         choose_pairs(graph, triples, question, ["p4", "p1"])
+    backwards = [("q_male", "r_has", f"p{n}") for n in range(9)] + [(f"p{n}", "r_job", "q_cook") for n in range(9)]
+    with pytest.raises(MitigateError, match="it must be a relation from people to values"):
+        find_question(graph_of(backwards), "r_has", ["p1", "p2"], "r_job", 1)

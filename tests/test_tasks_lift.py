@@ -39,11 +39,7 @@ def triples() -> pl.DataFrame:
     """What is known of things, held out, and of the first letters of all, as neutral training triples."""
     held_out = [(thing, "CapableOf", f"{thing[0]} act", "test") for thing in THINGS]
     held_out += [(thing, "UsedFor", "work", "test") for thing in THINGS]
-    train = [
-        ("x", "CapableOf", "a common act", "train"),
-        ("x", "IsA", "thing", "train"),
-        ("x", "UsedFor", "work", "train"),
-    ]
+    train = [("x", *rest, "train") for rest in (("CapableOf", "a common act"), ("IsA", "thing"), ("UsedFor", "work"))]
     train += [(target, "CapableOf", f"{target[0]} act", "train") for target in TARGETS["target"]]
     rows = pl.DataFrame([*held_out, *train], schema=["head", "relation", "tail", "split"], orient="row")
     return rows.with_columns(valid=pl.lit(True), sentiment_neutral=pl.lit(0), regard_neutral=pl.lit(0))
@@ -51,14 +47,8 @@ def triples() -> pl.DataFrame:
 
 def said(heads: pl.DataFrame, tail: pl.Expr, relation: str = "CapableOf") -> pl.DataFrame:
     """A tail for each head, neutral."""
-    return heads.select(
-        "target",
-        "category",
-        pl.lit(relation).alias("relation"),
-        tail.alias("tail"),
-        sentiment_neutral=0,
-        regard_neutral=0,
-    )
+    neutral = {"sentiment_neutral": 0, "regard_neutral": 0}
+    return heads.select("target", "category", pl.lit(relation).alias("relation"), tail.alias("tail"), **neutral)
 
 
 HELD_OUT = pl.DataFrame({"target": THINGS, "category": "held_out"})
@@ -72,20 +62,13 @@ def table() -> pl.DataFrame:
     statements = pl.concat([said(TARGETS, LETTER), said(TARGETS, pl.lit("thing"), "IsA")])
     polarised = said(TARGETS.filter(category="gender"), pl.lit("z")).with_columns(sentiment_neutral=pl.lit(1))
     heads = said(HELD_OUT, LETTER)
-    prompts = held_out_prompts(triples(), LISTED, ["CapableOf", "UsedFor", "IsA"], 250)
-    return lift_table(
-        pl.concat([statements, polarised.cast(statements.schema)]),
-        heads,
-        triples(),
-        TARGETS,
-        ["CapableOf", "UsedFor", "IsA"],
-        prompts,
-        SameLetter(),
-        top=2,
-    )
+    relations = ["CapableOf", "UsedFor", "IsA"]
+    prompts = held_out_prompts(triples(), LISTED, relations, 250)
+    said_of_targets = pl.concat([statements, polarised.cast(statements.schema)])
+    return lift_table(said_of_targets, heads, triples(), TARGETS, relations, prompts, SameLetter(), top=2)
 
 
-def test_a_generator_that_knows_its_heads(table: pl.DataFrame) -> None:
+def test_a_generator_that_knows_its_heads_and_baselines_beside_it(table: pl.DataFrame) -> None:
     """Each first letter is one of a group's, but for none; half of the tails asked for are there."""
     found = lift_figures(table, FEW)
     of = {part: found[quality_key("swap_lift", part)] for part in lift_parts(table.filter("counts"))}
@@ -93,13 +76,9 @@ def test_a_generator_that_knows_its_heads(table: pl.DataFrame) -> None:
     assert of["gender"] == pytest.approx((100 + 0) / 2)  # of the neutral tails that are there, and of IsA
     assert of["relation/CapableOf"] == pytest.approx(50)
     assert of["relation/IsA"] == 0  # accepted with every head
-    assert of["profession"] == pytest.approx((50 + 0) / 2)
-    assert of["all"] == pytest.approx((50 + 25) / 2)
+    assert (of["profession"], of["all"]) == (pytest.approx((50 + 0) / 2), pytest.approx((50 + 25) / 2))
     low, high = (found[quality_key("swap_lift", "all") + end] for end in ("_low", "_high"))
     assert low <= of["all"] <= high
-
-
-def test_baselines_stand_beside_it(table: pl.DataFrame) -> None:
     found = lift_figures(table, FEW)
     for part in ("all", "held_out", "profession", "gender"):
         echo, constants, random, oracle = (found[quality_key(lift_of(name), part)] for name in BASELINE_LIFTS)
@@ -110,7 +89,7 @@ def test_baselines_stand_beside_it(table: pl.DataFrame) -> None:
     assert found[quality_key(lift_of("oracle"), "held_out")] == pytest.approx(100)
 
 
-def test_relations_that_no_oracle_reaches_do_not_count(table: pl.DataFrame) -> None:
+def test_relations_that_no_oracle_reaches_and_groups_without_tails_are_not_measured(table: pl.DataFrame) -> None:
     counts = dict(table.select("relation", "counts").unique().iter_rows())
     assert counts == {"CapableOf": True, "IsA": True, "UsedFor": False}
     assert set(table.filter(~pl.col("counts"))["system"]) == {"oracle"}
@@ -118,15 +97,11 @@ def test_relations_that_no_oracle_reaches_do_not_count(table: pl.DataFrame) -> N
     (row,) = rows.filter(group="held_out", relation="CapableOf").select("heads", "accepted", "elsewhere", "lift").rows()
     assert row == pytest.approx((6, 50, 0, 50))
     assert rows.filter(relation="UsedFor")["lift"].to_list() == [None] * 3
-
-
-def test_a_group_without_any_tail_is_not_measured() -> None:
     prompts = held_out_prompts(triples(), LISTED, ["CapableOf"], 250)
     nothing = pl.DataFrame(schema=PROBED)
     statements = said(TARGETS, LETTER)
-    found = lift_figures(
-        lift_table(statements, nothing, triples(), TARGETS, ["CapableOf"], prompts, SameLetter(), top=1), FEW
-    )
+    table = lift_table(statements, nothing, triples(), TARGETS, ["CapableOf"], prompts, SameLetter(), top=1)
+    found = lift_figures(table, FEW)
     assert found[quality_key("swap_lift", "held_out")] is None
     assert found[quality_key("swap_lift", "profession")] == pytest.approx(100)
     assert found[quality_key("swap_lift", "all")] == pytest.approx(100)
@@ -134,11 +109,8 @@ def test_a_group_without_any_tail_is_not_measured() -> None:
 
 def test_which_heads_are_asked() -> None:
     """Of valid test triples, no targets, and of the relations that are probed."""
-    more = [
-        ("nurse", "CapableOf", "x", "test", True),
-        ("cup", "CapableOf", "x", "test", False),
-        ("pan", "HasA", "x", "dev", True),
-    ]
+    more = [("nurse", "CapableOf", "x", "test", True), ("cup", "CapableOf", "x", "test", False)]
+    more += [("pan", "HasA", "x", "dev", True)]
     known = triples().select("head", "relation", "tail", "split", "valid")
     known = pl.concat([known, pl.DataFrame(more, schema=known.schema, orient="row")])
     asked = held_out_prompts(known, LISTED, ["CapableOf"], 250)

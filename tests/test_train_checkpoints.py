@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import refuses
+from test_train_classifiers import SETTINGS, Kinds, known
 from test_train_comet import EXAMPLES, QUICK, same
 from test_train_comet import train as train_comet
-from test_train_plausibility import SETTINGS, Kinds, known
 
 from mitigate.errors import MitigateError
 from mitigate.progress import Step, listening
@@ -81,31 +83,20 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
 def without_checksum(path: Path) -> None:
     torch.save(torch.load(path, weights_only=True), path)
 
 
 def something_else(path: Path) -> None:
     """A whole file, but of no training."""
-    whole = Checkpoints(path.parent, "one")
-    whole.save_checkpoint({}, path.with_name("other"))
-    content = path.with_name("other").read_bytes()
-    path.write_bytes(content.replace(b"fingerprint", b"fingerPrint"))
-    rehash(path)
+    other = path.with_name("other")
+    Checkpoints(path.parent, "one").save_checkpoint({}, other)
+    rehash(path, other.read_bytes().replace(b"fingerprint", b"fingerPrint"))
 
 
-def no_file_of_torch(path: Path) -> None:
-    path.write_bytes(b"x" * 500)
-    rehash(path)
-
-
-def rehash(path: Path) -> None:
-    """Gives a file the checksum of its content."""
-    content = path.read_bytes()[:-73]
+def rehash(path: Path, content: bytes) -> None:
+    """Writes the content with its checksum in place of the one at its end."""
+    content = content[:-73]
     path.write_bytes(content + b"\nsha256 " + hashlib.sha256(content).hexdigest().encode() + b"\n")
 
 
@@ -114,21 +105,29 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Comet:
     return train_comet(tmp_path_factory.mktemp("whole"), dev=EXAMPLES)[0]
 
 
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return interrupted(tmp_path_factory.mktemp("halfway"))
+
+
+def copy_of(folder: Path, place: Path) -> Path:
+    return shutil.copytree(folder, place, dirs_exist_ok=True)
+
+
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
         (flip, "its checksum is not that of its content"),
         (cut, "it ends before its checksum"),
-        (empty, "it ends before its checksum"),
+        (lambda path: path.write_bytes(b""), "it ends before its checksum"),
         (without_checksum, "it ends before its checksum"),
         (something_else, "it holds no training"),
-        (no_file_of_torch, "it is no file of torch's"),
+        (lambda path: rehash(path, b"x" * 500), "it is no file of torch's"),
     ],
+    ids=["flipped", "cut", "empty", "without checksum", "of no training", "not of torch"],
 )
-def test_training_goes_on_from_the_checkpoint_before_a_damaged_one(
-    tmp_path: Path, page: Page, undisturbed: Comet, damage: Callable[[Path], None], fault: str
-) -> None:
-    last = interrupted(tmp_path) / "last.ckpt"
+def test_training_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path, page, undisturbed, halfway, damage, fault):
+    last = copy_of(halfway, tmp_path) / "last.ckpt"
     damage(last)
     damaged = last.read_bytes()
     page.steps.clear()
@@ -143,8 +142,8 @@ def test_training_goes_on_from_the_checkpoint_before_a_damaged_one(
     assert page.steps[-1] == ("train", "steps", 8, 8)
 
 
-def test_it_starts_anew_when_both_are_damaged(tmp_path: Path, page: Page, undisturbed: Comet) -> None:
-    interrupted(tmp_path)
+def test_it_starts_anew_when_both_are_damaged(tmp_path: Path, page: Page, undisturbed: Comet, halfway) -> None:
+    copy_of(halfway, tmp_path)
     (tmp_path / "last.ckpt.damaged").write_text("of an earlier time")
     flip(tmp_path / "last.ckpt")
     cut(tmp_path / "previous.ckpt")
@@ -161,22 +160,20 @@ def test_it_starts_anew_when_both_are_damaged(tmp_path: Path, page: Page, undist
     assert (tmp_path / "last.ckpt.damaged").stat().st_size > 1_000_000
 
 
-def test_a_sentence_is_shown_where_nobody_listens(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    flip(interrupted(tmp_path) / "last.ckpt")
+def test_a_sentence_is_shown_where_nobody_listens(tmp_path: Path, halfway, capfd: pytest.CaptureFixture[str]) -> None:
+    flip(copy_of(halfway, tmp_path) / "last.ckpt")
     train_comet(tmp_path, dev=EXAMPLES)
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.endswith("training goes on from previous.ckpt.\n")
 
 
-def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page: Page) -> None:
-    interrupted(tmp_path)
+def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page: Page, halfway: Path) -> None:
+    copy_of(halfway, tmp_path)
     other = Checkpoints(tmp_path, "two")
-    with pytest.raises(MitigateError, match=re.escape(f"Delete the folder {tmp_path} to train anew")):
-        other.newest()
+    refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train anew"), other.newest)
     (tmp_path / "last.ckpt").unlink()
-    with pytest.raises(MitigateError, match=re.escape("previous.ckpt is of another training (one, this one is two)")):
-        other.newest()
+    refuses(MitigateError, re.escape("previous.ckpt is of another training (one, this one is two)"), other.newest)
     assert page.notices == []
     assert (tmp_path / "previous.ckpt").is_file()
 
@@ -218,34 +215,35 @@ def killed_at(operation: int) -> Iterator[list[str]]:
         yield done
 
 
-def train_small(folder: Path) -> torch.Tensor:
+def train_small(folder: Path, epochs: int = 2) -> torch.Tensor:
     network: Any = Kinds()
-    plausibility.fit(network, known(network.relations), SHORT, folder, fingerprint="a")
+    settings = replace(SHORT, epochs=epochs)
+    plausibility.fit(network, known(network.relations), settings, folder, fingerprint="a")
     return network.matrices
 
 
 def test_a_kill_at_any_file_operation_leaves_a_whole_checkpoint(tmp_path: Path, page: Page) -> None:
-    """Of six saves: each writes to disk twice, renames once or, from the second on, twice, and unlinks once."""
+    """Of three saves: each writes to disk twice, renames once or, from the second on, twice, and unlinks once."""
     with killed_at(10**9) as operations:
-        expected = train_small(tmp_path / "whole")
-    assert operations.count("replace") == 6 + 5
+        expected = train_small(tmp_path / "whole", epochs=1)
+    assert operations.count("replace") == 3 + 2
     first = operations.index("replace") + 1
     for number in range(1, len(operations) + 1):
         folder = tmp_path / str(number)
         with pytest.raises(KilledError), killed_at(number):
-            train_small(folder)
+            train_small(folder, epochs=1)
         assert (Checkpoints(folder, "a").newest() is not None) == (number > first)
-        assert torch.equal(train_small(folder), expected)
+        assert torch.equal(train_small(folder, epochs=1), expected)
     assert page.notices == []
 
 
 def test_a_kill_while_a_damaged_one_is_set_aside(tmp_path: Path) -> None:
     expected = train_small(tmp_path / "whole")
+    with pytest.raises(KilledError), killed_at(15):  # where the fourth save begins
+        train_small(tmp_path / "killed")
+    flip(tmp_path / "killed" / "last.ckpt")
     for number in range(1, 8):
-        folder = tmp_path / str(number)
-        with pytest.raises(KilledError), killed_at(15):  # where the fourth save begins
-            train_small(folder)
-        flip(folder / "last.ckpt")
+        folder = copy_of(tmp_path / "killed", tmp_path / str(number))
         with pytest.raises(KilledError), killed_at(number):
             train_small(folder)
         assert torch.equal(train_small(folder), expected)

@@ -1,6 +1,6 @@
+"""Training COMeTs: batches, losses by hand, what is learnt, kept and resumed, and every fault by name."""
+
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.train.batches import WINDOW, Batches
@@ -32,8 +33,8 @@ def small_comet() -> Comet:
 
 
 def train(folder: Path, settings: Settings = QUICK, examples: Examples = EXAMPLES, **more: Any) -> tuple[Comet, Fitted]:
-    comet = small_comet()
-    return comet, fit(comet, examples, settings, folder, fingerprint="one", accelerator="cpu", **more)
+    comet = more.pop("comet", None) or small_comet()
+    return comet, fit(comet, examples, settings, folder, **{"fingerprint": "one", "accelerator": "cpu"} | more)
 
 
 def same(one: Comet, other: Comet) -> bool:
@@ -41,17 +42,13 @@ def same(one: Comet, other: Comet) -> bool:
     return all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_every_batch_is_full_and_every_epoch_holds_every_example() -> None:
+def test_every_batch_is_full_every_epoch_holds_every_example_and_a_step_depends_on_the_seed_alone() -> None:
     batches = Batches(np.arange(100) % 7, size=10, seed=3)
     drawn = list(batches.start_at(0, 10 * WINDOW))
     assert {len(batch) for batch in drawn} == {10}
     counts = np.bincount(np.concatenate(drawn), minlength=100)
     assert (counts == WINDOW).all()  # 10 x WINDOW batches of 10 are WINDOW epochs of 100
     assert [step for step in range(30) if batches.ends_epoch(step)] == [9, 19, 29]
-
-
-def test_a_batch_depends_on_seed_and_step_alone() -> None:
-    batches = Batches(np.arange(100) % 7, size=10, seed=3)
     from_start = list(batches.start_at(0, 50))
     assert np.array_equal(list(batches.start_at(37, 50)), from_start[37:])
     assert not np.array_equal(list(Batches(np.arange(100) % 7, size=10, seed=4).start_at(0, 50)), from_start)
@@ -77,16 +74,12 @@ def test_examples_of_one_prompt_come_together() -> None:
     assert np.array_equal(list(Batches(prompts * 0 + 5, 20, 3, prompts).start_at(7, 9)), list(batches.start_at(7, 9)))
 
 
-def test_a_group_is_as_long_as_its_longest_example() -> None:
+def test_groups_are_as_long_as_their_longest_and_examples_of_similar_length_share_a_batch() -> None:
     prompts, lengths = np.repeat(np.arange(400), 4), np.random.default_rng(0).integers(5, 31, size=1600)
     order, longest = Batches(lengths, size=64, seed=1, prompts=prompts)._order(0)
     assert (longest == lengths.reshape(400, 4).max(1)[prompts[order]]).all()
     first = next(Batches(lengths, size=64, seed=1, prompts=prompts).start_at(0, 1))
     assert (np.bincount(prompts[first])[prompts[first]] >= 2).mean() > 0.9  # all but what a border cuts
-
-
-def test_examples_of_similar_length_share_a_batch() -> None:
-    lengths = np.random.default_rng(0).integers(5, 31, size=2000)
     batches = list(Batches(lengths, size=64, seed=1).start_at(0, 2 * WINDOW))
     padded = sum(lengths[batch].max() * 64 for batch in batches)
     assert padded / sum(lengths[batch].sum() for batch in batches) < 1.1
@@ -135,66 +128,39 @@ class OneProcess:
     global_rank = 0
 
 
-def test_packed_gradients_equal_those_of_single_texts() -> None:
-    comet = small_comet()
-    prompts, tails = comet.prompts(HEADS[:5], PHRASES[:1] * 5), comet.tails(TAILS)
-    comet.nll(prompts, tails).sum().backward()
-    packed = [parameter.grad.clone() for parameter in comet.parameters() if parameter.grad is not None]
-    comet.zero_grad()
-    for prompt, tail in zip(prompts, tails, strict=True):
-        comet.nll([prompt], [tail]).sum().backward()
-    alone = [parameter.grad for parameter in comet.parameters() if parameter.grad is not None]
-    assert len(packed) == len(list(comet.parameters()))
-    torch.testing.assert_close(packed, alone, atol=1e-5, rtol=1e-4)
-
-
-def test_weights_matter_but_not_their_scale(tmp_path: Path) -> None:
+def test_seeds_and_weights_matter_but_not_the_scale_of_weights(tmp_path: Path) -> None:
     weights = np.linspace(0.1, 2, 20)
-    plain, _ = train(tmp_path / "plain")
-    weighted, _ = train(tmp_path / "weighted", examples=EXAMPLES._replace(weights=weights))
-    doubled, _ = train(tmp_path / "doubled", examples=EXAMPLES._replace(weights=2 * weights))
-    assert not same(plain, weighted)
-    assert same(weighted, doubled)
+    made = {
+        "one": train(tmp_path / "one"),
+        "two": train(tmp_path / "two"),
+        "other seed": train(tmp_path / "other", replace(QUICK, seed=2)),
+        "weighted": train(tmp_path / "weighted", examples=EXAMPLES._replace(weights=weights)),
+        "doubled": train(tmp_path / "doubled", examples=EXAMPLES._replace(weights=2 * weights)),
+    }
+    one = made["one"][0]
+    assert {name for name, (comet, _) in made.items() if same(one, comet)} == {"one", "two"}
+    assert same(made["weighted"][0], made["doubled"][0])
 
 
-def test_same_seed_same_weights(tmp_path: Path) -> None:
-    one, _ = train(tmp_path / "one")
-    two, _ = train(tmp_path / "two")
-    other, _ = train(tmp_path / "other", Settings(**vars(QUICK) | {"seed": 2}))
-    assert same(one, two)
-    assert not same(one, other)
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    """Stopped in the last epoch but one, which logs at step 5; the checkpoint is of step 4. What a kill would leave at
+    each file operation is in test_train_checkpoints.py."""
 
+    def stop(values: dict[str, float], step: int) -> None:
+        if step == 5:
+            raise KeyboardInterrupt
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from test_train_comet import QUICK, EXAMPLES, Settings, train
-def die(numbers, step):
-    if step == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
-train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), dev=EXAMPLES, log=die)
-"""
-
-
-def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    """Killed in the last epoch but one, whose end it tells at step 5; the checkpoint is of step 4."""
-    code = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "killed"))
-    root = Path(__file__).parents[1]
-    killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, killed.stderr
-    assert torch.load(tmp_path / "killed" / "last.ckpt", weights_only=True)["global_step"] == 4
-    resumed, fitted = train(tmp_path / "killed", dev=EXAMPLES)
+    parts = tmp_path / "parts"
+    with pytest.raises(KeyboardInterrupt):
+        train(parts, replace(QUICK, checkpoint_every=1e-9), dev=EXAMPLES, log=stop)
+    assert torch.load(parts / "last.ckpt", weights_only=True)["global_step"] == 4
+    resumed, fitted = train(parts, dev=EXAMPLES)
     whole, uninterrupted = train(tmp_path / "whole", dev=EXAMPLES)
     assert same(resumed, whole)
     assert fitted.train_loss == uninterrupted.train_loss
     assert fitted.dev_perplexity == uninterrupted.dev_perplexity
-
-
-def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
-    train(tmp_path, Settings(**vars(QUICK) | {"checkpoint_every": 1e-9}))
-    with pytest.raises(MitigateError, match=re.escape("is of another training (one, this one is two)")):
-        fit(small_comet(), EXAMPLES, QUICK, tmp_path, fingerprint="two", accelerator="cpu")
+    message = re.escape("is of another training (one, this one is two)")
+    refuses(MitigateError, message, train, parts, fingerprint="two")
 
 
 def test_the_best_weights_can_be_kept(tmp_path: Path) -> None:
@@ -211,47 +177,10 @@ def test_the_best_weights_can_be_kept(tmp_path: Path) -> None:
     assert perplexity(comet, dev) == pytest.approx(fitted.dev_perplexity)
 
 
-def test_it_is_silent_where_nobody_listens(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_is_silent_where_nobody_listens_and_ctrl_c_reaches_the_caller(tmp_path, capfd):
     train(tmp_path)
     assert capfd.readouterr() == ("", "")
 
-
-def test_all_faulty_settings_are_named_together() -> None:
-    with pytest.raises(MitigateError) as error:
-        Settings(max_epochs=0, lr=-1, precision="fp4")
-    assert str(error.value) == (
-        "trainer: max_epochs=0 must be above 0; lr=-1 must be above 0; "
-        "precision='fp4' must be one of auto, bf16-mixed, 32-true"
-    )
-
-
-def test_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="no triple is left to train on"):
-        train(tmp_path, examples=Examples([], [], []))
-    with pytest.raises(MitigateError, match="keep='best' needs dev triples"):
-        train(tmp_path, Settings(keep="best"))
-
-
-@pytest.mark.parametrize("weight", [1e6, float("nan")])
-def test_a_training_that_diverges_says_so(tmp_path: Path, weight: float) -> None:
-    """Before a checkpoint, or the lack of one, is blamed."""
-    comet = small_comet()
-    with torch.no_grad():
-        comet.decoder.words.weight *= weight
-    how = {"fingerprint": "one", "accelerator": "cpu"}
-    with pytest.raises(MitigateError, match=r"^training diverged: .* is (inf|nan); lower trainer.lr"):
-        fit(comet, EXAMPLES, replace(QUICK, keep="best"), tmp_path, dev=EXAMPLES, **how)
-
-
-def test_a_loss_that_is_no_number_says_so_without_dev_triples(tmp_path: Path) -> None:
-    comet = small_comet()
-    with torch.no_grad():
-        comet.decoder.words.weight *= float("nan")
-    with pytest.raises(MitigateError, match="training diverged: the mean loss of the last steps is nan"):
-        fit(comet, EXAMPLES, QUICK, tmp_path, fingerprint="one", accelerator="cpu")
-
-
-def test_ctrl_c_reaches_the_caller_as_ctrl_c(tmp_path: Path) -> None:
     def press(values: dict[str, float], step: int) -> None:
         raise KeyboardInterrupt
 
@@ -260,10 +189,34 @@ def test_ctrl_c_reaches_the_caller_as_ctrl_c(tmp_path: Path) -> None:
             train(tmp_path, Settings(max_steps=40, max_epochs=99, batch_size=8, precision="32-true"), log=press)
 
 
+def test_faulty_settings_are_named_together_and_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError) as error:
+        Settings(max_epochs=0, lr=-1, precision="fp4")
+    assert str(error.value) == (
+        "trainer: max_epochs=0 must be above 0; lr=-1 must be above 0; "
+        "precision='fp4' must be one of auto, bf16-mixed, 32-true"
+    )
+    refuses(MitigateError, "no triple is left to train on", train, tmp_path, examples=Examples([], [], []))
+    refuses(MitigateError, "keep='best' needs dev triples", train, tmp_path, Settings(keep="best"))
+
+
+@pytest.mark.parametrize("factor", [1e6, float("nan")])
+def test_a_training_that_diverges_says_so(tmp_path: Path, factor: float) -> None:
+    """Before a checkpoint, or the lack of one, is blamed; and without dev triples."""
+    comet = small_comet()
+    with torch.no_grad():
+        comet.decoder.words.weight *= factor
+    with pytest.raises(MitigateError, match=r"^training diverged: .* is (inf|nan); lower trainer.lr"):
+        train(tmp_path, replace(QUICK, keep="best"), comet=comet, dev=EXAMPLES)
+    with torch.no_grad():
+        comet.decoder.words.weight *= float("nan")
+    with pytest.raises(MitigateError, match="training diverged: the mean loss of the last steps is nan"):
+        train(tmp_path / "without", comet=comet)
+
+
 def test_triples_of_one_prompt_are_drawn_together_only_where_the_settings_say_so() -> None:
-    together = CometModule(small_comet(), EXAMPLES, Settings(**vars(QUICK) | {"together": 8}))
+    together = CometModule(small_comet(), EXAMPLES, replace(QUICK, together=8))
     assert together.batches.prompts is not None
     assert len(set(together.batches.prompts.tolist())) == 10  # each head and phrase stands there twice
     assert CometModule(small_comet(), EXAMPLES, QUICK).batches.prompts is None
-    with pytest.raises(MitigateError, match="together=0 must be at least 1"):
-        Settings(together=0)
+    refuses(MitigateError, "together=0 must be at least 1", Settings, together=0)

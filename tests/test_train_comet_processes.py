@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from command import SMALL, apart
-from test_train_checkpoints import Page
+from test_train_checkpoints import Page, StoppedError
 from test_train_comet import EXAMPLES, small_comet
 
 from mitigate.errors import MitigateError
@@ -19,10 +19,6 @@ from mitigate.train.comet import Settings
 from models.comet import Comet
 
 SETTINGS = Settings(max_steps=15, max_epochs=9, batch_size=8, lr=1e-2, precision="32-true", checkpoint_every=1e-9)
-
-
-class StoppedError(Exception):
-    pass
 
 
 def calm_comet() -> Comet:
@@ -91,21 +87,13 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
 
 
-def test_devices_that_are_not_there_are_named() -> None:
-    with pytest.raises(MitigateError, match=re.escape("trainer.accelerator=cpu with trainer.devices=[0, 1]: ")):
-        launch.count_devices("cpu", [0, 1])
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
         ({"compile": "yes"}, "unknown trainer.compile 'yes'"),
         ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
-        (
-            {"compile": True, "devices": 2},
-            "trainer.compile=true is for one device; with trainer.devices=2 say auto or false",
-        ),
+        ({"compile": True, "devices": 2}, "compile=true is for one device; with trainer.devices=2 say auto or false"),
         ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),
     ],
 )
@@ -114,3 +102,5 @@ def test_what_cannot_be_done_is_said_beforehand(given: dict, message: str) -> No
     where = {"accelerator": "cpu", "devices": 1, "strategy": "ddp", "compile": "auto"}
     with pytest.raises(MitigateError, match=re.escape(message)):
         launch.check(SETTINGS, **where | given)
+    with pytest.raises(MitigateError, match=re.escape("trainer.accelerator=cpu with trainer.devices=[0, 1]: ")):
+        launch.count_devices("cpu", [0, 1])

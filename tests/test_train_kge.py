@@ -34,7 +34,8 @@ def network(kind: str, init: float = 0.3) -> Embeddings:
 def train(folder: Path, kind: str = "complex_n3", settings: Settings = SETTINGS, **how) -> tuple[Embeddings, Fitted]:
     model = network(kind)
     triples = line()
-    fitted = fit(model, triples[2:], triples[:2], triples, settings, folder, fingerprint="a", accelerator="cpu", **how)
+    how = {"fingerprint": "a", "accelerator": "cpu"} | how
+    fitted = fit(model, triples[2:], triples[:2], triples, settings, folder, **how)
     return model, fitted
 
 
@@ -116,7 +117,7 @@ def test_a_graph_is_learnt(kind, loss, tmp_path):
     assert fitted.examples_per_second > 0
 
 
-def test_the_best_weights_are_kept_and_training_ends(tmp_path):
+def test_the_best_weights_are_kept_and_a_training_that_is_over_is_reported_with_its_steps(tmp_path):
     logged: list[tuple[dict[str, float], int]] = []
     settings = replace(SETTINGS, max_epochs=200, patience=2, learning_rate=1.0, checkpoint_every=1e-9)
     model, fitted = train(tmp_path, "distmult", settings, log=lambda numbers, step: logged.append((numbers, step)))
@@ -152,10 +153,7 @@ def test_an_interrupted_training_comes_to_the_same_weights(loss, tmp_path):
     assert torch.equal(again.relations, whole.relations)
     assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)
     with pytest.raises(MitigateError, match="is of another training"):
-        fit(
-            network("complex_n3"), line(), line(), line(), settings, tmp_path / "parts", fingerprint="b",
-            accelerator="cpu",
-        )  # fmt: skip
+        train(tmp_path / "parts", settings=settings, fingerprint="b")
 
 
 def test_a_training_that_is_over_is_told_with_its_steps(tmp_path):
@@ -166,18 +164,12 @@ def test_a_training_that_is_over_is_told_with_its_steps(tmp_path):
     assert again.examples_per_second > 0
 
 
-def test_a_training_that_diverges_says_so(tmp_path):
+def test_trainings_that_diverge_or_lack_triples_say_so(tmp_path):
     with pytest.raises(MitigateError, match="training diverged.*lower the learning rate"):
         train(tmp_path, "complex", replace(SETTINGS, learning_rate=1e30))
-
-
-def test_nothing_to_validate_on(tmp_path):
     triples = line()
     with pytest.raises(MitigateError, match="41 training and 0 validation triples"):
         fit(network("transe"), triples, triples[:0], triples, SETTINGS, tmp_path, fingerprint="a")
-
-
-def test_all_faults_of_settings_are_named_together():
     with pytest.raises(MitigateError) as error:
         Settings(loss="half", negatives=0, learning_rate=-1, by_frequency=2)
     for fault in ("loss='half' must be one of shared, all", "negatives=0", "learning_rate=-1", "by_frequency=2"):

@@ -1,4 +1,5 @@
-"""Models of transformers trained as COMeTs: from the command line, killed and continued, and opened elsewhere."""
+"""Causal and sequence-to-sequence models of transformers trained as COMeTs: from the command line, killed and
+continued, and opened elsewhere."""
 
 import json
 import re
@@ -12,94 +13,98 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
-from command import SMALL, here
-from small_models import save_llama, save_neox
+from command import ROOT, SMALL
+from small_models import save_bart, save_llama, save_neox
 from test_train_comet import EXAMPLES
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 import mitigate
 from mitigate.errors import MitigateError
-from mitigate.relations import asked_with
 from mitigate.tasks.generator import open_generator
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.learning import Learning
+from models.seq2seq import Seq2Seq
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]
 QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")
 Save = Callable[[Path, list[str]], Path]
+Model = LanguageModel | Seq2Seq
+ON_CPU: dict[str, Any] = {"fingerprint": "one", "accelerator": "cpu"}
 
 
-def small_model(folder: Path, save: Save = save_llama) -> LanguageModel:
+def small_model(folder: Path, save: Save = save_llama) -> Model:
     torch.manual_seed(0)
-    return LanguageModel.load(save(folder, TEXTS))
+    return (Seq2Seq if save is save_bart else LanguageModel).load(save(folder, TEXTS))
 
 
-def train(folder: Path, settings: Settings = QUICK, **more: Any) -> tuple[LanguageModel, Fitted]:
-    model = small_model(folder / "start")
-    found = fit(model, EXAMPLES, settings, folder, fingerprint="one", accelerator="cpu", dev=EXAMPLES, **more)
-    return model, found
+def train(folder: Path, settings: Settings = QUICK, save: Save = save_llama, **more: Any) -> tuple[Model, Fitted]:
+    model = small_model(folder / "start", save)
+    return model, fit(model, EXAMPLES, settings, folder, dev=EXAMPLES, **ON_CPU, **more)
 
 
-def same(one: LanguageModel, other: LanguageModel) -> bool:
-    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
+def same(one: Any, other: Any) -> bool:
+    theirs = other.state_dict()
+    return all(torch.equal(weights, theirs[name]) for name, weights in one.state_dict().items())
 
 
-@pytest.mark.parametrize("save", [save_llama, save_neox])
-def test_the_main_job_trains_it_on_what_the_policy_keeps(
-    save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = files("mitigate").joinpath("data/sample/test.txt").read_text().splitlines()
-    base = save(tmp_path / "base", texts)
-    asked = ["model=hf", f"model.base={base}", "policy=both", "tracking=none", f"paths.outputs={tmp_path / 'out'}"]
-    relation = "token" if save is save_neox else "phrase"
-    assert here(monkeypatch, *SMALL, *asked, f"model.relation={relation}", "probe.max_length=4") == 0
-    (folder,) = (tmp_path / "out").iterdir()
-    metrics = json.loads((folder / "metrics.json").read_text())
+@pytest.mark.parametrize(
+    ("save", "settings", "asked", "text", "card"),
+    [
+        (save_neox, ["model=hf", "model.relation=token"], "<IsA>", "lawyer <IsA>", 'base_model: "'),
+        (save_bart, ["model=seq2seq", "model.prompt=gen"], "IsA", "lawyer IsA [GEN]", '("lawyer CapableOf [GEN]"'),
+    ],
+    ids=["causal", "seq2seq"],
+)
+def test_the_main_job_trains_it_on_what_the_policy_keeps(save, settings, asked, text, card, tmp_path, job) -> None:
+    """The whole job at a small size takes over 3 s: the policy's triples, training, probe and later questions agree."""
+    base = save(tmp_path / "base", files("mitigate").joinpath("data/sample/test.txt").read_text().splitlines())
+    done = job(*SMALL, *settings, f"model.base={base}", "policy=both", "probe.max_length=4")
+    assert done.status == 0
+    metrics, model = json.loads((done.folder / "metrics.json").read_text()), done.folder / "model"
     assert metrics["filter/dropped"] > 0
     assert metrics["statements"] == 3 * 3 * 10
-    assert json.loads((folder / "train.json").read_text())["steps"] == 6
-    assert kind_of(folder / "model") is LanguageModel
-    assert 'base_model: "' in (folder / "model" / "README.md").read_text()
+    assert json.loads((done.folder / "train.json").read_text())["steps"] == 6
+    kind, plain = (LanguageModel, AutoModelForCausalLM) if save is save_neox else (Seq2Seq, AutoModelForSeq2SeqLM)
+    assert kind_of(model) is kind
+    assert card in (model / "README.md").read_text()
+    assert f"{plain.__name__}.from_pretrained" in (model / "README.md").read_text()
 
-    theirs, tokenizer = (kind.from_pretrained(folder / "model") for kind in (AutoModelForCausalLM, AutoTokenizer))
-    before = AutoModelForCausalLM.from_pretrained(base)
-    rows = len(before.get_input_embeddings().weight)
-    moved = theirs.get_input_embeddings().weight[:rows] - before.get_input_embeddings().weight
-    assert moved.abs().max() > 1e-4
-    phrase = asked_with(relation)["IsA"]
-    prompt = tokenizer(f"lawyer {phrase}", return_tensors="pt")["input_ids"]
-    if relation == "token":
-        assert tokenizer.convert_ids_to_tokens(prompt[0])[-1] == "<IsA>"
-    said = theirs.generate(prompt, num_beams=10, num_return_sequences=10, max_new_tokens=4, eos_token_id=None)
-    ours = LanguageModel.load(folder / "model")
-    assert ours.relation == relation
-    assert ours.prompts(["lawyer"], [phrase]) == prompt.tolist()
+    theirs, before, tokenizer = (
+        made.from_pretrained(path) for made, path in ((plain, model), (plain, base), (AutoTokenizer, model))
+    )
+    old = before.get_input_embeddings().weight
+    assert (theirs.get_input_embeddings().weight[: len(old)] - old).abs().max() > 1e-4
+    prompt = tokenizer(text, return_tensors="pt")["input_ids"]
+    start = open_generator(model)
+    ours = start.load()
+    assert start.asked["IsA"] == asked
+    assert ours.prompts(["lawyer"], [asked]) == prompt.tolist()
+    probed = pl.read_parquet(done.folder / "probe.parquet").filter(relation="IsA", target="lawyer")
+    (found,) = ours.search(prompt.tolist(), max_length=4)
+    assert probed["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found], abs=1e-3)
+    before = getattr(ours, "before", None)  # what a decoder begins with
+    how = {"num_beams": 10, "num_return_sequences": 10, "eos_token_id": None}
+    said = theirs.generate(prompt, max_new_tokens=3 + len(before or [0]), **how)
     ours.end = -1  # no token ends a tail
     (beams,) = ours.search(prompt.tolist(), max_length=4)
-    assert [list(beam.tokens) for beam in beams] == said[:, prompt.shape[1] :].tolist()
-    probed = pl.read_parquet(folder / "probe.parquet").filter(relation="IsA", target="lawyer", rank=1)
-    (best,) = LanguageModel.load(folder / "model").search(prompt.tolist(), max_length=4)
-    assert probed["log_prob"][0] == pytest.approx(best[0].log_prob, abs=1e-3)
-    assert mitigate.open_run(folder).tails("a tall lawyer", "IsA").height == 10  # not probed: the model answers now
+    assert [list(beam.tokens) for beam in beams] == said[:, len(before or prompt[0]) :].tolist()
+    assert mitigate.open_run(done.folder).tails("a tall lawyer", "IsA").height == 10  # not probed: the model answers
 
 
-def test_it_learns(tmp_path: Path) -> None:
-    before = perplexity(small_model(tmp_path / "before"), EXAMPLES)
-    model, fitted = train(tmp_path, Settings(max_epochs=20, batch_size=8, lr=1e-2, precision="32-true"))
-    assert fitted.dev_perplexity == pytest.approx(perplexity(model, EXAMPLES))
+@pytest.mark.parametrize(
+    ("save", "precision", "keep"),
+    [(save_llama, "32-true", "last"), (save_llama, "bf16-mixed", "best"), (save_bart, "bf16-mixed", "best")],
+)
+def test_it_learns_and_can_keep_the_best_weights(save: Save, precision: Any, keep: Any, tmp_path: Path) -> None:
+    before = perplexity(small_model(tmp_path / "before", save), EXAMPLES)
+    settings = Settings(max_epochs=20, batch_size=8, lr=1e-2, precision=precision, keep=keep)
+    model, fitted = train(tmp_path, settings, save)
+    assert fitted.dev_perplexity == pytest.approx(perplexity(model, EXAMPLES), rel=1e-4)
     assert perplexity(model, EXAMPLES) < before / 10
     assert not model.training
-
-
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_the_best_weights_can_be_kept(precision: Any, tmp_path: Path) -> None:
-    settings = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision=precision, keep="best")
-    model, fitted = train(tmp_path, settings)
-    assert perplexity(model, EXAMPLES) == pytest.approx(fitted.dev_perplexity, rel=1e-4)
     assert {weights.dtype for weights in model.parameters()} == {torch.float32}
 
 
@@ -107,54 +112,44 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from {module} import QUICK, Settings, train
+from small_models import {save}
+from test_train_language_model import QUICK, Settings, train
 def die(numbers, step):
     if step == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), log=die)
+train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), {save}, log=die)
 """
 
 
-def train_until_killed(module: str, folder: Path) -> None:
-    """By the function `train` of a test module, in a process of its own, killed at step 5; the checkpoint is of 4."""
-    code = KILLED.format(tests=str(Path(__file__).parent), module=module, folder=str(folder))
-    root = Path(__file__).parents[1]
-    killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, killed.stderr
-    assert torch.load(folder / "last.ckpt", weights_only=True)["global_step"] == 4
-
-
 @pytest.mark.thorough
-def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    """Killed in the last epoch but one, whose end it tells at step 5; the checkpoint is of step 4."""
-    train_until_killed("test_train_language_model", tmp_path / "killed")
-    resumed, fitted = train(tmp_path / "killed")
-    whole, uninterrupted = train(tmp_path / "whole")
+@pytest.mark.parametrize("save", [save_llama, save_bart])
+def test_a_killed_training_goes_on_to_the_same_weights(save: Save, tmp_path: Path) -> None:
+    """In a process of its own, killed in the last epoch but one, which logs at step 5; the checkpoint is of step 4.
+    With BART's dropout too: each step has random numbers of its own."""
+    code = KILLED.format(tests=str(Path(__file__).parent), save=save.__name__, folder=str(tmp_path / "killed"))
+    killed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert torch.load(tmp_path / "killed" / "last.ckpt", weights_only=True)["global_step"] == 4
+    resumed, fitted = train(tmp_path / "killed", save=save)
+    whole, uninterrupted = train(tmp_path / "whole", save=save)
     assert same(resumed, whole)
-    assert not same(whole, small_model(tmp_path / "untrained"))
+    assert not same(whole, small_model(tmp_path / "untrained", save))
     assert fitted.train_loss == uninterrupted.train_loss
     assert fitted.dev_perplexity == uninterrupted.dev_perplexity
 
 
 @pytest.mark.thorough
-def test_two_processes_train_as_one(tmp_path: Path) -> None:
+def test_two_processes_train_as_one_also_with_checkpointing(tmp_path: Path) -> None:
     """A Llama has no dropout; only the order of additions differs."""
     one, expected = train(tmp_path / "one")
-    two = small_model(tmp_path / "start")
-    how = {"fingerprint": "one", "dev": EXAMPLES, "accelerator": "cpu", "devices": 2, "strategy": "ddp"}
+    two, saving = small_model(tmp_path / "start"), small_model(tmp_path / "saving")
+    how = {**ON_CPU, "dev": EXAMPLES, "devices": 2, "strategy": "ddp"}
     fitted = launch.fit(two, EXAMPLES, QUICK, tmp_path / "two", **how)
     assert fitted.train_loss == pytest.approx(expected.train_loss, abs=1e-4)
     torch.testing.assert_close(two.state_dict(), one.state_dict(), atol=1e-3, rtol=0)
-
-
-@pytest.mark.thorough
-def test_two_processes_train_with_checkpointing(tmp_path: Path) -> None:
-    one, two = (small_model(tmp_path / name) for name in ("one", "two"))
-    how = {"fingerprint": "one", "accelerator": "cpu", "devices": 2, "strategy": "ddp"}
-    launch.fit(one, EXAMPLES, QUICK, tmp_path / "plain", **how)
-    two.learning = Learning(checkpointing=True)
-    launch.fit(two, EXAMPLES, QUICK, tmp_path / "saving", **how)
-    torch.testing.assert_close(two.state_dict(), one.state_dict())
+    saving.learning = Learning(checkpointing=True)
+    launch.fit(saving, EXAMPLES, QUICK, tmp_path / "three", **how)
+    torch.testing.assert_close(saving.state_dict(), two.state_dict())
 
 
 def test_relations_get_tokens_of_their_own(tmp_path: Path) -> None:
@@ -185,19 +180,49 @@ def test_a_folder_is_opened_as_what_was_trained(tmp_path: Path) -> None:
         open_generator(tmp_path / "saved", relation="phrase")
 
 
-def test_the_places_of_the_original_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    base = save_llama(tmp_path / "base", ["a lawyer reads", "a nurse sings"] * 3)
-    asked = ["model=hf", f"model.base={base}", "model.layout=comet", "tracking=none", f"paths.outputs={tmp_path}"]
-    assert here(monkeypatch, *SMALL, *asked) == 2
-    assert "model.layout=comet has fixed places" in capsys.readouterr().err
+def test_texts_that_are_too_long_are_named_before_the_first_stage(tmp_path: Path, job) -> None:
+    """64 positions, and a head of 80 words, or 70 tokens of a tail."""
+    base = f"model.base={save_bart(tmp_path / 'base', TEXTS)}"
+    asked = ["model=seq2seq", base, "data=triples", "policy=none", f"data.path={tmp_path / 'mine.csv'}"]
+    asked += ["data.columns={split: null}", "probe.relations=[IsA]", "probe.targets=[nurse]"]
+    for head, longest, messages in (
+        ("lawyer " * 80, 5, [f"{tmp_path / 'base'} has 64 positions, too few for 1 of the heads", "'lawyer lawyer"]),
+        ("judge", 70, ["probe.max_length=70 must be at most 63: 71 positions are needed for"]),
+    ):
+        (tmp_path / "mine.csv").write_text(f"head,relation,tail\n{head.strip()},IsA,person\nnurse,IsA,person\n")
+        refused = job(*asked, f"probe.max_length={longest}")
+        assert refused.status == 2
+        assert [message for message in messages if message not in " ".join(refused.complaint.split())] == []
+        assert not refused.folder.exists()
 
 
-def test_ways_that_only_our_decoder_has_are_refused(tmp_path: Path) -> None:
-    model = small_model(tmp_path / "start")
-    how = {"fingerprint": "one", "accelerator": "cpu"}
-    with pytest.raises(MitigateError, match=re.escape("trainer.vocabulary=tails (allowed: auto or all): only the")):
-        fit(model, EXAMPLES, Settings(vocabulary="tails"), tmp_path, **how)
-    with pytest.raises(MitigateError, match=re.escape("trainer.compile=true (allowed: auto or false)")):
-        fit(model, EXAMPLES, Settings(), tmp_path, compile=True, **how)
-    with pytest.raises(MitigateError, match="no triple is left to train on"):
-        fit(model, Examples([], [], []), Settings(), tmp_path, **how)
+def test_recipes_that_such_a_model_does_not_fit_are_refused(tmp_path: Path, job) -> None:
+    bart, llama = (save(tmp_path / save.__name__, TEXTS) for save in (save_bart, save_llama))
+    stories = ["recipe=stories", "model=seq2seq", "policy=none", f"model.base={bart}"]
+    for settings, message in (
+        (["model=hf", f"model.base={llama}", "model.layout=comet"], "model.layout=comet has fixed places"),
+        ([*stories, "recipe.post_train=true"], "stories go on with the words of a prompt"),
+        ([*stories, "recipe.post_train=false"], "stories go on with the words of a prompt"),
+    ):
+        refused = job(*settings)
+        assert refused.status == 2
+        assert message in refused.complaint
+
+
+def test_trainings_that_only_our_decoder_has_or_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    model, bart = small_model(tmp_path / "start"), small_model(tmp_path / "bart", save_bart)
+    long = Examples(["lawyer", "a " * 80], ["is a"] * 2, ["person"] * 2)
+    for given, examples, settings, compiled, message in (
+        (
+            model,
+            EXAMPLES,
+            Settings(vocabulary="tails"),
+            "auto",
+            r"trainer.vocabulary=tails \(allowed: auto or all\): only",
+        ),
+        (model, EXAMPLES, Settings(), True, re.escape("trainer.compile=true (allowed: auto or false)")),
+        (model, Examples([], [], []), Settings(), "auto", "no triple is left to train on"),
+        (bart, long, QUICK, "auto", r"the model has 64\. The prompt begins: a a a .*Shorten such heads"),
+    ):
+        with pytest.raises(MitigateError, match=message):
+            fit(given, examples, settings, tmp_path, compile=compiled, **ON_CPU)

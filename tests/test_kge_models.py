@@ -1,0 +1,226 @@
+"""Embeddings of knowledge graphs: scores, normalisers and filtered ranks, by hand, by slow code and beside PyKEEN."""
+
+import numpy as np
+import pytest
+import torch
+from refusals import refuses
+from torch import Tensor
+
+from mitigate.measure.kge import hits, mean_reciprocal_rank
+from models.kge.embeddings import KINDS, Embeddings
+from models.kge.interaction import DotProduct
+from models.kge.normaliser import matches, normalise
+from models.kge.ranking import filtered_ranks
+
+HEAD, RELATION, TAIL = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]]), torch.tensor([[7.0, 11.0]])
+BY_HAND = {
+    "transe": (1 + 3) * 7 + (2 + 5) * 11,
+    "transe_l2": -(((1 + 3 - 7) ** 2 + (2 + 5 - 11) ** 2) ** 0.5),
+    "distmult": 1 * 3 * 7 + 2 * 5 * 11,
+    "complex": ((1 + 2j) * (3 + 5j) * (7 - 11j)).real,
+    "complex_n3": ((1 + 2j) * (3 + 5j) * (7 - 11j)).real,
+}
+
+
+def network(kind: str) -> Embeddings:
+    torch.manual_seed(0)
+    return Embeddings(kind, entities=7, relations=3, dimension=4, init=1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_by_hand(kind):
+    interaction = KINDS[kind].interaction()
+    assert interaction.score(HEAD, RELATION, TAIL).item() == pytest.approx(BY_HAND[kind])
+    assert interaction.tails(HEAD, RELATION, TAIL).tolist() == [[pytest.approx(BY_HAND[kind])]]
+    assert interaction.heads(RELATION, TAIL, HEAD).tolist() == [[pytest.approx(BY_HAND[kind])]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_entities_are_scored_as_triples_are(kind):
+    model = network(kind)
+    heads, relations, tails = torch.tensor([0, 4, 6]), torch.tensor([2, 0, 1]), torch.tensor([5, 5, 1])
+    reversed_too = (tails, relations + 3, heads) if kind == "complex_n3" else (heads, relations, tails)
+    rows = range(3)
+    of_tails, of_heads = model.tails(heads, relations), model.heads(relations, tails)
+    assert torch.allclose(of_tails[rows, tails], model.score(heads, relations, tails), atol=1e-5)
+    assert torch.allclose(of_heads[rows, heads], model.score(*reversed_too), atol=1e-5)
+    chosen = torch.tensor([3, 1])
+    by_tail, by_head = model.beside(torch.stack([heads, relations, tails], 1), chosen)
+    assert torch.allclose(by_tail[0], of_tails[rows, tails], atol=1e-5)
+    assert torch.allclose(by_tail[1], of_tails[:, chosen], atol=1e-5)
+    assert torch.allclose(by_head[0], of_heads[rows, heads], atol=1e-5)
+    assert torch.allclose(by_head[1], of_heads[:, chosen], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)])
+def test_the_weight_is_the_gradient_by_the_head(kind):
+    interaction = KINDS[kind].interaction()
+    head = torch.randn(5, 4, requires_grad=True)
+    relation, tail = torch.randn(5, 4), torch.randn(5, 4)
+    score = interaction.score(head, relation, tail)
+    (gradient,) = torch.autograd.grad(score.sum(), head)
+    weight = interaction.weight(relation, tail)
+    assert torch.allclose(weight, gradient, atol=1e-6)
+    assert torch.allclose((weight * head).sum(1) + interaction.offset(relation, tail), score, atol=1e-5)
+
+
+def test_moduli_matches_and_reciprocal_relations():
+    pair = torch.tensor([[3.0, -1.0, 4.0, 0.0]])  # 3 + 4i and -1
+    assert KINDS["complex"].interaction().moduli(pair).tolist() == [[5, 1]]
+    assert KINDS["distmult"].interaction().moduli(pair).tolist() == [[3, 1, 4, 0]]
+    model = network("complex_n3")
+    assert model.relations.shape == (6, 4)
+    one, two = torch.tensor([1]), torch.tensor([2])
+    assert torch.equal(model.heads(one, two), model.tails(two, one + 3))
+    assert network("complex").relations.shape == (3, 4)
+    own, drawn = torch.tensor([4, 7, 1, 4]), torch.tensor([1, 4, 9, 4])
+    rows, columns = matches(own, drawn)
+    found = set(zip(rows.tolist(), columns.tolist(), strict=True))
+    assert found == {(0, 1), (0, 3), (2, 0), (3, 1), (3, 3)}
+    assert len(rows) == 5
+
+
+@pytest.mark.parametrize("kind", ["complex", "transe_l2"])
+def test_gradients_are_finite_where_vectors_are_zero(kind):
+    model = network(kind)
+    with torch.no_grad():
+        for vectors in model.parameters():
+            vectors.zero_()
+    numbers = torch.zeros(1, dtype=torch.long)
+    cubes = model.interaction.moduli(model.entities).pow(3).sum()
+    (model.score(numbers, numbers, numbers).sum() + model.tails(numbers, numbers).sum() + cubes).backward()
+    assert model.entities.grad.isfinite().all()
+
+
+def test_a_saved_model_is_loaded_again_and_impossible_shapes_are_refused(tmp_path):
+    model = network("complex_n3")
+    model.save(tmp_path / "model")
+    again = Embeddings.load(tmp_path / "model")
+    assert again.facts == {"kind": "complex_n3", "entities": 7, "relations": 3, "dimension": 4}
+    assert torch.equal(again.entities, model.entities)
+    assert torch.equal(again.relations, model.relations)
+    refuses(ValueError, "dimension=3 must be even", Embeddings, "complex", 2, 1, 3)
+    refuses(ValueError, "unknown kind 'rotate'; allowed: transe, complex", Embeddings, "rotate", 2, 1, 4)
+
+
+def test_values_and_gradients_are_those_of_logsumexp():
+    torch.manual_seed(0)
+    scores = (3 * torch.randn(4, 6)).requires_grad_()
+    same = scores.detach().clone().requires_grad_()
+    left_out = torch.tensor([0, 2]), torch.tensor([5, 1])
+    picked = torch.tensor([0, 0, 3]), torch.tensor([1, 2, 4])
+    normalisers, true = normalise(scores, left_out=left_out, picked=picked)
+    mask = torch.zeros(4, 6, dtype=torch.bool)
+    mask[left_out] = True
+    expected = same.masked_fill(mask, -torch.inf).logsumexp(1)
+    assert normalisers.tolist() == pytest.approx(expected.tolist(), rel=1e-6)
+    assert true.tolist() == same[picked].tolist()
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    ((weights * normalisers).sum() - 2 * true.sum()).backward()
+    ((weights * expected).sum() - 2 * same[picked].sum()).backward()
+    assert scores.grad is not None
+    assert torch.allclose(scores.grad, same.grad, atol=1e-6)
+    scores = torch.tensor([[500.0, 0.0]]).requires_grad_()
+    normaliser, _ = normalise(scores, left_out=(torch.tensor([0]), torch.tensor([0])))
+    normaliser.sum().backward()
+    assert normaliser.isfinite().all()
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
+
+
+class Table:
+    """Scores that are given: of an entity as a tail, and as a head, whatever the query."""
+
+    def __init__(self, as_tail: list[float], as_head: list[float]) -> None:
+        self.as_tail, self.as_head = torch.tensor(as_tail), torch.tensor(as_head)
+
+    def tails(self, heads: Tensor, relations: Tensor) -> Tensor:
+        return self.as_tail.repeat(len(heads), 1)
+
+    def heads(self, relations: Tensor, tails: Tensor) -> Tensor:
+        return self.as_head.repeat(len(tails), 1)
+
+
+def graph(entities: int = 20, relations: int = 3, triples: int = 150) -> tuple[Tensor, Tensor]:
+    """Distinct triples, and some of them to rank."""
+    drawn = np.unique(np.random.default_rng(0).integers(0, [entities, relations, entities], (triples, 3)), axis=0)
+    known = torch.from_numpy(drawn)
+    return known[::4], known
+
+
+def integers(kind: str, entities: int = 20) -> Embeddings:
+    """Vectors of -1, 0 and 1, so that many scores are the same, exactly."""
+    torch.manual_seed(1)
+    model = Embeddings(kind, entities, 3, 4)
+    with torch.no_grad():
+        for vectors in model.parameters():
+            vectors.copy_(torch.randint(-1, 2, vectors.shape).float())
+    return model
+
+
+def slowly(model: Embeddings, triples: Tensor, known: Tensor) -> tuple[list[float], list[float]]:
+    """One candidate at a time."""
+    true = {tuple(triple) for triple in known.tolist()}
+    found: tuple[list[float], list[float]] = [], []
+    for triple in triples.tolist():
+        for place, ranks in zip((0, 2), found, strict=True):
+            rank = 1.0
+            head, relation, tail = (torch.tensor([number]) for number in triple)
+            scores = model.heads(relation, tail)[0] if place == 0 else model.tails(head, relation)[0]
+            for entity in range(len(model.entities)):
+                other = list(triple)
+                other[place] = entity
+                if entity == triple[place] or tuple(other) in true:
+                    continue
+                own = scores[triple[place]]
+                rank += float(scores[entity] > own) + float(scores[entity] == own) / 2
+            ranks.append(rank)
+    return found
+
+
+def test_ranks_and_their_figures_by_hand():
+    network = Table(as_tail=[0.9, 0.5, 0.7, 0.5, 0.1], as_head=[1.0, 2.0, 3.0, 4.0, 5.0])
+    known = torch.tensor([[0, 0, 3], [0, 0, 0], [4, 0, 3], [0, 1, 2]])
+    of_heads, of_tails = filtered_ranks(network, known[:1], known, 5)
+    # Tail 3 (.5): 0 (.9) is another true tail, 2 (.7) is above, 1 (.5) is equal: between second and third.
+    assert of_tails.tolist() == [2.5]
+    # Head 0 (1): 4 is another true head, 1, 2 and 3 are above.
+    assert of_heads.tolist() == [4]
+    network = Table(as_tail=[0.9, 0.5, 0.7], as_head=[1.0, 2.0, 3.0])
+    of_heads, of_tails = filtered_ranks(network, torch.tensor([[0, 0, 1]]), torch.tensor([[2, 0, 2]]), 3)
+    assert (of_heads.tolist(), of_tails.tolist()) == ([3], [3])
+    with pytest.raises(FloatingPointError, match="not a finite number"):
+        filtered_ranks(Table([0.0, np.nan], [0.0, 0.0]), torch.tensor([[0, 0, 1]]), torch.tensor([[0, 0, 1]]), 2)
+    ranks = np.array([1, 2, 4, 2.5])
+    assert mean_reciprocal_rank(ranks) == pytest.approx((1 + 0.5 + 0.25 + 0.4) / 4)
+    assert [hits(ranks, k) for k in (1, 3, 10)] == [0.25, 0.75, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cells", [1, 7 * 20, 2**24])
+def test_ranks_are_those_of_one_candidate_at_a_time(kind, cells):
+    triples, known = graph()
+    model = integers(kind)
+    of_heads, of_tails = filtered_ranks(model, triples, known, 20, cells=cells)
+    assert (of_heads.tolist(), of_tails.tolist()) == slowly(model, triples, known)
+    assert any(rank % 1 for rank in of_tails.tolist())  # there are ties
+
+
+def test_figures_are_those_of_pykeen():
+    evaluation = pytest.importorskip("pykeen.evaluation", reason="needs PyKEEN: pip install -e '.[pykeen]'")
+    from pykeen.models import DistMult
+    from pykeen.triples import CoreTriplesFactory
+
+    triples, known = graph()
+    model = integers("distmult")
+    other = DistMult(triples_factory=CoreTriplesFactory.create(known), embedding_dim=4, random_seed=0)
+    with torch.no_grad():
+        other.entity_representations[0]._embeddings.weight.copy_(model.entities)
+        other.relation_representations[0]._embeddings.weight.copy_(model.relations)
+    found = evaluation.RankBasedEvaluator(filtered=True).evaluate(
+        other, triples, batch_size=8, additional_filter_triples=[known], use_tqdm=False
+    )
+    ranks = torch.cat(filtered_ranks(model, triples, known, 20)).numpy()
+    assert found.get_metric("both.realistic.inverse_harmonic_mean_rank") == pytest.approx(mean_reciprocal_rank(ranks))
+    for k in (1, 3, 10):
+        assert found.get_metric(f"both.realistic.hits_at_{k}") == pytest.approx(hits(ranks, k))

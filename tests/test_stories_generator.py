@@ -1,0 +1,222 @@
+"""Stories of a small generator, drawn by the chance of each prompt, and texts that it reads first; both resumed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from refusals import refuses
+from shown_steps import Steps
+from small_models import save_llama, save_neox
+
+from mitigate.errors import MitigateError
+from mitigate.probe import stories as probing
+from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
+from mitigate.progress import listening
+from mitigate.prompts import prompts
+from mitigate.sentences import whole_sentences
+from mitigate.store import PartFolder
+from mitigate.targets import choose_targets
+from mitigate.tasks.stories.train import as_language_model, paragraphs
+from mitigate.train import stories as training
+from mitigate.train.comet import Fitted, Settings
+from mitigate.train.stories import Texts, fit
+from models.comet import Comet
+from models.language_model import LanguageModel
+from models.minilm import locate
+from models.reading import Reader
+from models.sampling import Drawn, SentenceEnds, until
+
+ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
+HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)
+
+
+@pytest.fixture(scope="module", params=[save_neox, save_llama])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    torch.manual_seed(0)
+    return LanguageModel.load(request.param(tmp_path_factory.mktemp("model"), ASKED["prompt"].to_list()))
+
+
+@pytest.fixture
+def small_parts(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five prompts a part; and what a model that has learnt nothing babbles is ended as a sentence."""
+    decode = model.decode
+    monkeypatch.setattr(probing, "PART", 5)
+    monkeypatch.setattr(model, "decode", lambda tokens: f"{decode(tokens)} so .")
+
+
+def test_the_number_that_is_drawn_decides_the_token_and_is_a_prompts_own() -> None:
+    logits = torch.log(torch.tensor([[0.1, 0.5, 0.05, 0.35]] * 4))
+    drawn = torch.zeros(4, 3, dtype=torch.long)  # a prompt of two tokens, and one drawn
+    chances = torch.tensor([[0.0, 0.49], [0.0, 0.51], [0.0, 0.86], [0.0, 0.96]])
+    assert Drawn(chances, 2, 1.0, 0)(drawn, logits).argmax(1).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
+    assert Drawn(chances, 2, 1.0, 2)(drawn, logits).argmax(1).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
+    assert Drawn(chances, 2, 0.01, 0)(drawn, logits).argmax(1).tolist() == [1, 1, 1, 1]
+    assert Drawn(torch.ones(4, 2), 2, 1.0, 0)(drawn, logits).argmax(1).tolist() == [2, 2, 2, 2]
+    first, again, other = (chances_of(prompt, HOW) for prompt in ("a nurse", "a nurse", "a judge"))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert not torch.equal(first, chances_of("a nurse", Sampling(seed=2, max_tokens=30)))
+    assert len(first) == 30
+
+
+def test_marks_in_a_row_end_one_sentence(model: LanguageModel) -> None:
+    tokens = model.tokenizer(["people ...", "people . are .", "are"], add_special_tokens=False)["input_ids"]
+    ends = SentenceEnds(model.tokenizer, model.model.config.vocab_size, ".!?", 1)
+    counts = [int(ends.count(torch.tensor([[0, *text]]))) for text in tokens]
+    assert counts == [1, 2, 0]
+    assert until([5, 7, 2, 9], {2}) == [5, 7]
+
+
+def test_the_same_stories_whatever_else_is_asked(model: LanguageModel, tmp_path: Path, small_parts: None) -> None:
+    told = sample_stories(model, ASKED, HOW, parts=PartFolder(tmp_path / "all"))
+    assert told.columns == [*ASKED.columns, "story"]
+    assert told["prompt"].to_list() == ASKED["prompt"].to_list()
+    few = ASKED.filter(target="korea")
+    alone = sample_stories(model, few, HOW, parts=PartFolder(tmp_path / "few"))
+    assert alone["story"].to_list() == told.filter(target="korea")["story"].to_list()
+    for story in told["story"]:
+        assert len(whole_sentences(story)) <= 2
+        assert " ".join(whole_sentences(story)) == story
+    assert told["story"].n_unique() > 10
+
+
+def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_parts: None, monkeypatch) -> None:
+    whole = sample_stories(model, ASKED, HOW, parts=PartFolder(tmp_path / "whole"))
+    parts = PartFolder(tmp_path / "killed")
+    asked: list[int] = []
+    sample = model.sample
+
+    def dying(begun, chances, **how):
+        asked.append(len(begun))
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return sample(begun, chances, **how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(model, "sample", dying)
+        with pytest.raises(KeyboardInterrupt):
+            sample_stories(model, ASKED, HOW, parts=parts)
+    assert pl.concat(list(parts)).height == 5
+    steps = Steps()
+    with listening(steps):
+        assert sample_stories(model, ASKED, HOW, parts=parts).equals(whole)
+    (step,) = steps.begun
+    assert (step.name, step.unit, step.total) == ("probe", "prompts", ASKED.height)
+    assert (step.before, step.count, step.done) == (5, ASKED.height - 5, ASKED.height)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0}, "temperature=0 must be above 0"),
+        ({"top_k": -1}, "top_k=-1 must be at least 1, or 0 for all tokens"),
+        ({"max_tokens": 0}, "max_tokens=0 must be at least 1"),
+        ({"fewest": 6}, "fewest=6 must be at least 1 and at most most=5 sentences"),
+    ],
+)
+def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> None:
+    refuses(MitigateError, message, Sampling, seed=1, **settings)
+
+
+def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
+    """Of ten tokens nine can be a prompt's, with a story of one."""
+    _check_length(10, 9, 1)
+    refuses(MitigateError, r"after a prompt of 9 tokens .* give recipe.max_tokens=1 or less", _check_length, 10, 9, 2)
+    with pytest.raises(
+        MitigateError, match="a prompt of 10 tokens leaves nothing of the 10 that this model reads for a story"
+    ):
+        _check_length(10, 10, 1)
+    with pytest.raises(MitigateError, match="more than the 64 that this model reads; give recipe.max_tokens="):
+        sample_stories(model, ASKED, Sampling(seed=1), parts=PartFolder(tmp_path))
+
+
+SAID = ["a nurse is kind. a nurse cares.", "a judge is fair.", "korea has mountains. korea is far."]
+TEXTS = Texts(SAID * 4, np.ones(12))
+SETTINGS = Settings(max_steps=8, max_epochs=9, batch_size=4, lr=3e-3, precision="32-true")
+NOTHING = Texts([], np.array([]))
+ON_CPU = {"accelerator": "cpu"}
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> LanguageModel:
+    torch.manual_seed(0)
+    return LanguageModel.load(save_neox(tmp_path / "start", SAID))
+
+
+def test_all_tokens_of_a_text_are_learnt_and_nothing_to_read_is_refused(fresh: LanguageModel, tmp_path: Path) -> None:
+    reader = Reader(fresh)
+    (start,), (text,) = reader.prompts([""], [""]), reader.tails(SAID[:1])
+    assert (start, text[-1]) == ([fresh.end], fresh.end)  # a GPT-NeoX begins texts with the token that ends them
+    assert fresh.tokenizer.decode(text[:-1]) == SAID[0]
+    logits = fresh.model(torch.tensor([[*start, *text[:-1]]])).logits[0]
+    expected = torch.nn.functional.cross_entropy(logits, torch.tensor(text), reduction="none")
+    torch.testing.assert_close(reader.nll([start], [text]), expected)
+    assert len(reader.tails(["kind " * 200])[0]) == 64  # as many positions as there are: a start, 63 tokens, END unread
+    with pytest.raises(MitigateError, match="nothing is left to read"):
+        fit(fresh, NOTHING, SETTINGS, tmp_path, fingerprint="1", dev=NOTHING)
+    best = Settings(keep="best")
+    refuses(MitigateError, "say trainer.keep=last", fit, fresh, TEXTS, best, tmp_path, fingerprint="1", dev=NOTHING)
+
+
+def test_reading_makes_likelier_what_was_read(fresh: LanguageModel, tmp_path: Path) -> None:
+    told: list[dict[str, float]] = []
+    fitted = fit(
+        fresh, TEXTS, SETTINGS, tmp_path, fingerprint="1", dev=TEXTS, log=lambda v, _: told.append(v), **ON_CPU
+    )
+    assert fitted.steps == 8
+    assert fitted.dev_perplexity is not None
+    assert fitted.dev_perplexity < 250  # of 400 tokens
+    assert any("dev_perplexity" in values for values in told)
+    fresh.save(tmp_path / "saved")
+    again = LanguageModel.load(tmp_path / "saved")
+    tokens = torch.tensor([[1, 2, 3]])
+    torch.testing.assert_close(again.model(tokens).logits, fresh.model(tokens).logits)
+
+
+def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    step = training.TailModule.training_step
+
+    def counted(self, batch, batch_idx):
+        begun.append(self.global_step)
+        if begun == list(range(6)):
+            raise RuntimeError("killed")
+        return step(self, batch, batch_idx)
+
+    def trained(folder: Path, fingerprint: str = "1", **changes: Any) -> Fitted:
+        torch.manual_seed(0)
+        fresh = LanguageModel.load(save_neox(tmp_path / "start", SAID))
+        return fit(fresh, TEXTS, replace(SETTINGS, **changes), folder, fingerprint=fingerprint, dev=NOTHING, **ON_CPU)
+
+    whole = trained(tmp_path / "whole")
+    monkeypatch.setattr(training.TailModule, "training_step", counted)
+    with pytest.raises(RuntimeError, match="killed"):
+        trained(tmp_path / "killed", checkpoint_every=1e-6)
+    resumed = trained(tmp_path / "killed", checkpoint_every=1e-6)
+    assert begun == [0, 1, 2, 3, 4, 5, 5, 6, 7]
+    assert resumed.train_loss == pytest.approx(whole.train_loss, rel=1e-5)
+    refuses(MitigateError, "is of another training", trained, tmp_path / "killed", "2")
+
+
+def test_what_is_said_of_one_head_is_one_text() -> None:
+    heads = ["nurse", "judge", *["nurse"] * 5]
+    rows = pl.DataFrame({"head": heads, "weight": [1.0, 0.5, 1.0, 1.0, 1.0, 0.0, 3.0]}).with_columns(
+        statement=pl.format("{} is {}", "head", pl.int_range(pl.len()))
+    )
+    texts = paragraphs(rows)
+    expected = ["nurse is 0. nurse is 2. nurse is 3. nurse is 4. nurse is 5.", "judge is 1.", "nurse is 6."]
+    assert texts.texts == expected
+    assert texts.weights.tolist() == [0.8, 0.5, 3.0]
+
+
+def test_the_encoder_of_the_demonstration_goes_on_with_a_text() -> None:
+    """A COMeT's decoder, saved and opened as a language fresh, computes what it computed."""
+    comet = Comet.from_encoder(locate())
+    fresh = as_language_model(comet)
+    (prompt,), (tail,) = comet.prompts(["people are discussing"], ["about korea"]), comet.tails(["it is far"])
+    assert fresh.encode(["people are discussing about korea"]) == [prompt]
+    torch.testing.assert_close(fresh.nll([prompt], [tail]), comet.nll([prompt], [tail]), rtol=1e-4, atol=1e-4)

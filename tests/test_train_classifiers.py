@@ -1,0 +1,274 @@
+"""Training the classifiers of plausibility and regard: losses by hand, small trainings, and going on after a stop."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from torch import Tensor, nn
+
+from mitigate.errors import MitigateError
+from mitigate.train import harness, regard
+from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, choice, fit, mean_by
+from mitigate.train.regard_data import part_of, read_labelled
+from mitigate.train.regard_ngram import fit_ngram
+from models.minilm import locate
+from models.regard.minilm import MiniLMClassifier
+
+SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true", echo=0, contrast=0)
+
+
+class Letters(nn.Module):
+    """A phrase is its first letter, a vector with a 1 in its place."""
+
+    def encode(self, phrases: Sequence[str]) -> list[list[int]]:
+        return [[ord(phrase[0]) - ord("a")] for phrase in phrases]
+
+
+class Kinds(nn.Module):
+    """Relations are matrices of letters."""
+
+    relations = ("Eats", "Sees")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phrases = Letters()
+        self.matrices = nn.Parameter(torch.zeros(2, 26, 26))
+
+    def vectors(self, phrases: Sequence[list[int]]) -> Tensor:
+        return torch.eye(26)[[pieces[0] for pieces in phrases]]
+
+
+def table(rows: list[tuple[str, str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")
+
+
+def test_triples_known_to_hold_and_means_by_weights():
+    known = Known(table([("a", "Eats", "c"), ("a", "Sees", "c"), ("b", "Eats", "d")]), Kinds.relations)
+    a, b, c, d = range(4)
+    assert known.share.tolist() == pytest.approx([2 / 3, 1 / 3])
+    # rows: a and b as heads, c and d their tails; columns: the relations
+    found = known.holds(np.array([[a], [b]]), np.arange(2), np.array([[c], [d]]))
+    assert found.tolist() == [[True, True], [True, False]]
+    assert not known.holds(np.array([a, b, d]), np.array([0, 0, 1]), np.array([d, c, d])).any()
+    values = torch.tensor([[1.0, 2.0, 4.0], [1.0, 1.0, 1.0]])
+    assert mean_by(values, np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])).tolist() == [3, 0]
+
+
+def known(relations: tuple[str, ...]) -> Known:
+    """Cats eat mice, dogs see goats and wolves eat kids, each eight times by other names."""
+    said = [("cat", "Eats", "mouse"), ("dog", "Sees", "goat"), ("wolf", "Eats", "kid")] * 8
+    return Known(table([(head + str(i), relation, tail) for i, (head, relation, tail) in enumerate(said)]), relations)
+
+
+def test_the_loss_and_its_further_terms_by_hand():
+    network = Kinds()
+    said = table([("ant", "Eats", "berry"), ("cat", "Sees", "door")])
+    module = PlausibilityTraining(network, Known(said, Kinds.relations), SETTINGS)
+    coin = math.log(2)
+    assert module.training_step(np.array([0, 1]), 0).item() == pytest.approx(2 * coin)  # all logits 0
+    network.matrices.data[0, 0, 3] = 3.0  # ants eat doors: half of one row's wrong tails is now above 0
+    wrong = math.log1p(math.exp(3))  # ... in the row of (ant, Eats, berry), whose only other tail is door
+    assert module.training_step(np.array([0, 1]), 0).item() == pytest.approx(2 * coin + (wrong - coin) / 3 / 2)
+    logits = torch.tensor([[1.0, 0.0, 5.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    others = np.array([[False, True, False], [True, False, True], [False, False, False]])
+    first = math.log(1 + math.exp(-1))  # the third column is known to hold for the first row: it is no wrong answer
+    assert choice(logits, others).tolist() == pytest.approx([first, math.log(3), 0])
+
+
+def test_the_two_further_terms_by_hand():
+    network = Kinds()
+    said = Known(table([("ant", "Eats", "berry"), ("cat", "Sees", "cow")]), Kinds.relations)  # a cow is a c: an echo
+    plain = PlausibilityTraining(network, said, SETTINGS)
+    without = plain.training_step(np.array([0, 1]), 0).item()
+    coin = math.log(2)
+    chosen = PlausibilityTraining(network, said, replace(SETTINGS, contrast=2.0))
+    assert chosen.training_step(np.array([0, 1]), 0).item() == pytest.approx(without + 2 * coin)
+    network.matrices.data[0, 0, 0] = 3.0  # ants eat ants; all else is undecided
+    without = plain.training_step(np.array([0, 1]), 0).item()
+    echoes = PlausibilityTraining(network, said, replace(SETTINGS, echo=2.0))
+    found = echoes.training_step(np.array([0, 1]), 0).item() - without
+    assert found == pytest.approx(2 * (math.log1p(math.exp(3)) + 3 * coin) / 2 / 2)
+
+
+def test_the_learning_rate_and_faulty_settings():
+    module = PlausibilityTraining(Kinds(), known(Kinds.relations), SETTINGS)  # 60 steps, .06 of them to warm up
+    rates = [module.learning_rate(step) for step in range(60)]
+    assert rates[:5] == pytest.approx([0.3 / 4, 0.3 / 2, 0.3 * 3 / 4, 0.3, 0.3])
+    assert (rates[32], rates[59]) == (pytest.approx(0.3 / 2), pytest.approx(0.3 / 56))
+    with pytest.raises(MitigateError) as error:
+        Settings(epochs=0, batch_size=8, learning_rate=-1, precision="fp4")
+    assert str(error.value) == (
+        "plausibility: epochs=0 must be at least 1; learning_rate=-1 must be above 0; "
+        "precision='fp4' must be one of auto, bf16-mixed, 32-true"
+    )
+
+
+def train(folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any) -> tuple[Kinds, Fitted]:
+    network = network or Kinds()
+    return network, fit(network, known(network.relations), settings, folder, **{"fingerprint": "a"} | more)
+
+
+def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
+    told: list[int] = []
+    network, fitted = train(tmp_path, log=lambda values, step: told.append(step))
+    cat, dog, mouse, goat = (ord(letter) - ord("a") for letter in "cdmg")
+    eats, sees = network.matrices.detach()
+    assert eats[cat, mouse] > 0 > eats[cat, goat]
+    assert sees[dog, goat] > 0 > sees[cat, mouse]
+    assert fitted.steps == 60
+    assert told == [20, 40, 60]
+    assert 0 < fitted.loss < 2 * math.log(2)
+
+
+def test_it_trains_on_the_processor_beside_a_gpu_in_half_precision_and_within_a_job_of_slurm(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS", "2")  # of which Lightning would make a training of two processes
+    monkeypatch.setenv("SLURM_JOB_NAME", "array")
+    asked: list[str] = []
+    monkeypatch.setattr(harness, "native_precision", lambda *place: asked.extend(place) or "32-true")
+    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="auto"))[1].steps == 3
+    assert asked == ["cpu"]
+    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="bf16-mixed"), Stacking())[1].steps == 3
+
+
+class HalfPrecision(Letters):
+    """Vectors of first letters, kept in half precision as those of an encoder that is not trained."""
+
+    def encode(self, phrases: Sequence[str]) -> Tensor:
+        return torch.eye(26, dtype=torch.float16)[[ord(phrase[0]) - ord("a") for phrase in phrases]]
+
+
+class Stacking(Kinds):
+    def __init__(self) -> None:
+        super().__init__()
+        self.phrases = HalfPrecision()
+
+    def vectors(self, phrases: Sequence[Tensor] | Tensor) -> Tensor:
+        return (phrases if isinstance(phrases, Tensor) else torch.stack(list(phrases))).float()
+
+
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
+    whole, _ = train(tmp_path / "whole")
+
+    def stop(values: dict, step: int) -> None:
+        if step == 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "parts", replace(SETTINGS, checkpoint_every=1e-9), log=stop)
+    assert (tmp_path / "parts" / "last.ckpt").is_file()
+    again, fitted = train(tmp_path / "parts")
+    assert fitted.steps == 60
+    assert torch.equal(again.matrices, whole.matrices)
+    with pytest.raises(MitigateError, match="is of another training"):
+        train(tmp_path / "parts", fingerprint="b")
+
+
+def write_labels(folder: Path, rows: list[tuple[str, int, str]]) -> Path:
+    lines = [f"{target}\t{label}\t{text}\n" for target, label, text in rows]
+    (folder / "bert_labels_conceptnet.tsv").write_text("".join(lines))
+    (folder / "nlgbias_train_other.tsv").write_text("2\tXYZ was of two minds\n")
+    (folder / "nlgbias_dev.tsv").write_text("-1\tXYZ stole from XYZ\n")
+    (folder / "nlgbias_test.tsv").write_text("1\tXYZ was kind\n")
+    return folder
+
+
+def target_in(part: str) -> str:
+    """A made-up target that its name puts into a part."""
+    return next(name for name in map("target{}".format, range(100)) if part_of(name) == part)
+
+
+def test_no_text_is_in_two_parts_and_missing_files_are_named_together(tmp_path):
+    train, valid, test = map(target_in, ("train", "valid", "test"))
+    folder = write_labels(
+        tmp_path,
+        [
+            *[(train, 0, text) for text in "abca"],
+            *[(valid, 0, "b"), (valid, -1, "d"), (test, 0, "c"), (test, 1, "d"), (test, 0, "e")],
+        ],
+    )
+    found = read_labelled(folder, kept_out=["e"])
+    people = {"this person was of two minds": "train", "this person stole from this person": "train"}
+    parts = {"a": "train", "b": "valid", "c": "test", "d": "test", "this person was kind": "people"}
+    assert dict(found.select("text", "part").iter_rows()) == parts | people
+    assert regard.columns_of(found.filter(part="train")).tolist() == [
+        regard.NEUTRAL,
+        regard.NEGATIVE,
+        regard.OTHER,
+    ]  # by text
+    (write_labels(tmp_path, []) / "nlgbias_dev.tsv").unlink()
+    (tmp_path / "bert_labels_conceptnet.tsv").unlink()
+    with pytest.raises(MitigateError, match=r"lacks bert_labels_conceptnet.tsv, nlgbias_dev.tsv; data.root must"):
+        read_labelled(tmp_path)
+
+
+def test_batches_hold_every_text_that_is_not_plainly_neutral_and_a_share_of_the_others():
+    rows = [[number] * (1 + number % 3) for number in range(20)]
+    wanted = regard.certain(np.array([regard.NEGATIVE] + [regard.NEUTRAL] * 19))
+    wanted[1] = [0.0, 0.8, 0.2, 0.0]
+    batches = regard.Batches(rows, wanted, size=4, neutral_share=0.5, seed=0)
+    epochs = [[tokens[:, 0].tolist() for tokens, _, _ in batches] for _ in range(2)]
+    for epoch in epochs:
+        seen = [number for batch in epoch for number in batch]
+        assert len(seen) == len(set(seen)) == 2 + 9
+        assert {0, 1} <= set(seen)
+        assert len(epoch) == len(batches) == 3
+    assert epochs[0] != epochs[1]
+    again = [tokens[:, 0].tolist() for tokens, _, _ in regard.Batches(rows, wanted, size=4, neutral_share=0.5, seed=0)]
+    assert again == epochs[0]
+
+
+def test_offsets_bring_a_rare_class_to_light():
+    # All three negatives are given .4, just below neutral's .5: raising negative finds them; positive needs nothing.
+    probabilities = np.array(
+        [[0.4, 0.5, 0.05, 0.05]] * 3 + [[0.05, 0.9, 0.03, 0.02]] * 5 + [[0.02, 0.08, 0.9, 0.0]] * 2
+    )
+    columns = np.array([regard.NEGATIVE] * 3 + [regard.NEUTRAL] * 4 + [regard.OTHER] + [regard.POSITIVE] * 2)
+    offsets = regard.best_offsets(probabilities, columns)
+    assert (np.log(probabilities + 1e-9) + offsets).argmax(1).tolist() == [0] * 3 + [1] * 5 + [2] * 2
+    assert offsets[[regard.NEUTRAL, regard.OTHER]].tolist() == [0, 0]
+
+
+@pytest.fixture(scope="module")
+def labelled() -> pl.DataFrame:
+    """Two words that decide, in texts that differ by a number."""
+    said = [("thief", -1), ("table", 0), ("hero", 1)] * 12
+    rows = [(f"this person is a {word} of {number}", label) for number, (word, label) in enumerate(said)]
+    parts = ["train"] * 30 + ["valid"] * 6
+    return pl.DataFrame(rows, schema={"text": pl.String, "label": pl.Int8}, orient="row").with_columns(
+        part=pl.Series(parts)
+    )
+
+
+def test_minilm_learns_and_a_seed_repeats_it(labelled):
+    """Takes over 3 s: MiniLM itself is trained, once until it has learnt and twice for one epoch of sixteen texts."""
+    learnt, wanted = labelled["text"].to_list(), regard.certain(regard.columns_of(labelled))
+    losses: list[float] = []
+
+    def fitted(number: int, epochs: int) -> MiniLMClassifier:
+        torch.manual_seed(0)
+        classifier, log = MiniLMClassifier(locate(), rank=4), lambda values, _: losses.append(values["loss"])
+        settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0, "seed": 3}
+        regard.fit(classifier, classifier.encode(learnt[:number]), wanted[:number], log=log, **settings)
+        return classifier
+
+    classifier = fitted(36, epochs=6)
+    texts = ["this person is a thief of 99", "this person is a table of 98", "this person is a hero of 97"]
+    assert classifier.probabilities(texts).argmax(1).tolist() == [regard.NEGATIVE, regard.NEUTRAL, regard.POSITIVE]
+    assert len(losses) == 2  # 27 steps: the mean of the first twenty, and of the last
+    assert torch.equal(fitted(16, epochs=1).head.weight, fitted(16, epochs=1).head.weight)
+
+
+def test_ngrams_learn_from_labels_and_from_what_they_are_taught(labelled):
+    taught = [f"{word} was related to this person" for word in ("saint", "crook")]
+    probabilities = np.array([[0.0, 0.1, 0.9, 0.0], [0.9, 0.1, 0.0, 0.0]], dtype=np.float32)
+    settings = {"buckets": 2**12, "learning_rate": 0.1, "decay": 1e-6, "epochs": 30, "batch_size": 8}
+    classifier = fit_ngram(labelled, taught * 4, np.tile(probabilities, (4, 1)), seed=3, **settings)
+    texts = ["this person is a thief of 99", "this person is a table of 98", "saint", "crook"]
+    expected = [regard.NEGATIVE, regard.NEUTRAL, regard.POSITIVE, regard.NEGATIVE]
+    assert classifier.probabilities(texts).argmax(1).tolist() == expected
