@@ -30,21 +30,9 @@ from mitigate.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
-    "__main__",
-    "errors",
-    "progress",
-    "settings",
-    "texts",
-    "files",
-    "fingerprints",
-    "store",
-    "status",
-    "label_cache",
-    "tracking",
-    "dashboards",
+    *("__main__", "errors", "progress", "settings", "texts", "files", "fingerprints", "store", "status", "label_cache"),
+    *("tracking", "dashboards"),
 }
-
-
 TRIED = 40
 """Files that count as edited in turn, for each recipe."""
 
@@ -99,7 +87,7 @@ class Watch:
             self.read.add(arguments[0])
 
     def _called(self, frame: FrameType, event: str, _: object) -> None:
-        """Is told of calls of Python functions alone: tracing ends where it gives None, and asks of no call in C."""
+        """Notes calls of Python functions alone: tracing ends where it returns None, and no call in C is traced."""
         self.ran.add(frame.f_code.co_filename)
 
     def during(self, work: Callable[[], Any]) -> tuple[Any, set[Path], set[Path]]:

@@ -149,7 +149,9 @@ def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.
     assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
 
 
-def test_own_targets_are_in_the_scope_of_the_policy_and_have_rows_in_every_table(main_job: Path) -> None:
+def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(
+    main_job: Path, place: Path
+) -> None:
     ledger = pl.read_parquet(main_job / "ledger.parquet").filter(split="train")
     expected = [*FORMS.values(), None, "nurse"]
     assert ledger["target"].to_list() == expected
@@ -163,10 +165,12 @@ def test_own_targets_are_in_the_scope_of_the_policy_and_have_rows_in_every_table
     }
     assert about["statements"].to_list() == [2] * 5
     assert shown_targets(OmegaConf.create({"recipe": {"shown": ["nurse"]}}), about)[1:] == [
-        *("deaf person", "non-binary person", "roma", "laywer"),
+        *("deaf person", "non-binary person", "roma", "laywer")
     ]
     metrics = json.loads((main_job / "metrics.json").read_text())
     assert {"NSM/disability", "NSM/gender", "NSM/origin", "NSM/profession", "NSM/own"} <= set(metrics)
+    assert choose_targets(main_job / "tables" / "targets.csv").equals(choose_targets(place / "own.csv"))
+    assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
 
 
 def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(
@@ -193,11 +197,6 @@ def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Pat
         **{"deaf person": 3, "non-binary person": 2, "roma": 1},
         **{"lawyer": 0, "laywer": 0},
     }
-
-
-def test_the_targets_of_a_run_are_kept_as_a_file_that_can_be_read_again(main_job: Path, place: Path) -> None:
-    assert choose_targets(main_job / "tables" / "targets.csv").equals(choose_targets(place / "own.csv"))
-    assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
 
 
 def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,16 +240,13 @@ def test_a_word_that_is_given_with_its_cluster_counts_as_one_word_in_intervals(r
             assert (metrics[figure] is None) == bool(cluster), (name, cluster)
 
 
-def test_inflections_of_own_targets_count_as_one_word_in_intervals() -> None:
+def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> None:
     """Over two targets there is an interval, over a word and its plural there is none."""
     for words, is_one in ((["trans woman", "deaf person"], False), (["trans woman", "trans women"], True)):
         said = pl.DataFrame({"target": words * 3, "sentiment": [1, 0, 0, 0, 0, 0], "sentiment_strength": [0.5] * 6})
         found = measure_harms(said, choose_targets(words), scorers=["sentiment"])
         assert found["NSM"] == pytest.approx(250 / 3)
         assert (found["NSM_low"] is None) == is_one
-
-
-def test_a_story_names_its_own_target_in_any_form() -> None:
     said = pl.DataFrame(
         {
             "row": [1, 2, 3],

@@ -78,7 +78,7 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
     assert ledger["weight"].to_list() == [1, 0, 0, 0]
 
 
-def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
+def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() -> None:
     config = configured("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
     known = "sentiment, regard, vader, minilm, ngram, crowd, frames, bert, keyword, toy"
     with pytest.raises(MitigateError) as error:
@@ -86,6 +86,11 @@ def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
     with pytest.raises(MitigateError, match="'regard'; allowed: sentiment, vader"):
         build_policy(configured("policy=both", "score.regard=null"))
+    assert build_policy(configured(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
+    twice = configured(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
+    assert build_policy(twice).scorers == ["toy"]
+    with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
+        build_role_scorers(configured(LINE, "+score.scorers.toy.measures=tone").score)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +114,6 @@ def test_a_scorer_is_called_by_its_role_where_it_measures_it(
     assert [scorer.name for scorer in build_scorers(score)] == names
 
 
-def test_a_policy_reads_whoever_has_the_role() -> None:
-    """Their names alone: none is loaded."""
-    assert build_policy(configured(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
-    twice = configured(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
-    assert build_policy(twice).scorers == ["toy"]
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -134,17 +132,17 @@ def test_a_name_that_means_something_else_is_refused(name: str, message: str, wr
     assert message in str(told.value)
 
 
-def test_what_a_scorer_measures_is_a_role() -> None:
-    with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
-        build_role_scorers(configured(LINE, "+score.scorers.toy.measures=tone").score)
-
-
-def test_a_scorer_that_is_a_frozen_dataclass_with_a_fingerprint_keeps_it(write_toy: Callable[[str], None]) -> None:
+def test_a_scorer_may_be_a_frozen_dataclass_or_keep_a_list_of_words(write_toy: Callable[[str], None]) -> None:
+    """The project's scorers that count words have a method of that name."""
     write_toy(
         "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Toy:\n    fingerprint: str = 'a' * 64\n"
     )
     (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
     assert (scorer.name, scorer.fingerprint) == ("toy", "a" * 64)
+    write_toy(TOY.replace("words_of", "words"))
+    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
+    labelled = label_statements(pl.DataFrame({"statement": ["a cruel day"]}), [scorer], explain=True)
+    assert labelled["toy_words"].to_list() == ["cruel -1"]
 
 
 def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(
@@ -213,11 +211,3 @@ def test_what_a_scorer_of_ones_own_returns_is_checked(
     with pytest.raises(MitigateError) as error:
         label_statements(pl.DataFrame({"statement": ["a", "b"]}), [scorer])
     assert message in str(error.value)
-
-
-def test_a_scorer_of_ones_own_may_keep_a_list_of_words(write_toy: Callable[[str], None]) -> None:
-    """The project's scorers that count words have a method of that name."""
-    write_toy(TOY.replace("words_of", "words"))
-    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
-    labelled = label_statements(pl.DataFrame({"statement": ["a cruel day"]}), [scorer], explain=True)
-    assert labelled["toy_words"].to_list() == ["cruel -1"]

@@ -28,7 +28,7 @@ def asked_together(answer: Any, requests: Sequence[Sequence[Any]], **how: Any) -
     return asyncio.run(all_of_them())
 
 
-def test_what_is_asked_at_once_is_answered_together_and_in_its_order() -> None:
+def test_questions_are_answered_together_each_with_its_own_fault_and_an_error_for_all() -> None:
     batches = []
 
     def doubled(numbers: Sequence[int]) -> list[int]:
@@ -39,8 +39,6 @@ def test_what_is_asked_at_once_is_answered_together_and_in_its_order() -> None:
     assert found == [[2 * number, -2 * number] for number in range(5)]
     assert [len(batch) for batch in batches] == [4, 4, 2]
 
-
-def test_a_fault_is_its_own_and_an_error_is_everybodys() -> None:
     def only_even(numbers: Sequence[int]) -> list[Any]:
         if 7 in numbers:
             raise ZeroDivisionError
@@ -84,11 +82,14 @@ def models() -> Models:
     return Models(lambda: [Length(10)], idle=600.0)
 
 
-def test_texts_are_labelled_masked_and_with_their_words(models: Models) -> None:
+def test_texts_are_labelled_and_both_runs_relations_and_targets_known(models: Models, tmp_path: Path) -> None:
     short, long = models.label(["lawyer", "the lawyer is a dishonest one"])
     assert (short["masked"], short["labels"]["length"]["meaning"]) == ("this person", "prejudice")  # of 11 characters
     assert long["masked"] == "the this person is a dishonest one"
     assert (long["labels"]["length"]["label"], long["labels"]["length"]["strength"]) == (-1, -1.0)
+    known = models.known([open_run(probed_run(tmp_path, policy)) for policy in ("none", "both")])
+    assert known["targets"] == ["lawyer", "nurse"]
+    assert {"CapableOf", "Mentors"} <= set(known["relations"])
 
 
 def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
@@ -146,7 +147,9 @@ def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(
     assert str(fault).startswith(str(both))
 
 
-def test_models_that_nobody_asks_are_let_go(models: Models, tmp_path: Path) -> None:
+def test_models_are_read_anew_with_their_run_and_let_go(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])
     models.label(["a text"])
@@ -155,9 +158,6 @@ def test_models_that_nobody_asks_are_let_go(models: Models, tmp_path: Path) -> N
     models.idle = 0.0
     models.release()
     assert (models.opened, models.scorers) == ({}, None)
-
-
-def test_a_run_that_was_made_anew_is_read_anew(models: Models, tmp_path: Path) -> None:
     run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])
     first = models.opened[run].answers
@@ -167,17 +167,8 @@ def test_a_run_that_was_made_anew_is_read_anew(models: Models, tmp_path: Path) -
     manifest.write_text(manifest.read_text() + " ")
     models.generate([Asked(run, "nurse", "CapableOf")])
     assert models.opened[run].answers is not first
-
-
-def test_only_so_many_generators_stay(models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mitigate.serve.asking.MOST_GENERATORS", 2)
     runs = [probed_run(tmp_path / str(number)) for number in range(3)]
     for run in runs:
         models.generate([Asked(run, "lawyer", "CapableOf")])
     assert list(models.opened) == runs[1:]
-
-
-def test_relations_and_targets_that_both_runs_know(models: Models, tmp_path: Path) -> None:
-    known = models.known([open_run(probed_run(tmp_path, policy)) for policy in ("none", "both")])
-    assert known["targets"] == ["lawyer", "nurse"]
-    assert {"CapableOf", "Mentors"} <= set(known["relations"])

@@ -78,7 +78,7 @@ def test_the_lines_of_the_documentation_are_answered(
     assert zipfile.is_zipfile(tmp_path / f"{names[0]}-model.zip")
 
 
-def test_a_job_that_is_watched_and_cancelled(client: Client) -> None:
+def test_jobs_are_watched_cancelled_and_fail_in_the_services_words(client: Client) -> None:
     job = client.submit("mitigate", {"seed": 600})["id"]
     states = []
     for seen in client.watch(job):
@@ -87,15 +87,9 @@ def test_a_job_that_is_watched_and_cancelled(client: Client) -> None:
             client.cancel(job)
     assert states[-1] == "cancelled"
     assert set(states) <= {"queued", "running", "cancelled"}
-
-
-def test_a_job_that_fails_says_why(client: Client) -> None:
-    job = client.wait(client.submit("mitigate", {"seed": 13})["id"], SECOND)
-    assert (job["state"], job["exit"], job["error"]) == ("failed", 2, "exit status 2: thirteen is refused")
-    assert job["log"][-1] == "mitigate: thirteen is refused"
-
-
-def test_what_is_refused_is_raised_in_the_services_words(client: Client) -> None:
+    failed = client.wait(client.submit("mitigate", {"seed": 13})["id"], SECOND)
+    assert (failed["state"], failed["exit"], failed["error"]) == ("failed", 2, "exit status 2: thirteen is refused")
+    assert failed["log"][-1] == "mitigate: thirteen is refused"
     with pytest.raises(MitigateError, match=r"'run' cannot be set here.*; seed=-1 must be a whole number"):
         client.submit("mitigate", {"run": "os.getcwd", "seed": -1})
     with pytest.raises(MitigateError, match="there is no such job"):

@@ -48,9 +48,14 @@ def test_a_submission_becomes_arguments_that_compose_to_what_was_said(rules: Rul
     assert config["data"]["root"] == "/srv/data"
 
 
-def test_every_recipe_of_the_list_composes(rules: Rules) -> None:
+def test_every_recipe_of_the_list_composes_and_options_need_nothing_more(rules: Rules) -> None:
     for recipe in RECIPES:
         assert f"recipe={recipe}" in rules.arguments(recipe, {})
+    options = rules.options()
+    assert {"none", "both", "both_neutral"} <= set(options["policy"])
+    assert {"sample", "cn100k"} <= set(options["data"])
+    assert {"comet_minilm", "transe"} <= set(options["model"])
+    assert not {"hf", "seq2seq", "comet", "comet_original"} & set(options["model"])  # model.base=??? names a folder
 
 
 def test_all_faults_are_told_together(rules: Rules) -> None:
@@ -121,34 +126,25 @@ def test_values_that_are_no_plain_values_are_refused(rules: Rules, key: str, val
     assert found.startswith((key, f"unknown {key}"))
 
 
-def test_a_file_is_named_within_the_folders_of_the_service(rules: Rules) -> None:
+def test_files_are_in_the_folders_of_the_service_and_a_word_alone_is_no_file(rules: Rules) -> None:
     arguments = rules.arguments("audit", {"data": "triples", "data.path": "triples.csv"})
     config, _ = rules.composed(arguments)
     assert config["data"]["path"] == str(Path(rules.roots[0]).resolve() / "triples.csv")
     (found,) = faults(Rules(CONF), "audit", {"data": "triples", "data.path": "triples.csv"})
     assert found == "data.path names a file, and this service was given no folder of files (serve.roots)"
-
-
-def test_a_word_alone_is_no_file(rules: Rules) -> None:
     config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "lawyer"}))
     assert config["probe"]["targets"] == ["lawyer"]
     config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "all"}))
     assert config["probe"]["targets"] == "all"
 
 
-def test_a_setting_of_another_option_is_a_fault(rules: Rules) -> None:
+def test_a_setting_of_another_option_and_an_error_of_hydra_are_faults(rules: Rules) -> None:
     assert faults(rules, "mitigate", {"kge.seeds": 1, "model.dimension": 8}) == [
         "kge.seeds is no setting of recipe=mitigate; leave it out, or choose another option",
         "model.dimension is no setting of recipe=mitigate; leave it out, or choose another option",
     ]
-
-
-def test_options_are_those_that_need_nothing_more(rules: Rules) -> None:
-    options = rules.options()
-    assert {"none", "both", "both_neutral"} <= set(options["policy"])
-    assert {"sample", "cn100k"} <= set(options["data"])
-    assert {"comet_minilm", "transe"} <= set(options["model"])
-    assert not {"hf", "seq2seq", "comet", "comet_original"} & set(options["model"])  # model.base=??? names a folder
+    with pytest.raises(MitigateError, match="absent"):
+        rules.composed(["policy=absent"])
 
 
 def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> None:
@@ -159,8 +155,3 @@ def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> 
             assert set(settings()[key].types) <= SAFE, key
     files = [key for key, takes in allowed().items() if takes == "file"]
     assert files == ["data.path", "data.relations"]
-
-
-def test_an_error_of_hydra_is_a_fault(rules: Rules) -> None:
-    with pytest.raises(MitigateError, match="absent"):
-        rules.composed(["policy=absent"])
