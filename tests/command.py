@@ -17,6 +17,8 @@ from subprocess import PIPE
 from typing import NamedTuple
 
 import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 
 from mitigate.__main__ import cli
 
@@ -41,6 +43,13 @@ def here(monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     return 0
+
+
+@cache
+def composed(*overrides: str) -> DictConfig:
+    """The configuration with these settings, for tests that only read it."""
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        return compose("config", list(overrides))
 
 
 class Ended(NamedTuple):

@@ -114,9 +114,7 @@ def test_a_runs_page_begins_with_what_it_is_worth(outputs: Path, name: str) -> N
     assert ", better than without any knowledge of the head" in known
 
 
-def test_a_comparison_begins_with_quality(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_begins_with_quality(outputs: Path, monkeypatch, capsys) -> None:
     known, echo, constants = (run_of(name, outputs) for name in ("known", "echo", "constants"))
     runs = [f"compare.runs=['{echo}','{constants}']", f"compare.baseline='{known}'", "tracking=none"]
     assert here(monkeypatch, "recipe=compare", *runs, "verbose=true", f"paths.outputs={outputs}") == 0

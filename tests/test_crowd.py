@@ -47,13 +47,16 @@ def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"
 
 
-def test_the_softmax_is_the_share_of_raters_without_decay() -> None:
+def test_a_softmax_without_decay_is_the_share_of_raters_and_polar_is_above_the_threshold() -> None:
     """One feature that is always 0: only the bias learns, and its softmax is the mean share."""
     shares = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0.5, 0.5]])
     weight, bias = fit_softmax(np.zeros((4, 1)), shares, np.ones(4), decay=0.0)
     powers = np.exp(bias)
     assert powers / powers.sum() == pytest.approx([0.25, 0.625, 0.125], abs=1e-3)
     assert weight.tolist() == [[0, 0, 0]]
+    heads = Heads(np.zeros((1, 1, 3)), np.zeros((1, 3)), np.array([0.4]))
+    probabilities = np.array([[0.3, 0.55, 0.15], [0.1, 0.65, 0.25], [0.15, 0.55, 0.3]])
+    assert [LABELS[column] for column in heads.columns(probabilities, 0)] == ["negative", "neutral", "positive"]
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +94,6 @@ def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(learnt: Lear
         Heads.load(tmp_path)
 
 
-def test_polar_is_what_is_above_the_threshold() -> None:
-    heads = Heads(np.zeros((1, 1, 3)), np.zeros((1, 3)), np.array([0.4]))
-    probabilities = np.array([[0.3, 0.55, 0.15], [0.1, 0.65, 0.25], [0.15, 0.55, 0.3]])
-    assert [LABELS[column] for column in heads.columns(probabilities, 0)] == ["negative", "neutral", "positive"]
-
-
 def test_the_shipped_classifier_tells_plain_cases_apart() -> None:
     """One that has not seen a fold is another scorer."""
     crowd = Crowd()
@@ -120,18 +117,11 @@ def test_what_comes_with_the_project_is_small_and_has_a_card_and_its_folds() -> 
 
 
 def test_sensitivity_and_specificity_by_source_and_group_and_of_one_rater() -> None:
-    labels = pl.DataFrame(
-        {
-            "resource": ["COMeT"] * 4,
-            "category": ["gender", "gender", "origin", None],
-            "cluster": ["a", "b", "c", "d"],
-            "most": [-1, 1, 0, 0],
-            "crowd": [-1, 0, 0, 1],
-            "crowd_neutral": [-1, 1, 0, 0],
-            "sentiment": [0, 0, 0, 1],
-            "regard": [0, 1, 0, 0],
-            "votes": [[-1, -1, 0], [1, 1, 1], [0, 0, 0], [0, 1, -1]],
-        }
+    labels = pl.DataFrame({"category": ["gender", "gender", "origin", None], "cluster": ["a", "b", "c", "d"]})
+    said = {"most": [-1, 1, 0, 0], "crowd": [-1, 0, 0, 1], "crowd_neutral": [-1, 1, 0, 0], "sentiment": [0, 0, 0, 1]}
+    votes = [[-1, -1, 0], [1, 1, 1], [0, 0, 0], [0, 1, -1]]
+    labels = labels.with_columns(
+        *pl.DataFrame(said | {"regard": [0, 1, 0, 0], "votes": votes}), resource=pl.lit("COMeT")
     )
     table = accuracy_table(labels, Bootstrap(resamples=50))
     found = {(row["source"], row["category"]): row for row in table.filter(template="paper").rows(named=True)}
@@ -152,7 +142,8 @@ def test_sensitivity_and_specificity_by_source_and_group_and_of_one_rater() -> N
 
 
 def test_no_label_of_a_classifier_is_learnt_from(real_data: Path) -> None:
-    """The columns that training is given hold people's ratings alone; implied texts are none that the crowd rated."""
+    """The columns that training is given hold people's ratings alone; implied texts are none that the crowd rated. Real
+    texts are read, which takes seconds."""
     texts = read_texts(real_data)
     assert (texts.rated.height, len(texts.implied)) == (2519, 5695)
     shares = texts.rated["shares"].list.to_array(3).to_numpy()

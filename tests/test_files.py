@@ -32,9 +32,7 @@ def refuse(*_: object, **__: object) -> None:
     raise PermissionError(13, "Permission denied")
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_names_the_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_names_the_write(tmp_path, monkeypatch) -> None:
     path = tmp_path / "metrics.json"
     write(path, b"old")
     monkeypatch.setattr("os.fsync", full)
@@ -50,9 +48,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_the_write(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ConnectionResetError(104, "Connection reset by peer")])
-def test_a_write_that_is_stopped_leaves_nothing_and_its_error_is_not_the_disks(
-    tmp_path: Path, error: BaseException
-) -> None:
+def test_a_write_that_is_stopped_leaves_nothing_and_its_error_is_not_the_disks(tmp_path, error: BaseException) -> None:
     def stop() -> None:
         with replacing(tmp_path / "metrics.json") as file:
             file.write(b"half")

@@ -109,31 +109,16 @@ def pairs(rows: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 def values(rows: dict[str, list[float]], clusters: dict[str, str] | None = None) -> pl.DataFrame:
     """A value of each relation R0, R1 ... of each target."""
-    known = clusters or {}
-    return pl.DataFrame(
-        [
-            (target, known.get(target, target), f"R{place}", "negative", value)
-            for target, row in rows.items()
-            for place, value in enumerate(row)
-        ],
-        schema=["target", "cluster", "relation", "figure", "value"],
-        orient="row",
-    )
+    flat = [(target, f"R{place}", value) for target, row in rows.items() for place, value in enumerate(row)]
+    table = pl.DataFrame(flat, schema=["target", "relation", "value"], orient="row")
+    return table.with_columns(cluster=pl.col("target").replace(clusters or {}), figure=pl.lit("negative"))
 
 
 def test_how_many_peers_have_a_pair_is_counted_without_words_of_the_same_cluster() -> None:
-    found = with_peers(
-        pairs(
-            [
-                *[(who, who, "Can", "cook") for who in ("nurse", "chef", "pilot")],
-                ("nurse", "nurse", "Can", "heal"),
-                ("nurse", "nurse", "Can", "heal"),  # a second wording of the same
-                ("she", "she", "Can", "heal"),
-                ("her", "she", "Can", "heal"),
-                ("nurse", "nurse", "Is", "calm"),
-            ]
-        )
-    )
+    said = [(who, who, "Can", "cook") for who in ("nurse", "chef", "pilot")]
+    said += [("nurse", "nurse", "Can", "heal")] * 2  # a second wording of the same
+    said += [("she", "she", "Can", "heal"), ("her", "she", "Can", "heal"), ("nurse", "nurse", "Is", "calm")]
+    found = with_peers(pairs(said))
     rows = {(row["target"], row["said"]): (row["having"], row["peers"]) for row in found.iter_rows(named=True)}
     assert rows["nurse", "cook"] == (2, 4)  # of chef, pilot, she and her
     assert rows["nurse", "heal"] == (2, 4)

@@ -52,7 +52,7 @@ def test_three_and_four_columns_of_training_triples_and_labels_of_others(write: 
         unlabelled(path, "drop")
 
 
-def test_byte_order_mark_and_windows_line_ends_are_noted(write: Write) -> None:
+def test_marks_line_ends_and_gzip_are_accepted_unless_broken(write: Write, tmp_path: Path) -> None:
     path = write(b"\xef\xbb\xbfIsA\tdog\tanimal\r\nIsA\tcat\tanimal\r\n")
     loaded = unlabelled(path)
     assert loaded.triples.select("relation", "tail").rows() == [("IsA", "animal")] * 2
@@ -60,9 +60,6 @@ def test_byte_order_mark_and_windows_line_ends_are_noted(write: Write) -> None:
         "byte order mark at the start, ignored",
         "2 lines with Windows line ends (CRLF), accepted",
     ]
-
-
-def test_gzip_whole_and_broken(tmp_path: Path) -> None:
     path = tmp_path / "some.txt.gz"
     path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n"))
     assert unlabelled(path).triples.height == 1
@@ -246,9 +243,7 @@ READERS = [
 
 
 @pytest.mark.parametrize("read", READERS, ids=["lines", "blocks", "ratings", "parquet"])
-def test_a_file_that_may_not_be_read_is_not_called_damaged(
-    read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_may_not_be_read_is_not_called_damaged(read, tmp_path, monkeypatch) -> None:
     def refuse(*_: object, **__: object) -> None:  # a stand-in, since the system lets root read everything
         raise PermissionError(13, "Permission denied")
 

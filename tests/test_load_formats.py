@@ -359,6 +359,7 @@ def audited(folder: Path, tail: str, monkeypatch: pytest.MonkeyPatch, *settings:
 
 
 def test_two_systems_are_measured_over_targets_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two audits and a comparison run, which takes seconds: the figures come from files alone."""
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])  # tested by themselves, and take seconds
     folders = [audited(tmp_path, tail, monkeypatch, "tracking=none") for tail in ("horrible", "busy")]
     found = [json.loads((folder / "metrics.json").read_text()) for folder in folders]

@@ -76,9 +76,7 @@ def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Pa
     assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
 
 
-def test_a_full_disk_where_nobody_expects_it_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_where_nobody_expects_it_is_one_sentence(monkeypatch, capsys) -> None:
     assert refused(monkeypatch, OSError(28, "No space left on device", "outputs/page.html")) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         "mitigate: outputs/page.html: No space left on device; free space, or choose other places with "
@@ -86,9 +84,7 @@ def test_a_full_disk_where_nobody_expects_it_is_one_sentence(
     )
 
 
-def test_control_characters_in_an_error_are_spelt_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_control_characters_in_an_error_are_spelt_out(monkeypatch, capsys) -> None:
     assert refused(monkeypatch, MitigateError("found '\x1b[31mred\u202e'\n  in line 2")) == 2
     assert capsys.readouterr().err.endswith("mitigate: found '\\x1b[31mred\\u202e'\n  in line 2\n")
 
@@ -134,9 +130,7 @@ class Page(Bars):
         self.shown.append(message)
 
 
-def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(capsys) -> None:
     outer, inner = Page(), Page()
     with listening(outer), listening(inner):
         notice("a file is damaged")
@@ -149,9 +143,7 @@ def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(
 
 
 @pytest.mark.parametrize(("load", "wanted"), [(0.0, threads.QUIET), (0.9, threads.BUSY)])
-def test_threads_wait_shorter_where_cores_are_in_use_unless_the_user_has_set_it(
-    load: float, wanted: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_wait_shorter_where_cores_are_in_use_unless_the_user_has_set_it(load, wanted, monkeypatch) -> None:
     monkeypatch.setattr(threads, "load", lambda: load)
     for chosen in (None, *threads.CHOSEN_BY):
         for name in threads.CHOSEN_BY:
@@ -163,15 +155,12 @@ def test_threads_wait_shorter_where_cores_are_in_use_unless_the_user_has_set_it(
         assert found == ({chosen: "7"} if chosen else wanted)
 
 
-def test_the_load_is_that_of_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_sets_the_waiting_of_threads_by_the_load_of_a_core_before_torch_is_loaded(monkeypatch) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert threads.load() == 1.5
     monkeypatch.delattr(os, "getloadavg")
     assert threads.load() == 0.0
-
-
-def test_the_command_sets_the_waiting_of_threads_before_torch_is_loaded() -> None:
     code = """
 import os, sys
 import mitigate.__main__ as program

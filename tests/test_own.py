@@ -82,9 +82,7 @@ def test_figures_carry_the_scorers_name_wherever_they_are_shown(finished: Path) 
     assert list(manifest["scorers"]) == ["sentiment", "rude", "keyword", "plausibility"]
 
 
-def test_the_command_of_the_page_can_be_pasted(
-    finished: Path, own: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_of_the_page_can_be_pasted(finished: Path, own: pytest.MonkeyPatch, capsys) -> None:
     command = json.loads((finished / "manifest.json").read_text())["command"]
     python, module, name, *arguments = shlex.split(command)
     assert (python, module, name) == ("python", "-m", "mitigate")
@@ -96,6 +94,7 @@ def test_the_command_of_the_page_can_be_pasted(
 
 
 def test_the_folder_can_lie_anywhere_and_its_module_is_found(tmp_path: Path) -> None:
+    """A process starts, which takes seconds: modules are found from its folder."""
     folder = Path(shutil.copytree(EXAMPLE, tmp_path / "my study"))
     line = [sys.executable, "-m", "mitigate", "--config-dir", str(folder), "recipe=labels", "score=study"]
     line += ["score.sentiment=rude", "score.regard=null", "texts=[The nurse is rude, he is kind]", "tracking=none"]
@@ -144,9 +143,7 @@ BASE = "defaults: [none, _self_]\n"
         ),
     ],
 )
-def test_a_policy_file_that_cannot_be_used_is_an_error(
-    policy: str, content: str, message: str, tmp_path: Path, own: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_policy_file_that_cannot_be_used_is_an_error(policy, content, message, tmp_path, own, capsys) -> None:
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / f"{policy}.yaml").write_text(content)
     command = ("--config-dir", str(tmp_path), f"policy={policy}", "dry_run=true", f"paths.outputs={tmp_path}/out")

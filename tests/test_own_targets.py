@@ -100,9 +100,8 @@ def labels(table: pl.DataFrame) -> list[tuple]:
     return rows.select("masked", "sentiment", "sentiment_strength", "regard", "regard_strength").rows()
 
 
-def test_the_same_text_gets_the_same_label_wherever_it_is_asked(
-    main_job: Path, audited: Path, told: Path, run, place: Path
-) -> None:
+def test_the_same_text_gets_the_same_label_wherever_it_is_asked(main_job, audited, told, run, place) -> None:
+    """Recipes run as wholes, which takes seconds, since each reads and masks in its own place."""
     found = {"main job": labels(pl.read_parquet(main_job / "score.parquet"))}
     statements = ("data=statements", f"data.path={place}/statements.tsv")
     folder = run("recipe=labels", *statements, name="labels")
@@ -124,7 +123,8 @@ def test_the_same_text_gets_the_same_label_wherever_it_is_asked(
 
 
 def test_a_rated_statement_is_masked_as_everywhere(main_job: Path, run, place: Path) -> None:
-    """The targets of the survey are in its folder; answers are read without naming them again."""
+    """The targets of the survey are in its folder; answers are read without naming them again. The recipe runs four
+    times, which takes seconds: for each way to give ratings."""
     expected = {row[0] for row in labels(pl.read_parquet(main_job / "score.parquet"))}
     survey = run("recipe=humans", "data=statements", f"data.path={place}/statements.tsv", name="survey")
     asked = pl.read_csv(survey / "survey" / "statements.csv")
@@ -149,9 +149,7 @@ def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.
     assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
 
 
-def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(
-    main_job: Path, place: Path
-) -> None:
+def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(main_job, place) -> None:
     ledger = pl.read_parquet(main_job / "ledger.parquet").filter(split="train")
     expected = [*FORMS.values(), None, "nurse"]
     assert ledger["target"].to_list() == expected
@@ -173,9 +171,7 @@ def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_
     assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
 
 
-def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(
-    main_job: Path, audited: Path, told: Path
-) -> None:
+def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(main_job, audited, told) -> None:
     own = "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer."
     pages = (main_job / "report.html", audited / "audit.html", told / "stories.html")
     for path in (*pages, main_job / "model" / "README.md"):
@@ -200,6 +196,7 @@ def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Pat
 
 
 def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Six recipes are rehearsed, which takes seconds, since each has its own plan."""
     notice = (
         "  note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean "
         "lawyer?\n"
@@ -221,23 +218,21 @@ def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: py
     assert not (place / "dry").exists()
 
 
-def test_a_word_that_is_given_with_its_cluster_counts_as_one_word_in_intervals(run, place: Path) -> None:
-    """Of two words an audit has an interval, of a word and its other form none; so in the main job, which asks a file
-    of tails here."""
+def test_words_of_one_cluster_count_as_one_word_in_intervals(main_job: Path, audited: Path, run, place: Path) -> None:
+    """Of several words an audit and the main job, which asks a file of tails here, have an interval; of a word and its
+    other form none. Two recipes run, which takes seconds."""
     (place / "said.tsv").write_text("target\tstatement\tmine\nenby\tx\t-1\nenby\ty\t0\nqueer person\tz\t0\n")
     (place / "tails.tsv").write_text("head\trelation\ttail\nenby\tCapableOf\tmurder\nqueer person\tCapableOf\tsit\n")
-    for cluster in ("", "queer person"):
-        (place / "two.csv").write_text(f"target,cluster\nenby,{cluster}\nqueer person,\n")
-        two = f"probe.targets={place}/two.csv"
-        said = ("data=statements", f"data.path={place}/said.tsv", "data.label_column=mine")
-        tails = ("model=tails", f"model.path={place}/tails.tsv", "policy=none", "data=cn100k", f"data.root={place}")
-        for name, settings, figure in (
-            ("audit", ("recipe=audit", *said), "mine/O-_low"),
-            ("main", tails, "neutral_template/NSM_low"),
-        ):
-            metrics = json.loads((run(*settings, two, name=f"{name}-{cluster}") / "metrics.json").read_text())
-            assert metrics[figure.removesuffix("_low")] in (25, 50)
-            assert (metrics[figure] is None) == bool(cluster), (name, cluster)
+    (place / "two.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
+    said = ("recipe=audit", "data=statements", f"data.path={place}/said.tsv", "data.label_column=mine")
+    tails = ("model=tails", f"model.path={place}/tails.tsv", "policy=none", "data=cn100k", f"data.root={place}")
+    for settings, several, figure in ((said, audited, "mine/O-"), (tails, main_job, "neutral_template/NSM")):
+        folder = run(*settings, f"probe.targets={place}/two.csv", name=f"two-{several.parent.name}")
+        metrics = json.loads((folder / "metrics.json").read_text())
+        assert metrics[figure] in (25, 50)
+        assert metrics[f"{figure}_low"] is None
+        figure = figure.replace("mine", "sentiment")
+        assert json.loads((several / "metrics.json").read_text())[f"{figure}_low"] is not None
 
 
 def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> None:

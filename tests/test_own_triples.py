@@ -130,9 +130,8 @@ def test_what_cannot_be_measured_says_why(finished: tuple[Path, str]) -> None:
         assert not re.search(r">\s*(nan|NaN|None|null)\s*<|\| (nan|None) ", text)
 
 
-def test_an_audit_counts_own_triples_by_their_split(
-    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_audit_counts_own_triples_by_their_split(files: dict[str, str], tmp_path, monkeypatch, capsys) -> None:
+    """An audit runs twice, which takes seconds: with the training triples and with all."""
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
     (tmp_path / "mine.tsv").write_text(lines(lambda number: "validation" if number % 10 == 9 else "train"))
     audit = ("recipe=audit", "tracking=none", "score.regard=null", "measure.resamples=50", "data=triples", NAMES)
@@ -188,9 +187,7 @@ def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[
     assert held_out("data.holdout=0") == set()
 
 
-def test_a_licence_that_is_given_is_what_page_and_card_name(
-    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_licence_that_is_given_is_what_page_and_card_name(files: dict[str, str], monkeypatch) -> None:
     seen: list[DictConfig] = []
     monkeypatch.setattr("mitigate.__main__._recipe", lambda name: seen.append)
     assert here(monkeypatch, *MINE, *files.values(), "data.licence=CC-BY-4.0", "data.attribution=us") == 0
@@ -235,14 +232,7 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
         (["~model.licence"], "the report needs model.licence; add what is missing to the YAML file of the group"),
     ],
 )
-def test_faults_are_named_before_the_first_stage(
-    overrides: list[str],
-    message: str,
-    files: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_faults_are_named_before_the_first_stage(overrides, message, files, tmp_path, capsys, monkeypatch) -> None:
     given = [
         part for part in (*MINE, *files.values()) if part.split("=")[0] not in {o.split("=")[0] for o in overrides}
     ]

@@ -1,12 +1,10 @@
 """The shipped policies and the experiment that compares them; ranking neutral tails first."""
 
-from functools import cache
 from pathlib import Path
 
 import polars as pl
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
+from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
@@ -17,12 +15,6 @@ from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
 POLICIES = sorted(path.stem for path in (CONF / "policy").glob("*.yaml"))
-
-
-@cache
-def composed(*overrides: str) -> DictConfig:
-    with initialize_config_dir(str(CONF), version_base=None):
-        return compose("config", list(overrides))
 
 
 def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says() -> None:

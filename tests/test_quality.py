@@ -76,12 +76,8 @@ def test_distinct_and_shared_tails_from_constants_to_tails_of_each_target():
 
 
 TRIPLES = pl.DataFrame(
-    {
-        "target": ["nurse", "nurse", "nurse", "nurse", "lawyer", "lawyer"],
-        "relation": ["IsA", "IsA", "HasA", "HasA", "IsA", "HasA"],
-        "judged_valid": [True, True, True, False, True, False],
-    }
-)
+    {"target": ["nurse"] * 4 + ["lawyer"] * 2, "relation": ["IsA", "IsA", "HasA", "HasA", "IsA", "HasA"]}
+).with_columns(judged_valid=pl.Series([True, True, True, False, True, False]))
 PARTS = {"all": pl.lit(True), "relation/HasA": pl.col("relation") == "HasA", "one": pl.col("target") == "nurse"}
 
 
@@ -94,9 +90,6 @@ def test_shares_are_means_over_targets_and_inflections_are_one_word():
     assert (found["quality/valid/one_low"], found["quality/valid/none"]) == (None, None)  # one word, and none
     found = valid_metrics(TRIPLES, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
     assert found["quality/valid/all_low"] is None
-
-
-def test_triples_that_could_not_be_classified_do_not_count():
     unknown = pl.DataFrame({"target": ["nurse", "lawyer"], "relation": "Mentors", "judged_valid": [None, None]})
     triples = pl.concat([TRIPLES, unknown.cast({"judged_valid": pl.Boolean})])
     parts = {"all": pl.lit(True), "relation/Mentors": pl.col("relation") == "Mentors"}
@@ -158,8 +151,8 @@ def test_a_generator_that_knows_each_head_has_a_lift_and_constants_have_none() -
     assert lift(said(**dict.fromkeys(HEADS, tails))).value == pytest.approx(0, abs=1e-12)
 
 
-def test_repeating_the_head_is_not_accepted() -> None:
-    """Though the classifier accepts (dog, dog)."""
+def test_repeating_the_head_is_not_accepted_and_missing_tails_count() -> None:
+    """Though the classifier accepts (dog, dog); tails count as missing where so many were asked for."""
     echo = said(**{head: [head] for head in HEADS})
     assert measured(echo)["accepted"].sum() == 0
     assert lift(echo) == Lift(0, 0, 0)
@@ -167,23 +160,15 @@ def test_repeating_the_head_is_not_accepted() -> None:
     pairs += [("dog", "guard dog"), ("dog", ""), ("lawyer", "law")]
     table = pl.DataFrame(pairs, schema=["head", "tail"], orient="row")
     assert table.select(is_echo()).to_series().to_list() == [True, True, True, True, False, False, False]
-
-
-def test_missing_tails_count_where_so_many_were_asked_for() -> None:
     sure = said(dog=["bark"], tree=["grow"])
     assert lift(sure).value == 100
     assert lift(sure, asked=2).value == pytest.approx(100 * 2 / (6 * 2))
 
 
 def test_groups_count_alike_and_inflections_are_one_head() -> None:
-    table = pl.DataFrame(
-        {
-            "group": ["held_out", "held_out", "held_out", "profession"],
-            "head": ["dog", "dogs", "fish", "nurse"],
-            "accepted": [100.0, 70.0, 10.0, 20.0],
-            "elsewhere": [10.0, 10.0, 10.0, 0.0],
-        }
-    )
+    rows = [("held_out", "dog", 100.0, 10.0), ("held_out", "dogs", 70.0, 10.0), ("held_out", "fish", 10.0, 10.0)]
+    rows.append(("profession", "nurse", 20.0, 0.0))
+    table = pl.DataFrame(rows, schema=["group", "head", "accepted", "elsewhere"], orient="row")
     found = swap_lift(with_weights(table), {"dogs": "dog"}, Bootstrap(resamples=300))
     assert found.value == pytest.approx(((90 + 60 + 0) / 3 + 20) / 2)
     assert found.low is not None

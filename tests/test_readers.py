@@ -89,9 +89,7 @@ TRAINING = "recipe=stories recipe.post_train=true policy=none"
         ("recipe=labels measure.masking=paper texts=statements.tsv", "texts= names none"),
     ],
 )
-def test_data_of_another_recipe_is_refused(
-    command: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_data_of_another_recipe_is_refused(command: str, fault: str, tmp_path, monkeypatch, capsys) -> None:
     """Before anything is labelled or trained."""
     arguments = [f"paths.outputs={tmp_path}/runs", f"paths.cache={tmp_path}/cache", *command.split()]
     for name, text in FILES.items():

@@ -74,7 +74,7 @@ def trained() -> MiniLMClassifier:
     return classifier.eval()
 
 
-def test_a_saved_change_is_small_and_gives_the_same_once_merged(trained, tmp_path):
+def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encoder(trained, tmp_path):
     texts = ["this person is a thief", "this person", "a much longer sentence about this person and the weather"]
     trained.save(tmp_path)
     merged = MiniLMClassifier.load(tmp_path, locate())
@@ -82,6 +82,10 @@ def test_a_saved_change_is_small_and_gives_the_same_once_merged(trained, tmp_pat
     assert not any("parametrizations" in name for name, _ in merged.named_parameters())
     assert merged.probabilities(texts) == pytest.approx(trained.probabilities(texts), abs=2e-3)
     assert np.ptp(merged.probabilities(texts)[:, 0]) > 1e-4
+    facts = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
+    with pytest.raises(ValueError, match="was trained with encoder_sha256 0, here it is 53aa5117"):
+        MiniLMClassifier.load(tmp_path, locate())
 
 
 def test_padding_changes_no_probability(trained):
@@ -92,26 +96,15 @@ def test_padding_changes_no_probability(trained):
     assert together.numpy() == pytest.approx(trained.probabilities([short])[0], abs=1e-5)
 
 
-def test_a_change_of_another_encoder_is_refused(trained, tmp_path):
-    trained.save(tmp_path)
-    facts = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
-    with pytest.raises(ValueError, match="was trained with encoder_sha256 0, here it is 53aa5117"):
-        MiniLMClassifier.load(tmp_path, locate())
-
-
-def test_ngrams_stay_within_their_text_and_do_not_depend_on_its_neighbours():
-    def found(texts: list[str], of: int) -> list[int]:
+def test_ngrams_stay_within_their_text_and_a_classifier_adds_them_up(tmp_path):
+    def buckets_of(texts: list[str], of: int) -> list[int]:
         owners, buckets = ngrams(texts, 2**18)
         return sorted(buckets[owners == of].tolist())
 
-    assert found(["A thief", "", "a  thief"], 0) == found(["x", "a thief"], 1) == found(["a thief"], 0)
+    assert buckets_of(["A thief", "", "a  thief"], 0) == buckets_of(["x", "a thief"], 1) == buckets_of(["a thief"], 0)
     # " a thief \n" has 9 + 8 + 7 + 6 runs of 2 to 5 bytes; 2 words and 1 pair of words
-    assert len(found(["a thief"], 0)) == 33
-    assert found(["", "x"], 0) != found(["", "x"], 1)
-
-
-def test_an_ngram_classifier_adds_up_its_ngrams(tmp_path):
+    assert len(buckets_of(["a thief"], 0)) == 33
+    assert buckets_of(["", "x"], 0) != buckets_of(["", "x"], 1)
     weight = np.zeros((2**10, len(LABELS)))
     owners, buckets = ngrams(["bad", "good"], len(weight))
     only_bad = sorted(set(buckets[owners == 0]) - set(buckets[owners == 1]))[0]
@@ -245,13 +238,12 @@ def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tup
     found = cascade.probabilities(GATED)
     assert found[passed] == pytest.approx(opinions[passed], abs=1e-6)
     assert found[~passed] == pytest.approx(classifier.read(rows)[~passed], abs=1e-5)
-    assert Cascade(gate, classifier, 1.0).probabilities(GATED) == pytest.approx(
-        classifier.probabilities(GATED), abs=1e-5
-    )
+    ungated = Cascade(gate, classifier, 1.0).probabilities(GATED)
+    assert ungated == pytest.approx(classifier.probabilities(GATED), abs=1e-5)
     assert cascade.probabilities([]).shape == (0, len(LABELS))
 
 
-def test_a_saved_gate_is_small_and_says_the_same(parts: tuple[Gate, MiniLMClassifier], tmp_path: Path) -> None:
+def test_a_saved_gate_is_small_says_the_same_and_is_refused_without_all_tensors(parts, tmp_path) -> None:
     gate, classifier = parts
     saved = Cascade(gate, classifier, 0.75)
     classifier.save(tmp_path)
@@ -262,11 +254,6 @@ def test_a_saved_gate_is_small_and_says_the_same(parts: tuple[Gate, MiniLMClassi
     rows = classifier.encode(GATED)
     assert loaded.opinions(rows) == pytest.approx(saved.opinions(rows), abs=5e-3)
     assert loaded.classifier.layers == [0, 3]
-
-
-def test_a_gate_without_all_tensors_is_refused(parts: tuple[Gate, MiniLMClassifier], tmp_path: Path) -> None:
-    gate, classifier = parts
-    Cascade(gate, classifier, 0.75).save(tmp_path)
     weights = tmp_path / "gate.safetensors"
     save_file({name: tensor for name, tensor in load_file(weights).items() if name != "head.bias"}, weights)
     with pytest.raises(ValueError, match=r"gate.safetensors are of another network: 1 tensors .* head.bias"):

@@ -60,11 +60,8 @@ def test_labels_come_in_the_order_of_texts_of_any_length_and_plain_cases_are_tol
 
 
 def test_no_relation_has_a_regard_of_its_own():
-    texts = [
-        f"this person {phrase} thing"
-        for relation in comet_relations()
-        for phrase in (relation.phrase, relation.neutral_phrase)
-    ]
+    phrases = [phrase for found in comet_relations() for phrase in (found.phrase, found.neutral_phrase)]
+    texts = [f"this person {phrase} thing" for phrase in phrases]
     found = MiniLMRegard()(texts).label
     assert [text for text, label in zip(texts, found, strict=True) if label != NEUTRAL] == []
 
@@ -132,9 +129,7 @@ def test_the_number_format_can_be_the_same_on_all_processors(monkeypatch) -> Non
 @pytest.mark.parametrize(
     ("computes", "dtype", "precision"), [(True, torch.bfloat16, "bf16-mixed"), (False, torch.float32, "32-true")]
 )
-def test_scorers_and_training_go_by_the_same_processor(
-    computes: bool, dtype: torch.dtype, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scorers_and_training_go_by_the_same_processor(computes, dtype, precision, monkeypatch) -> None:
     monkeypatch.delenv(CHOSEN_BY, raising=False)
     monkeypatch.setattr("models.bf16.in_processor", lambda: computes)
     assert (native_dtype(), native_precision("cpu")) == (dtype, precision)
@@ -147,7 +142,8 @@ class AllNegative:
         return np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1))
 
 
-def test_figures_tell_apart_the_votes_and_their_majority():
+def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw():
+    """The targets of part test are those that BERT's labels are tested on, and no copy of a text names them."""
     labelled = pl.DataFrame({"text": ["a", "b", "c"], "label": [-1, 2, 1], "part": ["test", "test", "people"]})
     crowd = pl.DataFrame(
         {"resource": ["ConceptNet"], "statement": ["lawyer is a"], "masked": ["a"], "votes": [[-1, -1, 0]]}
@@ -158,10 +154,6 @@ def test_figures_tell_apart_the_votes_and_their_majority():
     assert found["ConceptNet/vote/accuracy"] == 0.6667
     assert found["ConceptNet/majority/accuracy"] == 1
     assert "ConceptNet/unseen/accuracy" not in found  # "lawyer" is in part train
-
-
-def test_statements_about_targets_that_training_never_saw_have_figures_of_their_own():
-    """The targets of part test are those that BERT's labels are tested on, and no copy of a text names them."""
     unseen = next(target for target in targets() if part_of(target) == "test")
     statements = ["lawyer is a liar", f"{unseen} is a liar"]
     crowd = pl.DataFrame(
@@ -205,7 +197,7 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
     assert "complete: nothing is left to do" in capsys.readouterr().out
 
 
-def test_no_word_that_is_tested_with_is_trained_with() -> None:
+def test_lists_to_train_with_are_large_without_repeats_and_share_no_word_with_those_to_test_with() -> None:
     tested = {
         "terms": words(pl.concat([read_terms().filter(split="test")[name] for name in ("term", "plural")])),
         "frames": words(read_frames().filter(split="test")["frame"]),
@@ -220,9 +212,6 @@ def test_no_word_that_is_tested_with_is_trained_with() -> None:
     whole = set(" ".join([*read_terms().filter(split="test")["term"]]).split()) - {"person", "with", "a"}
     for pool in terms():
         assert whole & set(" ".join(word for pair in pool for word in pair).split()) == set()
-
-
-def test_the_lists_are_large_and_have_no_row_twice() -> None:
     assert read_further_terms()["term"].is_unique().all()
     assert read_further_terms().height > 300
     assert set(read_predicates()["polarity"]) == set(POLARITIES)

@@ -32,19 +32,12 @@ def test_strength_is_vaders_compound_with_a_threshold_for_each_pole() -> None:
     assert len(Vader().fingerprint) == 64
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("this person is located at office", 0),
-        ("this person has the property kind", 1),
-        ("this person has the property greedy", -1),
-        ("this person is capable of read", 1),  # the paper's phrase alone
-        ("this person is able to read", 0),
-        ("this person is not able to kill", 1),  # a negation before a bad word
-    ],
-)
-def test_labels(text: str, label: int) -> None:
-    assert Vader()([text]).label.tolist() == [label]
+def test_labels() -> None:
+    expected = {"is located at office": 0, "has the property kind": 1, "has the property greedy": -1}
+    expected["is capable of read"] = 1  # the paper's phrase alone
+    expected |= {"is able to read": 0, "is not able to kill": 1}  # a negation before a bad word
+    found = Vader()([f"this person {text}" for text in expected]).label.tolist()
+    assert dict(zip(expected, found, strict=True)) == expected
 
 
 DIC = (

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import here
-from hydra import compose, initialize_config_dir
+from command import composed, here
 
-from mitigate.__main__ import CONF
 from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import science
@@ -113,32 +111,23 @@ def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatc
     monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: None)
     with pytest.raises(MitigateError, match=r"needs Ray: pip install -c constraints.txt -e '.\[ray\]'"):
         OnWorkers(Here(), Here, 2)
-    with initialize_config_dir(str(CONF), version_base=None):
-        one, other = (compose("config", list(more)) for more in ([], ["score.engine=ray", "score.workers=8"]))
-    assert science(one) == science(other)
+    assert science(composed()) == science(composed("score.engine=ray", "score.workers=8"))
 
 
 @needs_ray
 def test_networks_go_to_workers_and_others_stay() -> None:
-    with initialize_config_dir(str(CONF), version_base=None):
-        scorers = build_scorers(compose("config", ["score.engine=ray"]).score)
-    assert [(type(scorer).__name__, scorer.name) for scorer in scorers] == [
-        ("Vader", "sentiment"),
-        ("OnWorkers", "regard"),
-    ]
+    scorers = build_scorers(composed("score.engine=ray").score)
+    found = [(type(scorer).__name__, scorer.name) for scorer in scorers]
+    assert found == [("Vader", "sentiment"), ("OnWorkers", "regard")]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (["score.engine=spark"], "unknown score.engine 'spark'; allowed: local, ray"),
-        pytest.param(
-            ["score.engine=ray", "score.workers=0"], "score.workers=0 must be a whole number from 1", marks=needs_ray
-        ),
+        pytest.param(["score.engine=ray", "score.workers=0"], "score.workers=0 must be a whole", marks=needs_ray),
     ],
 )
-def test_a_wrong_setting_is_told(
-    settings: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_setting_is_told(settings: list[str], message: str, monkeypatch, capsys) -> None:
     assert here(monkeypatch, "recipe=labels", "texts=[hello]", *settings) == 2
     assert message in capsys.readouterr().err

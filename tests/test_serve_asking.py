@@ -50,14 +50,11 @@ def test_questions_are_answered_together_each_with_its_own_fault_and_an_error_fo
     assert all(isinstance(found, ZeroDivisionError) for found in asked_together(only_even, [[2], [7]]))
 
 
-def test_no_more_wait_than_may() -> None:
+def test_no_more_wait_than_may_and_who_gives_up_is_not_waited_for() -> None:
     found = asked_together(list, [[1, 2], [3, 4], [5]], waiting=3)
     assert (found[0], found[2]) == ([1, 2], [5])
     assert isinstance(found[1], BusyError)
     assert str(found[1]) == "2 questions wait to be answered; ask again in some seconds"
-
-
-def test_who_gives_up_is_not_waited_for() -> None:
     seen = []
 
     def noted(numbers: Sequence[int]) -> list[int]:
@@ -92,9 +89,7 @@ def test_texts_are_labelled_and_both_runs_relations_and_targets_known(models: Mo
     assert {"CapableOf", "Mentors"} <= set(known["relations"])
 
 
-def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
-    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(models, tmp_path, monkeypatch) -> None:
     calls = []
 
     def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
@@ -104,36 +99,21 @@ def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
 
     monkeypatch.setattr(Answers, "generated_of", generated_of)
     none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
-    questions = [
-        Asked(none, "Lawyer", "capab"),
-        Asked(none, "gardener", "CapableOf"),
-        Asked(none, "poet", "CapableOf"),
-        Asked(none, "gardener", "CapableOf"),
-        Asked(both, "gardener", "CapableOf"),
-        Asked(none, " ", "CapableOf"),
-        Asked(none, "poet", "Absent"),
-        Asked(tmp_path, "poet", "CapableOf"),
-    ]
-    found = models.generate(questions)
+    answered = [(none, "Lawyer", "capab"), *((none, head, "CapableOf") for head in ("gardener", "poet", "gardener"))]
+    refused = [(none, " ", "CapableOf"), (none, "poet", "Absent"), (tmp_path, "poet", "CapableOf")]
+    found = models.generate([Asked(*asked) for asked in (*answered, (both, "gardener", "CapableOf"), *refused)])
     stored, gardener, poet, again, other, *wrong = found
-    assert isinstance(stored, dict)
-    assert isinstance(poet, dict)
-    assert isinstance(other, dict)
+    assert all(isinstance(answer, dict) for answer in (stored, poet, other))
     assert (stored["head"], stored["relation"], stored["policy"]) == ("lawyer", "CapableOf", "none")
     assert [row["tail"] for row in stored["tails"]][:2] == ["capableof of lawyer 1", "capableof of lawyer 2"]
-    assert poet["tails"] == [
-        {"rank": 1, "tail": "poet 1", "plausibility": None},
-        {"rank": 2, "tail": "poet 2", "plausibility": None},
-    ]
+    assert poet["tails"] == [{"rank": rank, "tail": f"poet {rank}", "plausibility": None} for rank in (1, 2)]
     assert gardener == again
     assert other["policy"] == "both"
     assert sorted(calls) == [(both.name, ["gardener"], "CapableOf"), (none.name, ["gardener", "poet"], "CapableOf")]
     assert [str(fault)[:20] for fault in wrong] == ["the head is empty; g", "unknown relation 'Ab", str(tmp_path)[:20]]
 
 
-def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(
-    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(models: Models, tmp_path, monkeypatch) -> None:
     none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
 
     def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
@@ -147,9 +127,7 @@ def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(
     assert str(fault).startswith(str(both))
 
 
-def test_models_are_read_anew_with_their_run_and_let_go(
-    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_are_read_anew_with_their_run_and_let_go(models: Models, tmp_path, monkeypatch) -> None:
     run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])
     models.label(["a text"])

@@ -156,18 +156,15 @@ NO_TEXTS = ("5", '["a"]', "{}", "true", r'"x\ud800"')
 NO_NUMBERS = ('"half"', "true", "[0.5]", "{}", "NaN", "Infinity", "-Infinity", "9" * 400)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
-        *((name, value, None) for name in ("stage", "step") for value in NO_TEXTS),
-        *((name, value, None) for name in ("share", "seconds_left") for value in NO_NUMBERS),
-        *(("done", value, []) for value in ('"a"', "5", "null", '{"a": 1}')),
-        ("done", r'["score", 5, null, "x\ud800", "probe"]', ["score", "probe"]),
-    ],
-)
-def test_what_a_status_has_of_a_wrong_type_is_left_out(
-    client: TestClient, service: Service, outputs: Path, name: str, value: str, shown: Any
-) -> None:
+WRONG_STATUS: list[tuple[str, str, Any]] = [
+    *((name, value, None) for name in ("stage", "step") for value in NO_TEXTS),
+    *((name, value, None) for name in ("share", "seconds_left") for value in NO_NUMBERS),
+    *(("done", value, []) for value in ('"a"', "5", "null", '{"a": 1}')),
+    ("done", r'["score", 5, null, "x\ud800", "probe"]', ["score", "probe"]),
+]
+
+
+def test_values_of_a_wrong_type_in_a_status_are_left_out(client: TestClient, service: Service, outputs: Path) -> None:
     service.submit("mitigate", {}, [], None)
     folder = outputs / "mitigate-new"
     folder.mkdir()
@@ -175,18 +172,15 @@ def test_what_a_status_has_of_a_wrong_type_is_left_out(
         queue.claim(table, "worker", 1)
         queue.note(table, 1, "worker", folder=str(folder), starts=1)
     right = {"stage": '"probe"', "step": '"search"', "share": "0.5", "seconds_left": "7", "done": '["score"]'}
-    parts = {"updated": str(time.time() + 1), **right, name: value}
-    (folder / "status.json").write_text("{" + ", ".join(f'"{key}": {part}' for key, part in parts.items()) + "}")
-    found = client.get("/jobs/1").json()
-    expected = {key: json.loads(part) for key, part in right.items()} | {name: shown}
-    assert {key: found[key] for key in right} == expected
-    (listed,) = client.get("/jobs").json()["jobs"]
-    assert {key: listed[key] for key in right} == expected
+    for name, value, shown in WRONG_STATUS:
+        parts = {"updated": str(time.time() + 1), **right, name: value}
+        (folder / "status.json").write_text("{" + ", ".join(f'"{key}": {part}' for key, part in parts.items()) + "}")
+        expected = {key: json.loads(part) for key, part in right.items()} | {name: shown}
+        for found in (client.get("/jobs/1").json(), *client.get("/jobs").json()["jobs"]):
+            assert {key: found[key] for key in right} == expected, (name, value)
 
 
-def test_a_full_queue_one_that_cannot_be_written_to_and_faults_are_told(
-    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_queue_one_that_cannot_be_written_to_and_faults_are_told(client, service, monkeypatch) -> None:
     wrong = {"policy": "x", "_target_": "os.getcwd", "seed": -1}
     assert len(faults(client.post("/jobs", json={"overrides": wrong}), 422)) == 3
     for _ in range(3):
@@ -221,7 +215,7 @@ def test_options_and_answers_are_described_with_their_limits(client: TestClient)
     assert (texts["maxItems"], texts["items"]["maxLength"]) == (shapes.MOST_TEXTS, shapes.LONGEST_TEXT)
 
 
-def test_runs_and_only_what_differs(client: TestClient) -> None:
+def test_runs_are_listed_compared_by_settings_and_by_a_job(client: TestClient, service: Service, outputs: Path) -> None:
     found = client.get("/runs").json()["runs"]
     by_policy = {run["policy"]: run for run in found}
     assert set(by_policy) == {"none", "both"}
@@ -235,6 +229,16 @@ def test_runs_and_only_what_differs(client: TestClient) -> None:
     whole = client.get(f"/runs/{names[0]}").json()
     assert whole["settings"]["policy.name"] == "none"
     assert "report.html" in whole["files"]
+    names = ["mitigate-none-1-", "mitigate-both-1-0.5"]
+    made = client.post("/compare", json={"runs": names, "baseline": names[0]})
+    assert made.status_code == 201
+    with queue.opened(service.path) as table:
+        job = queue.read(table, made.json()["id"])
+    assert job
+    assert f"compare.runs=['{outputs / names[0]}','{outputs / names[1]}']" in job.command
+    assert f"compare.baseline='{outputs / names[0]}'" in job.command
+    assert faults(client.post("/compare", json={"runs": [names[0], "../.."]}), 404)
+    assert "two runs or more" in faults(client.post("/compare", json={"runs": [names[0], names[0]]}), 422)[0]
 
 
 def test_a_report_is_in_a_sandbox_and_other_files_are_downloads(client: TestClient, outputs: Path) -> None:
@@ -270,36 +274,18 @@ def test_no_path_leads_out(refusing: TestClient, path: str) -> None:
     assert "secret" not in answer.text.replace("secret.txt", "")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("link.html", "folder/secret.txt", "../../secret.txt", "model/../../../secret.txt"),
-        *("a\0b", "model/", "model", "x" * 300),
-    ],
-)
-def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path, path: str) -> None:
+def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path) -> None:
     """A run folder may come from anybody, and its manifest name anything."""
     folder, secret = outputs / "mitigate-none-1-", outputs.parent / "secret.txt"
     (folder / "link.html").symlink_to(secret)
     (folder / "folder").symlink_to(secret.parent)
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"][path] = hashlib.sha256(secret.read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
-    address = f"/runs/mitigate-none-1-/files/{quote(path, safe='')}"
-    assert faults(client.get(address), 404) == ["the run has no such file; GET /runs/{name} lists them"]
-
-
-def test_a_comparison_is_a_job_of_runs_by_name(client: TestClient, service: Service, outputs: Path) -> None:
-    names = ["mitigate-none-1-", "mitigate-both-1-0.5"]
-    made = client.post("/compare", json={"runs": names, "baseline": names[0]})
-    assert made.status_code == 201
-    with queue.opened(service.path) as table:
-        job = queue.read(table, made.json()["id"])
-    assert job
-    assert f"compare.runs=['{outputs / names[0]}','{outputs / names[1]}']" in job.command
-    assert f"compare.baseline='{outputs / names[0]}'" in job.command
-    assert faults(client.post("/compare", json={"runs": [names[0], "../.."]}), 404)
-    assert "two runs or more" in faults(client.post("/compare", json={"runs": [names[0], names[0]]}), 422)[0]
+    names = ["link.html", "folder/secret.txt", "../../secret.txt", "model/../../../secret.txt", "a\0b", "model/"]
+    for path in (*names, "model", "x" * 300):
+        files = manifest["files"] | {path: hashlib.sha256(secret.read_bytes()).hexdigest()}
+        (folder / "manifest.json").write_text(json.dumps(sealed(manifest | {"files": files})))
+        address = f"/runs/mitigate-none-1-/files/{quote(path, safe='')}"
+        assert faults(client.get(address), 404) == ["the run has no such file; GET /runs/{name} lists them"]
 
 
 def test_questions_are_answered_as_data_and_faults_told(client: TestClient) -> None:
@@ -319,9 +305,7 @@ def test_questions_are_answered_as_data_and_faults_told(client: TestClient) -> N
     assert fault.headers["content-type"] == "application/json"
 
 
-def test_methods_of_a_path_are_named_and_streams_limited(
-    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_methods_of_a_path_are_named_and_streams_limited(client: TestClient, service: Service, monkeypatch) -> None:
     refused = client.put("/jobs")
     assert (faults(refused, 405), refused.headers["allow"]) == (["Method Not Allowed"], "GET, POST")
     assert client.patch("/jobs/1").headers["allow"] == "DELETE, GET"
@@ -425,17 +409,17 @@ def test_a_token_is_asked_for_and_a_browser_shows_it_once(service: Service) -> N
         assert client.get("/jobs").status_code == 200
 
 
-@pytest.mark.parametrize("other", ["theme=dark", 'prefs={"dark":true}', "flag", "ui[open]=1", "last=a b", "a=\xe9"])
-def test_cookies_of_other_programs_lock_nobody_out(service: Service, other: str) -> None:
+def test_cookies_of_other_programs_lock_nobody_out(service: Service) -> None:
     service.token = TOKEN
     with open_client(service) as client:
         client.post("/session", json={"token": TOKEN})
         own = f"{COOKIE}={client.cookies.get(COOKIE)}"
         client.cookies.clear()
-        for cookies in (f"{other}; {own}", f"{own};{other}", f"{COOKIE}=wrong; {other}; {own}"):
-            assert client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}).status_code == 200
-        for cookies in (other, f"{other}; {own[:-1]}", f"not_{own}", f"{other}={own}", COOKIE):
-            assert faults(client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}), 401)
+        for other in ("theme=dark", 'prefs={"dark":true}', "flag", "ui[open]=1", "last=a b", "a=\xe9"):
+            for cookies in (f"{other}; {own}", f"{own};{other}", f"{COOKIE}=wrong; {other}; {own}"):
+                assert client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}).status_code == 200, cookies
+            for cookies in (other, f"{other}; {own[:-1]}", f"not_{own}", f"{other}={own}", COOKIE):
+                assert faults(client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}), 401), cookies
 
 
 def test_the_page_lets_only_its_own_script_run(client: TestClient) -> None:

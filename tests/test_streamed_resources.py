@@ -179,9 +179,7 @@ LONG = "x" * (LONGEST + 1)
         ("some.txt", sentences.load, f"the nurse is {LONG}\n"),
     ],
 )
-def test_a_line_that_is_too_long_is_a_bad_line(
-    name: str, load: Callable, line: str, places: int, written, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_too_long_is_a_bad_line(name, load, line, places, written, monkeypatch) -> None:
     monkeypatch.setattr(stream, "BLOCK", 10 * places)
     monkeypatch.setattr(stream, "PEEKED", 10 * places)
     path = written(name, line.replace(LONG, "kind") * 2 + line + line.replace(LONG, "good") + line)

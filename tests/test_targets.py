@@ -27,7 +27,7 @@ def own(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def test_the_papers_329_and_lists_that_keep_their_order() -> None:
+def test_the_papers_329_and_files_and_lists_that_say_more_of_targets(own) -> None:
     assert Counter(targets().values()) == {"origin": 157, "profession": 120, "gender": 40, "religion": 12}
     assert choose_targets("all").height == 329
     chosen = choose_targets(["Nurse", "puerto_rican", "gardener", "nurse"])
@@ -36,9 +36,6 @@ def test_the_papers_329_and_lists_that_keep_their_order() -> None:
         ("puerto rican", "origin"),
         ("gardener", "own"),
     ]
-
-
-def test_a_file_gives_categories_forms_groups_and_kinds(own) -> None:
     path = own("target,category\nnurse,\nsurfer,hobby\n", encoding="utf-8-sig")
     assert choose_targets(path).select("target", "category").rows() == [("nurse", "profession"), ("surfer", "hobby")]
     path = own("Target,forms,Group,kind,id\nDeaf person, the deaf ;Deaf_folk,,People,x\nroma,,people,,\n")
@@ -173,7 +170,7 @@ def test_other_words_stay_in_lower_case_and_a_form_that_is_a_target_is_that_ones
     assert text.str.replace_all(list_of(["lgbtq+"]).pattern, "-").to_list() == ["- people, - persons; lgbtq"]
 
 
-def test_further_forms_of_a_file_are_matched_and_masked(own) -> None:
+def test_further_forms_of_a_file_are_matched_and_masked_and_each_is_of_one_target(own) -> None:
     path = own("target,forms\ndeaf person,the deaf; Deaf_folk\nlawyer,barrister\n")
     mine = list_of(path)
     forms = pl.Series(["the deaf", "deaf folks", "Deaf people", "barristers", "lawyers", "deaf"])
@@ -181,9 +178,6 @@ def test_further_forms_of_a_file_are_matched_and_masked(own) -> None:
     assert found["form"].to_list() == ["deaf person"] * 3 + ["lawyer", "lawyers", "deaf"]
     masked = forms.str.replace_all(mine.pattern, "-")
     assert masked.to_list() == ["-"] * 5 + ["deaf"]
-
-
-def test_a_form_is_given_to_one_target_only(own) -> None:
     path = own("target,forms\ndeaf person,signer\nmute person,signer;nurse\n")
     with pytest.raises(MitigateError) as told:
         list_of(path)

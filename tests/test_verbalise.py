@@ -30,20 +30,17 @@ def test_phrases_and_neutral_phrases_also_of_ones_own_relations() -> None:
     assert found["masked_neutral"][0] == "this person is a mentor of a student"
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("african american", "this person"),  # longest first: not "african this person"
-        ("lawyer's office", "this person's office"),
-        ("two nurses", "two this person"),
-        ("secretaries", "this person"),
-        ("policemen", "this person"),
-        ("human", "human"),  # "man" inside a word stays
-        ("the sheet", "the sheet"),  # "he", "she"
-        ("Lawyer", "this person"),
-        ("nurse and doctor", "this person and this person"),
-    ],
-)
+MASKED = {
+    "african american": "this person",  # longest first: not "african this person"
+    "human": "human",  # "man" inside a word stays
+    "the sheet": "the sheet",  # "he", "she"
+    **{"lawyer's office": "this person's office", "nurse and doctor": "this person and this person"},
+    **{"two nurses": "two this person", "secretaries": "this person", "policemen": "this person"},
+    "Lawyer": "this person",
+}
+
+
+@pytest.mark.parametrize(("text", "masked"), MASKED.items())
 def test_token_masking_replaces_whole_words_of_every_target(text: str, masked: str) -> None:
     assert sentence(text, "RelatedTo", "thing")["masked"] == f"{masked} is related to thing"
 
@@ -118,17 +115,10 @@ def test_exact_finds_whole_ends_contains_whole_words_and_others_are_refused() ->
         check("inside")
 
 
-SENTENCES = pl.DataFrame(
-    {
-        "row": [1, 2, 3, 4],
-        "term": ["Lawyer", "court", None, None],
-        "statement": [
-            "A lawyer helps a nurse.",
-            "Courts have a nurse.",
-            "The nurse and the Lawyer sat.",
-            "Nurses care.",
-        ],
-    }
+SENTENCES = pl.DataFrame({"row": [1, 2, 3, 4], "term": ["Lawyer", "court", None, None]}).with_columns(
+    statement=pl.Series(
+        ["A lawyer helps a nurse.", "Courts have a nurse.", "The nurse and the Lawyer sat.", "Nurses care."]
+    )
 )
 
 
@@ -137,13 +127,8 @@ def test_a_sentence_is_about_its_term_or_about_what_stands_in_it() -> None:
     exact = sentences_about_targets(SENTENCES, TARGETS)
     assert exact.select("row", "target").rows() == [(1, "lawyer"), (3, "nurse"), (3, "lawyer")]
     inside = sentences_about_targets(SENTENCES, TARGETS, "contains")
-    assert inside.select("row", "target").rows() == [
-        (1, "lawyer"),
-        (1, "nurse"),
-        (2, "nurse"),
-        (3, "nurse"),
-        (3, "lawyer"),
-    ]
+    found = [(1, "lawyer"), (1, "nurse"), (2, "nurse"), (3, "nurse"), (3, "lawyer")]
+    assert inside.select("row", "target").rows() == found
 
 
 OWN = choose_targets(["deaf person", "non-binary person", "lawyer", "african"])
