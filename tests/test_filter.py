@@ -174,11 +174,8 @@ def test_a_pair_shares_a_statement_and_a_target_at_both_ends_is_swapped_at_both(
         (2, None, "boy", "boy", "boy is a child", 1.0, "kept"),
         (None, 1, "boy", "boy", "boy is capable of lie", 0.5, "sentiment -1, swapped"),
     ]
-    assert ledger["masked"].to_list() == [
-        "this person is capable of lie",
-        "this person is a child",
-        "this person is capable of lie",
-    ]
+    lie = "this person is capable of lie"
+    assert ledger["masked"].to_list() == [lie, "this person is a child", lie]
     ledger = swap(("woman", "CapableOf", "woman", -0.4), ("man", "CapableOf", "man", 0.0))
     added = ledger.filter(pl.col("source_row").is_not_null())
     assert added.select("head", "tail", "statement").rows() == [("man", "man", "man is capable of man")]
@@ -191,8 +188,7 @@ def listed(folder: Path, lines: str) -> TargetList:
 
 
 def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> None:
-    own = "deaf person,disability,signer; deaf people,people\ntrans woman,gender,,people\n"
-    mine = listed(tmp_path, own)
+    mine = listed(tmp_path, "deaf person,disability,signer; deaf people,people\ntrans woman,gender,,people\n")
     rows = [(head, "CapableOf", "lie", -0.4) for head in ("Deaf people", "a deaf person", "signers", "trans women")]
     ledger = swap(*rows, copies=2, target_list=mine)
     copies = ledger.filter(pl.col("source_row").is_not_null()).sort("source_row")
@@ -208,12 +204,9 @@ def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> No
 def test_an_article_before_an_own_target_stays_and_fits_the_other(tmp_path: Path) -> None:
     mine = listed(tmp_path, "trans woman,gender,,w\nintersex woman,gender,,w\n")
     spoken_of = [("intersex woman", "IsA", "noun", 0.0), ("trans woman", "IsA", "noun", 0.0)]
-    for written, swapped in (
-        ("a trans woman", "an intersex woman"),
-        ("An intersex woman", "a trans woman"),
-        ("the trans woman", "the intersex woman"),
-        ("trans woman", "intersex woman"),
-    ):
+    pairs = {"a trans woman": "an intersex woman", "An intersex woman": "a trans woman"}
+    pairs |= {"the trans woman": "the intersex woman", "trans woman": "intersex woman"}
+    for written, swapped in pairs.items():
         ledger = swap((written, "CapableOf", "lie", -0.4), *spoken_of, copies=2, target_list=mine)
         added = ledger.filter(pl.col("source_row").is_not_null())
         assert added["head"].to_list() == [swapped]
@@ -252,21 +245,21 @@ def test_who_is_seldom_spoken_of_is_seldom_drawn() -> None:
     assert counts["baker"] == pytest.approx(10, abs=8)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
-        ("father", "CapableOf", "hit his son", -0.4),  # others beside the target
+NOT_SWAPPED = [
+    ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
+    *(
+        ("father", "CapableOf", "hit his son", -0.4),
         ("boy", "CapableOf", "kiss girls", 0.4),
-        ("church", "CapableOf", "burn", -0.4),  # a target without a group
-        ("her", "CapableOf", "lie", -0.4),
-        ("france", "HasProperty", "bad", -0.4),
-        ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
-        ("dog", "CapableOf", "bite", -0.4),
-        ("husband", "CapableOf", "lie", -0.4),  # nothing is said of wives
-    ],
-)
-def test_what_is_not_swapped(row: tuple[str, str, str, float]) -> None:
+    ),  # others beside the target
+    *(("church", "CapableOf", "burn", -0.4), ("her", "CapableOf", "lie", -0.4)),  # a target without a group
+    *(("france", "HasProperty", "bad", -0.4), ("dog", "CapableOf", "bite", -0.4)),
+    ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
+    ("husband", "CapableOf", "lie", -0.4),  # no triple is about wives
+]
+
+
+@pytest.mark.parametrize("row", NOT_SWAPPED)
+def test_rows_that_are_not_swapped(row: tuple[str, str, str, float]) -> None:
     ledger = swap(row, *SPOKEN_OF)
     assert ledger["weight"].to_list() == [1.0] * (1 + len(SPOKEN_OF))
     assert ledger["reason"].to_list()[0].endswith(", not swapped")

@@ -41,25 +41,8 @@ from mitigate.word_forms import article
 
 FEW = Bootstrap(resamples=200)
 FUNCTION_WORDS = {
-    *(
-        "a",
-        "an",
-        "and",
-        "are",
-        "at",
-        "be",
-        "by",
-        "cannot",
-        "do",
-        "does",
-        "everyone",
-        "for",
-        "from",
-        "has",
-        "have",
-        "in",
-    ),
-    *("is", "near", "never", "not", "of", "on", "should", "the", "to", "very", "with", "person", "people"),
+    *("a", "an", "and", "are", "at", "be", "by", "cannot", "do", "does", "everyone", "for", "from", "has", "have"),
+    *("in", "is", "near", "never", "not", "of", "on", "should", "the", "to", "very", "with", "person", "people"),
 }
 
 
@@ -145,9 +128,6 @@ def test_errors_and_gaps_by_hand_and_a_summary_of_the_farthest_term() -> None:
     assert positives["beyond"] == 3  # 33 points are more than LARGEST
     assert LARGEST == 5
     assert (negatives["error"], negatives["term"]) == ("false_negatives", "young")
-
-
-def test_parts_and_numbers_take_their_terms_and_frames() -> None:
     table = by_term(labelled(LABELS), FEW)
     assert set(table["part"]) == {"all", "unseen"}  # there is no term and no frame to train with
     singular = table.filter(part="all", number="singular", term="old")
@@ -209,9 +189,8 @@ def test_a_scorer_against_one_group_is_found_and_named_in_notices_and_tables(ter
         "the mean: 1 of 32"
     )
     assert "90.8 % of the unkind sentences are labelled no prejudice, of those about “short person” 0.0 %" in negatives
-    alike = identity_summary(terms).with_columns(beyond=0)
-    assert list(identity_notices(alike)) == []
     summed = identity_summary(terms)
+    assert list(identity_notices(summed.with_columns(beyond=0))) == []
     lines = printed_identity(terms, summed).splitlines()
     assert len(lines) == 1 + 2 * 2
     assert lines[1].startswith("regard        false positives      6.1")
@@ -257,12 +236,8 @@ def test_the_words_without_which_the_label_is_another_are_found_by_few_texts() -
     labelled = pl.DataFrame({"masked": list(TEXTS), "regard": scorer(list(TEXTS)).label})
     scorer.asked.clear()
     with_identity_words(labelled, [scorer])
-    assert sorted(scorer.asked) == [
-        "this person and this person live here",
-        "this person is a thief",
-        "this person is my neighbour",
-        "this person neighbours",
-    ]
+    asked = ["and this person live here", "is a thief", "is my neighbour", "neighbours"]
+    assert sorted(scorer.asked) == [f"this person {rest}" for rest in asked]
     labelled = pl.DataFrame({"masked": ["the nurse reads", "an elf reads"], "regard": [-1, 0]})
     found = with_identity_words(labelled, [AgainstThem()], list_of(["elf"]))
     assert found["regard_identity"].to_list() == ["nurse", None]

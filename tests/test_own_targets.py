@@ -26,6 +26,7 @@ roma,origin,,
 lawyer,,,
 laywer,,,
 """
+NAMES = ("deaf person", "non-binary person", "roma", "lawyer", "laywer")
 FORMS = {
     "deaf person": "deaf person",
     "Deaf people": "deaf person",
@@ -100,7 +101,7 @@ def labels(table: pl.DataFrame) -> list[tuple]:
     return rows.select("masked", "sentiment", "sentiment_strength", "regard", "regard_strength").rows()
 
 
-def test_the_same_text_gets_the_same_label_wherever_it_is_asked(main_job, audited, told, run, place) -> None:
+def test_a_text_gets_the_same_label_in_every_recipe(main_job, audited, told, run, place) -> None:
     """Recipes run as wholes, which takes seconds, since each reads and masks in its own place."""
     found = {"main job": labels(pl.read_parquet(main_job / "score.parquet"))}
     statements = ("data=statements", f"data.path={place}/statements.tsv")
@@ -157,10 +158,8 @@ def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_
     tables = main_job / "tables"
     assert set(pl.read_csv(tables / "ledger_by_target.csv")["target"]) == {*FORMS.values(), "nurse"}
     about = pl.read_csv(tables / "targets_sentiment.csv")
-    assert dict(about.select("target", "category").iter_rows()) == {
-        **{"deaf person": "disability", "non-binary person": "gender", "roma": "origin"},
-        **{"lawyer": "profession", "laywer": "own"},
-    }
+    categories = ["disability", "gender", "origin", "profession", "own"]
+    assert dict(about.select("target", "category").iter_rows()) == dict(zip(NAMES, categories, strict=True))
     assert about["statements"].to_list() == [2] * 5
     assert shown_targets(OmegaConf.create({"recipe": {"shown": ["nurse"]}}), about)[1:] == [
         *("deaf person", "non-binary person", "roma", "laywer")
@@ -171,7 +170,7 @@ def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_
     assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
 
 
-def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(main_job, audited, told) -> None:
+def test_page_and_card_name_the_targets_that_are_left_out(main_job, audited, told) -> None:
     own = "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer."
     pages = (main_job / "report.html", audited / "audit.html", told / "stories.html")
     for path in (*pages, main_job / "model" / "README.md"):
@@ -189,26 +188,20 @@ def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Pat
     assert metrics["naming_target"] == 100  # in whatever form
     assert (metrics["by_kind/targets/people"], metrics["by_kind/targets/others"]) == (2, 2)
     per_target = pl.read_csv(told / "tables" / "targets_sentiment.csv")
-    assert dict(per_target.select("target", "statements").iter_rows()) == {
-        **{"deaf person": 3, "non-binary person": 2, "roma": 1},
-        **{"lawyer": 0, "laywer": 0},
-    }
+    assert dict(per_target.select("target", "statements").iter_rows()) == dict(zip(NAMES, [3, 2, 1, 0, 0], strict=True))
 
 
-def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_on_no_list_are_named_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Six recipes are rehearsed, which takes seconds, since each has its own plan."""
     notice = (
         "  note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean "
         "lawyer?\n"
     )
-    for overrides in (
-        ("data=cn100k", f"data.root={place}"),
-        ("recipe=audit", "data=statements", f"data.path={place}/statements.tsv"),
-        ("recipe=labels", "data=statements", f"data.path={place}/statements.tsv"),
-        ("recipe=stories", "data=stories", f"data.path={place}/stories.txt"),
-        ("recipe=humans", "data=statements", f"data.path={place}/statements.tsv"),
-        ("recipe=template", "data=cn100k", f"data.root={place}"),
-    ):
+    of_statements = ("data=statements", f"data.path={place}/statements.tsv")
+    recipes = [("recipe=mitigate", "data=cn100k", f"data.root={place}"), ("recipe=audit", *of_statements)]
+    recipes += [("recipe=labels", *of_statements), ("recipe=humans", *of_statements)]
+    recipes += [("recipe=stories", "data=stories", f"data.path={place}/stories.txt")]
+    for overrides in (*recipes, ("recipe=template", "data=cn100k", f"data.root={place}")):
         with pytest.MonkeyPatch.context() as monkeypatch:
             paths = (f"paths.outputs={place}/dry", f"probe.targets={place}/own.csv", "dry_run=true", *SMALL)
             assert here(monkeypatch, *paths, *overrides) == 0
@@ -242,12 +235,7 @@ def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> No
         found = measure_harms(said, choose_targets(words), scorers=["sentiment"])
         assert found["NSM"] == pytest.approx(250 / 3)
         assert (found["NSM_low"] is None) == is_one
-    said = pl.DataFrame(
-        {
-            "row": [1, 2, 3],
-            "target": ["deaf person", "deaf person", "lawyer"],
-            "statement": ["Deaf people sing.", "they sing.", "lawyers sing."],
-        }
-    )
+    rows = [(1, "deaf person", "Deaf people sing."), (2, "deaf person", "they sing."), (3, "lawyer", "lawyers sing.")]
+    said = pl.DataFrame(rows, schema=["row", "target", "statement"], orient="row")
     assert naming_target(said, named_again(list_of(["deaf person"]))) == pytest.approx(200 / 3)
     assert naming_target(said) == pytest.approx(100 / 3)

@@ -109,26 +109,18 @@ def test_events_and_short_words_are_read_whole_and_neutral() -> None:
 
 
 def test_whoever_acts_is_one_person_for_a_scorer() -> None:
-    rows = pl.DataFrame(
-        [
-            ("the lawyer goes to work", "xReact", "tired"),
-            ("the british person goes to work", "xReact", "tired"),
-            ("the person from ghana goes to work", "Causes", "traffic"),
-            ("personx thanks persony 's nurse", "oWant", "to pay personx"),
-            ("personx buys a ___", "xNeed", "money"),
-            ("the nurse", "Causes", "joy"),  # of ConceptNet: as everywhere
-        ],
-        schema=["head", "relation", "tail"],
-        orient="row",
-    )
-    assert verbalise(rows)["masked"].to_list() == [
-        "this person goes to work as a result this person feels tired",
-        "this person goes to work as a result this person feels tired",
-        "this person goes to work causes traffic",
-        "this person thanks another person's this person as a result another person or others want to pay this person",
-        "this person buys something but before this person needed money",
-        "the this person causes joy",
-    ]
+    tired = "this person goes to work as a result this person feels tired"
+    thanks = "this person thanks another person's this person as a result another person or others want to pay this"
+    expected = {
+        ("the lawyer goes to work", "xReact", "tired"): tired,
+        ("the british person goes to work", "xReact", "tired"): tired,
+        ("the person from ghana goes to work", "Causes", "traffic"): "this person goes to work causes traffic",
+        ("personx thanks persony 's nurse", "oWant", "to pay personx"): f"{thanks} person",
+        ("personx buys a ___", "xNeed", "money"): "this person buys something but before this person needed money",
+        ("the nurse", "Causes", "joy"): "the this person causes joy",  # of ConceptNet: as everywhere
+    }
+    rows = pl.DataFrame(list(expected), schema=["head", "relation", "tail"], orient="row")
+    assert verbalise(rows)["masked"].to_list() == list(expected.values())
 
 
 def test_persons_are_kept_or_verbalised() -> None:

@@ -76,7 +76,7 @@ def test_a_liwc_dictionary(tmp_path: Path) -> None:
         ("%\n1\tfunct\n%\nthe\t1\n", "none of the categories posemo, .* \\(found: funct\\)"),
     ],
 )
-def test_faults_of_a_dictionary_are_told(tmp_path: Path, content: str, message: str) -> None:
+def test_faults_of_a_dictionary_are_named(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "my.dic"
     path.write_text(content)
     with pytest.raises(MitigateError, match=message):

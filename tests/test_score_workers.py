@@ -128,6 +128,6 @@ def test_networks_go_to_workers_and_others_stay() -> None:
         pytest.param(["score.engine=ray", "score.workers=0"], "score.workers=0 must be a whole", marks=needs_ray),
     ],
 )
-def test_a_wrong_setting_is_told(settings: list[str], message: str, monkeypatch, capsys) -> None:
+def test_a_wrong_setting_is_an_error(settings: list[str], message: str, monkeypatch, capsys) -> None:
     assert here(monkeypatch, "recipe=labels", "texts=[hello]", *settings) == 2
     assert message in capsys.readouterr().err

@@ -136,7 +136,6 @@ def test_models_are_read_anew_with_their_run_and_let_go(models: Models, tmp_path
     models.idle = 0.0
     models.release()
     assert (models.opened, models.scorers) == ({}, None)
-    run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])
     first = models.opened[run].answers
     models.generate([Asked(run, "nurse", "CapableOf")])

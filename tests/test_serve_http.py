@@ -180,7 +180,7 @@ def test_values_of_a_wrong_type_in_a_status_are_left_out(client: TestClient, ser
             assert {key: found[key] for key in right} == expected, (name, value)
 
 
-def test_a_full_queue_one_that_cannot_be_written_to_and_faults_are_told(client, service, monkeypatch) -> None:
+def test_faults_a_full_queue_and_one_that_cannot_be_written_to_are_errors(client, service, monkeypatch) -> None:
     wrong = {"policy": "x", "_target_": "os.getcwd", "seed": -1}
     assert len(faults(client.post("/jobs", json={"overrides": wrong}), 422)) == 3
     for _ in range(3):
@@ -288,7 +288,7 @@ def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path) -> N
         assert faults(client.get(address), 404) == ["the run has no such file; GET /runs/{name} lists them"]
 
 
-def test_questions_are_answered_as_data_and_faults_told(client: TestClient) -> None:
+def test_questions_are_answered_as_data_and_faults_named(client: TestClient) -> None:
     question = {"head": "lawyer", "relation": "CapableOf", "runs": ["mitigate-both-1-0.5", "mitigate-none-1-"]}
     found = client.post("/generate", json=question).json()["answers"]
     assert [answer["run"] for answer in found] == question["runs"]

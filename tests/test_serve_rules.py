@@ -77,6 +77,7 @@ def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key:
 
 
 CODE = {"_target_": "os.getcwd"}
+LONG = ["a" * 300, "a/" * 3000]
 VALUES: dict[str, list[Any]] = {
     "probe.targets": ["/etc/passwd", ["../secret.csv"], ["${oc.env:HOME}"], ["lawyer", CODE], []],
     "recipe.shown": [["a'; import os"]],
@@ -86,17 +87,7 @@ VALUES: dict[str, list[Any]] = {
     "score.regard": ["${oc.env:HOME}"],
     "seed": [True, CODE, "1,2", 10**400],
     "trainer.lr": [float("nan")],
-    "data.path": [
-        "../secret.csv",
-        "link.csv",
-        "/etc/passwd",
-        "absent.csv",
-        "$HOME",
-        5,
-        "a" * 300,
-        "a/" * 3000,
-        "\ud800",
-    ],
+    "data.path": ["../secret.csv", "link.csv", "/etc/passwd", "absent.csv", "$HOME", 5, *LONG, "\ud800"],
 }
 
 

@@ -104,15 +104,14 @@ def test_a_job_of_a_new_queue_has_none_of_the_output_of_one_before(service: Serv
 
 def test_of_a_bar_the_last_state_is_a_line(tmp_path: Path) -> None:
     bar = "".join(f"\r{share} %" for share in range(61))
-    for text, lines in (
-        (f"began\n{bar}\nended\n", ["began", "60 %", "ended"]),
-        (f"began\n{bar}", ["began", "60 %"]),  # it still runs
-        (f"{bar}\r\n\nended\r\n", ["60 %", "", "ended"]),
-        ("began\n\r", ["began", ""]),
-        ("\n", [""]),
-        ("", []),
-        ("".join(f"{number}\n" for number in range(60)), [str(number) for number in range(20, 60)]),
-    ):
+    expected = {
+        f"began\n{bar}\nended\n": ["began", "60 %", "ended"],
+        f"began\n{bar}": ["began", "60 %"],  # it still runs
+        f"{bar}\r\n\nended\r\n": ["60 %", "", "ended"],
+        **{"began\n\r": ["began", ""], "\n": [""], "": []},
+        "".join(f"{number}\n" for number in range(60)): [str(number) for number in range(20, 60)],
+    }
+    for text, lines in expected.items():
         (tmp_path / "1.log").write_text(text, newline="")
         assert last_lines(tmp_path / "1.log") == lines
 

@@ -198,7 +198,7 @@ def refused(key: str, value: Any) -> None:
     assert "\n" not in str(told.value), value
 
 
-def test_all_faults_are_told_together_once_and_other_settings_left_alone() -> None:
+def test_all_faults_are_named_together_and_other_settings_left_alone() -> None:
     written = {"seed": "abc", "policy": {"seed": "${seed}"}, "probe": {"top": 0, "beams": 10}}
     with pytest.raises(MitigateError) as told:
         check({"seed": "abc", "policy": {"seed": "abc"}, "probe": {"top": 0, "beams": 10}}, written)
