@@ -62,7 +62,7 @@ FAULTS = [
     ("word,category\n", r"no column 'target' \(found: word, category\)"),
     ("", r"no column 'target' \(found: nothing\)"),
     ("target,form\nnurse,nurses\n", r"unknown column 'form'; did you mean forms\?"),
-    ("target,kind\nwelder,poeple\n", "csv: line 2: unknown kind 'poeple'; allowed: .*others; did you mean people"),
+    ("target,kind\nwelder,poeple\n", "csv: line 2: unknown kind 'poeple'; allowed: .*; did you mean people"),
     (KINDS, "csv: line 2: unknown kind 'person'; allowed: people, locations, professions, others"),
     (
         KINDS,
