@@ -17,6 +17,8 @@ from subprocess import PIPE
 from typing import NamedTuple
 
 import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 
 from mitigate.__main__ import cli
 
@@ -51,6 +53,13 @@ class Job(NamedTuple):
     said: str
     complaint: str
     folder: Path
+
+
+@cache
+def composed(*overrides: str) -> DictConfig:
+    """The configuration with these settings, for tests that only read it."""
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        return compose("config", list(overrides))
 
 
 class Ended(NamedTuple):

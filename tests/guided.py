@@ -57,15 +57,8 @@ def main() -> None:
 
 def libfuzzer(name: str, arguments: Sequence[str]) -> str:
     """What a process says that puts inputs to a reader."""
-    own = [
-        sys.executable,
-        __file__,
-        "--reader",
-        name,
-        f"-max_len={LONGEST}",
-        f"-timeout={TIMEOUT}",
-        "-print_final_stats=0",
-    ]
+    limits = [f"-max_len={LONGEST}", f"-timeout={TIMEOUT}", "-print_final_stats=0"]
+    own = [sys.executable, __file__, "--reader", name, *limits]
     done = subprocess.run([*own, *arguments], capture_output=True, cwd=tempfile.gettempdir())
     said = (done.stdout + done.stderr).decode(errors="replace")
     return said if done.returncode == 0 else f"{FAULT} {name}: status {done.returncode}\n{said}"

@@ -29,6 +29,8 @@ from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
 from models.minilm import locate
 
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
 
 def small_comet(layers: int = 2, heads: int = 4, layout: Layout = "packed", relation: str = "phrase") -> Comet:
     """A small random COMeT with MiniLM's vocabulary."""
@@ -37,11 +39,16 @@ def small_comet(layers: int = 2, heads: int = 4, layout: Layout = "packed", rela
     return Comet(Decoder(config), Encoding.of_encoder(locate()), layout, relation).eval()
 
 
-def save_classifier(folder: Path, names: list[str], width: int = 16) -> Path:
-    """A small random classifier whose columns have those names."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "this", "person", "thief"]
+def save_classifier(
+    folder: Path,
+    names: list[str],
+    width: int = 16,
+    words: Sequence[str] = (*SPECIAL, "this", "person", "thief"),
+    **more: float,
+) -> Path:
+    """A small random classifier whose columns have those names; more: further settings of a BertConfig."""
     shape = {"hidden_size": width, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    config = BertConfig(vocab_size=len(words), **shape, id2label=dict(enumerate(names)))
+    config = BertConfig(vocab_size=len(words), **shape, **more, id2label=dict(enumerate(names)))
     BertForSequenceClassification(config).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""The crowd classifier: what it learns from, its folds and thresholds, and the one that comes with the project."""
+"""The crowd classifier: its training texts, folds and thresholds, the shipped one, and the recipe."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from classifier_data import write_crowd, write_regard
+from command import apart
 
 from mitigate.errors import MitigateError
 from mitigate.load.crowd import RESOURCES
@@ -32,33 +34,29 @@ def save_frames(folder: Path, *rows: tuple[str, object, object]) -> Path:
     return folder
 
 
-def test_frames_are_read_with_their_groups(tmp_path: Path) -> None:
+def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named(tmp_path: Path) -> None:
     folder = save_frames(tmp_path, ("a", ["Elves  are small", "are small"], ["Elves"]), ("b", [], ["dwarfs"]))
     assert read_frames(folder).rows() == [(0, "elves are small", ["elves"]), (0, "are small", ["elves"])]
     assert implied_statements(folder) == ["this person are small"]
-
-
-def test_faults_of_frames_are_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        MitigateError, match="lacks frames_test_posts.csv; data.root must name the folder that has sbic/"
-    ):
+    (folder / "frames_test_posts.csv").unlink()
+    with pytest.raises(MitigateError, match="lacks frames_test_posts.csv; data.root must name the folder that has sbi"):
         read_frames(tmp_path)
     with pytest.raises(MitigateError, match="frames_test_posts.csv, post 1: '7' is no list of texts"):
         read_frames(save_frames(tmp_path, ("a", 7, ["elves"])))
-
-
-def test_groups_and_targets_are_masked() -> None:
     assert masked("lawyers and elves like dwarfs", ["elves", "elves and"]) == "this person and this person like dwarfs"
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"
 
 
-def test_the_softmax_is_the_share_of_raters_without_decay() -> None:
+def test_a_softmax_without_decay_is_the_share_of_raters_and_polar_is_above_the_threshold() -> None:
     """One feature that is always 0: only the bias learns, and its softmax is the mean share."""
     shares = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0.5, 0.5]])
     weight, bias = fit_softmax(np.zeros((4, 1)), shares, np.ones(4), decay=0.0)
     powers = np.exp(bias)
     assert powers / powers.sum() == pytest.approx([0.25, 0.625, 0.125], abs=1e-3)
     assert weight.tolist() == [[0, 0, 0]]
+    heads = Heads(np.zeros((1, 1, 3)), np.zeros((1, 3)), np.array([0.4]))
+    probabilities = np.array([[0.3, 0.55, 0.15], [0.1, 0.65, 0.25], [0.15, 0.55, 0.3]])
+    assert [LABELS[column] for column in heads.columns(probabilities, 0)] == ["negative", "neutral", "positive"]
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +76,13 @@ def learnt() -> Learnt:
     )
 
 
-def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(learnt: Learnt) -> None:
+def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(learnt: Learnt, tmp_path: Path) -> None:
+    """There is one head of all folds, and one without each."""
     assert learnt.kept(frozenset()).all()
     kept = learnt.kept(frozenset([1]))
     assert not kept[12:24].any()
     assert not kept[0]  # its text is in fold 1 too
     assert kept[1:12].all()
-
-
-def test_heads_are_one_of_all_and_one_without_each_fold(learnt: Learnt, tmp_path: Path) -> None:
     heads = fit_heads(learnt)
     assert heads.weight.shape == (4, 3, 3)
     probabilities = heads.probabilities(np.eye(3, dtype=np.float32), 0)
@@ -98,18 +94,9 @@ def test_heads_are_one_of_all_and_one_without_each_fold(learnt: Learnt, tmp_path
         Heads.load(tmp_path)
 
 
-def test_polar_is_what_is_above_the_threshold() -> None:
-    heads = Heads(np.zeros((1, 1, 3)), np.zeros((1, 3)), np.array([0.4]))
-    probabilities = np.array([[0.3, 0.55, 0.15], [0.1, 0.65, 0.25], [0.15, 0.55, 0.3]])
-    assert [LABELS[column] for column in heads.columns(probabilities, 0)] == ["negative", "neutral", "positive"]
-
-
-@pytest.fixture(scope="module")
-def crowd() -> Crowd:
-    return Crowd()
-
-
-def test_the_shipped_classifier_tells_plain_cases_apart(crowd: Crowd) -> None:
+def test_the_shipped_classifier_tells_plain_cases_apart() -> None:
+    """One that has not seen a fold is another scorer."""
+    crowd = Crowd()
     found = crowd(
         ["this person is a thief", "this person is related to table", "this person is capable of help people"]
     )
@@ -117,9 +104,6 @@ def test_the_shipped_classifier_tells_plain_cases_apart(crowd: Crowd) -> None:
     assert found.strength[0] < 0 < found.strength[2]
     assert found.label.dtype == np.int8
     assert crowd([]).label.tolist() == []
-
-
-def test_one_that_has_not_seen_a_fold_is_another_scorer(crowd: Crowd) -> None:
     assert Crowd(unseen=0).fingerprint != crowd.fingerprint == Crowd().fingerprint
 
 
@@ -132,19 +116,12 @@ def test_what_comes_with_the_project_is_small_and_has_a_card_and_its_folds() -> 
     assert fold_of("nurse") == fold_of("nurse")
 
 
-def test_sensitivity_and_specificity_by_source_and_group() -> None:
-    labels = pl.DataFrame(
-        {
-            "resource": ["COMeT"] * 4,
-            "category": ["gender", "gender", "origin", None],
-            "cluster": ["a", "b", "c", "d"],
-            "most": [-1, 1, 0, 0],
-            "crowd": [-1, 0, 0, 1],
-            "crowd_neutral": [-1, 1, 0, 0],
-            "sentiment": [0, 0, 0, 1],
-            "regard": [0, 1, 0, 0],
-            "votes": [[-1, -1, 0], [1, 1, 1], [0, 0, 0], [0, 1, -1]],
-        }
+def test_sensitivity_and_specificity_by_source_and_group_and_of_one_rater() -> None:
+    labels = pl.DataFrame({"category": ["gender", "gender", "origin", None], "cluster": ["a", "b", "c", "d"]})
+    said = {"most": [-1, 1, 0, 0], "crowd": [-1, 0, 0, 1], "crowd_neutral": [-1, 1, 0, 0], "sentiment": [0, 0, 0, 1]}
+    votes = [[-1, -1, 0], [1, 1, 1], [0, 0, 0], [0, 1, -1]]
+    labels = labels.with_columns(
+        *pl.DataFrame(said | {"regard": [0, 1, 0, 0], "votes": votes}), resource=pl.lit("COMeT")
     )
     table = accuracy_table(labels, Bootstrap(resamples=50))
     found = {(row["source"], row["category"]): row for row in table.filter(template="paper").rows(named=True)}
@@ -160,15 +137,13 @@ def test_sensitivity_and_specificity_by_source_and_group() -> None:
     assert metrics["passed/crowd/recall"] == 1
     assert metrics["all/all/sensitivity"] == 0.5
     assert metrics["neutral_template/all/all/sensitivity"] == 1
-
-
-def test_one_rater_against_the_others_who_agree() -> None:
     rated = pl.DataFrame({"cluster": ["a", "b"], "votes": [[-1, -1, 0], [1, 0, -1]]})
     assert one_rater(rated).rows() == [("a", -1, 0)]
 
 
 def test_no_label_of_a_classifier_is_learnt_from(real_data: Path) -> None:
-    """The columns that training is given hold people's ratings alone; implied texts are none that the crowd rated."""
+    """The columns that training is given hold people's ratings alone; implied texts are none that the crowd rated. Real
+    texts are read, which takes seconds."""
     texts = read_texts(real_data)
     assert (texts.rated.height, len(texts.implied)) == (2519, 5695)
     shares = texts.rated["shares"].list.to_array(3).to_numpy()
@@ -180,12 +155,8 @@ def test_no_label_of_a_classifier_is_learnt_from(real_data: Path) -> None:
 
 def test_the_regard_classifiers_learn_nothing_from_the_crowd(tmp_path: Path) -> None:
     """What people say of a sentence changes neither the texts nor the labels that regard is trained on."""
-    for folder in ("regard", "humans", "conceptnet100k"):
-        (tmp_path / folder).mkdir()
+    write_regard(tmp_path)
     (tmp_path / "regard" / "bert_labels_conceptnet.tsv").write_text("nurse\t-1\tthis person is a thief\n")
-    for name in ("train_other", "dev", "test"):
-        (tmp_path / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
-    (tmp_path / "conceptnet100k" / "train100k.txt").write_text("IsA\tcat\tpet\n")
     given = []
     for vote in ("1", "3"):
         for resource in RESOURCES:
@@ -197,3 +168,19 @@ def test_the_regard_classifiers_learn_nothing_from_the_crowd(tmp_path: Path) -> 
     assert (labelled, unlabelled) == (again, others)
     assert praise != blame
     assert not any("hero" in text for text, _, _ in labelled)
+
+
+@pytest.mark.thorough
+def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path) -> None:
+    command = ["recipe=crowd", f"data.root={write_crowd(tmp_path / 'data')}", "measure.resamples=50"]
+    command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "tracking.mode=none"]
+    done = apart(*command)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["passed/crowd/recall"] is not None
+    assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / "crowd" / "accuracy.csv").columns)
+    assert (folder / "crowd" / "README.md").read_text().startswith("---\nlicense:")
+    crowd = Crowd(folder / "crowd")
+    assert crowd(["this person is lazy", "this person is in town"]).label.tolist() == [-1, 0]
+    assert "complete: nothing is left to do" in apart(*command).stdout

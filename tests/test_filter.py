@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -25,6 +26,11 @@ def labelled() -> pl.DataFrame:
         LABELS, schema=["sentiment", "regard", "sentiment_neutral", "regard_neutral"], orient="row"
     ).cast(pl.Int8)
     return frame.with_columns(split=pl.Series(["train"] * 5 + ["test"]), row=pl.int_range(1, 7))
+
+
+def neutral(scope: str = "all", **values: Any) -> Policy:
+    """A policy that goes by the neutral labels of sentiment and regard."""
+    return Policy("mine", BOTH, "neutral", scope, **values)
 
 
 def triples(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
@@ -62,16 +68,11 @@ def test_reasons_and_weights(labelled: pl.DataFrame, policy: Policy, reasons: li
     assert ledger["row"].to_list() == labelled["row"].to_list()
 
 
-def test_a_policy_that_drops_everything(labelled: pl.DataFrame) -> None:
-    with pytest.raises(
-        MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentiment -1 1"
-    ):
-        apply(Policy("sentiment", ["sentiment"]), labelled[[1, 3]])
-
-
-def test_count_reasons(labelled: pl.DataFrame) -> None:
-    ledger = apply(Policy("sentiment", ["sentiment"]), labelled)
-    assert count_reasons(ledger) == "kept 3, sentiment +1 1, sentiment -1 1"
+def test_reasons_are_counted_and_a_policy_that_drops_everything_is_an_error(labelled: pl.DataFrame) -> None:
+    policy = Policy("sentiment", ["sentiment"])
+    assert count_reasons(apply(policy, labelled)) == "kept 3, sentiment +1 1, sentiment -1 1"
+    with pytest.raises(MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentim"):
+        apply(policy, labelled[[1, 3]])
 
 
 STATEMENTS = [
@@ -85,16 +86,17 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("scope", "kept"),
-    [
-        ("all", [0, 0, 0, 0, 0, 0, 1]),
-        ("people", [0, 0, 1, 0, 0, 1, 1]),
-        ("targets", [0, 1, 1, 0, 1, 1, 1]),
-    ],
-)
+SCOPES = {
+    "all": [0, 0, 0, 0, 0, 0, 1],
+    "people": [0, 0, 1, 0, 0, 1, 1],
+    "targets": [0, 1, 1, 0, 1, 1, 1],
+    "person_heads": [0, 0, 1, 0, 1, 1, 1],  # sick children are in a tail
+}
+
+
+@pytest.mark.parametrize(("scope", "kept"), SCOPES.items())
 def test_scope(scope: str, kept: list[int]) -> None:
-    ledger = apply(Policy("mine", BOTH, "neutral", scope), triples(*STATEMENTS))
+    ledger = apply(neutral(scope), triples(*STATEMENTS))
     assert ledger["weight"].to_list() == kept
     for found, weight, reason in ledger.select("sentiment_neutral", "weight", "reason").rows():
         named = f"sentiment {found:+d}" + ", outside the scope" * int(weight)
@@ -107,38 +109,47 @@ OWN = list_of(["deaf person", "trans woman", "lawyer"])
 @pytest.mark.parametrize("head", ["deaf person", "school for Deaf people", "a trans woman", "trans women", "lawyers"])
 def test_own_targets_are_in_the_scope_of_a_policy_in_all_their_forms(head: str) -> None:
     rows = ((head, "CapableOf", "fail", -0.4), ("dog", "IsA", "animal", 0.0))
-    ledger = apply(Policy("mine", BOTH, "neutral", "targets"), triples(*rows, target_list=OWN), OWN)
+    ledger = apply(neutral("targets"), triples(*rows, target_list=OWN), OWN)
     assert ledger["reason"].to_list() == ["sentiment -1", "kept"]
     assert ledger["weight"].to_list() == [0, 1]
-    of_people = apply(Policy("mine", BOTH, "neutral", "people"), triples(*rows, target_list=OWN), OWN)
+    of_people = apply(neutral("people"), triples(*rows, target_list=OWN), OWN)
     assert of_people["weight"].to_list() == [0, 1]
 
 
-def test_the_ledger_is_summed_up_by_own_targets_too() -> None:
+def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them() -> None:
+    """Of the category's 4 statements 1 is prejudice: a quarter of a target's weight is its, where it has any."""
     rows = [("deaf people", "CapableOf", "fail", -0.4), ("deaf person", "IsA", "noun", 0.0)]
-    ledger = apply(Policy("mine", BOTH, "neutral", "targets"), triples(*rows, target_list=OWN), OWN)
+    ledger = apply(neutral("targets"), triples(*rows, target_list=OWN), OWN)
     assert ledger.select("target", "category").rows() == [("deaf person", "own")] * 2
     summed = summary(ledger, "target")
     assert summed.select("target", "input", "dropped", "reasons").rows() == [("deaf person", 2, 1, "sentiment -1 (1)")]
+    rows = [("deaf person", "CapableOf", "a", -0.4), ("deaf people", "CapableOf", "b", 0.0)]
+    rows += [("trans woman", "CapableOf", "c", 0.0), ("trans women", "CapableOf", "d", 0.0)]
+    ledger = balanced(*rows, target_list=OWN)
+    assert ledger["weight"].to_list() == pytest.approx([0.5, 1.5, 0.75, 0.75])
+    assert ledger["reason"].to_list() == ["balanced"] * 4
 
 
-def test_the_list_of_people() -> None:
+def test_the_lists_of_people_and_of_groups() -> None:
     assert len(people()) == len(set(people())) > 700
     assert {"person", "someone", "she", "children", "farmer", "friend", "thief", "american"} <= set(people())
     assert not {"they", "you", "it", "dog", "knife", "guide", "alcoholic", "africa"} & set(people())
     assert all(word == word.strip().lower() for word in people())
+    members: dict[str, list[str]] = {}
+    for target, group in groups().items():
+        members.setdefault(group, []).append(target)
+    assert all(len({targets()[target] for target in group}) == 1 for group in members.values())
+    assert min(map(len, members.values())) >= 2
+    assert "religion" not in {targets()[target] for target in groups()}
 
 
-def test_downweight_by_strength() -> None:
+def test_downweight_by_the_strongest_label_that_is_polarised() -> None:
     rows = triples(("lawyer", "CapableOf", "lie", -0.4), ("dog", "IsA", "pet", 0.25), ("dog", "HasA", "tail", 0.0))
-    ledger = apply(Policy("mine", BOTH, "neutral", action="downweight"), rows)
+    ledger = apply(neutral(action="downweight"), rows)
     assert ledger["weight"].to_list() == pytest.approx([0.6, 0.75, 1.0])
     assert ledger["reason"].to_list() == ["sentiment -1", "sentiment +1", "kept"]
-
-
-def test_downweight_by_the_strongest_that_is_polarised() -> None:
     rows = triples(("lawyer", "CapableOf", "lie", -0.4)).with_columns(regard_neutral=pl.lit(-1, pl.Int8))
-    ledger = apply(Policy("mine", BOTH, "neutral", action="downweight"), rows)
+    ledger = apply(neutral(action="downweight"), rows)
     assert ledger["weight"].to_list() == pytest.approx([0.1])  # regard's strength is 0.9
 
 
@@ -152,29 +163,32 @@ SPOKEN_OF = [
 def swap(
     *rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1, target_list: TargetList = PAPER
 ) -> pl.DataFrame:
-    policy = Policy("mine", BOTH, "neutral", action="swap", copies=copies, swapped_relations=SWAPPED, seed=seed)
+    policy = neutral(action="swap", copies=copies, swapped_relations=SWAPPED, seed=seed)
     return apply(policy, triples(*rows, target_list=target_list), target_list)
 
 
-def test_a_pair_shares_a_statement() -> None:
+def test_a_pair_shares_a_statement_and_a_target_at_both_ends_is_swapped_at_both() -> None:
     ledger = swap(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
     assert ledger.select("row", "source_row", "target", "head", "statement", "weight", "reason").rows() == [
         (1, None, "girl", "girl", "girl is capable of lie", 0.5, "sentiment -1, swapped"),
         (2, None, "boy", "boy", "boy is a child", 1.0, "kept"),
         (None, 1, "boy", "boy", "boy is capable of lie", 0.5, "sentiment -1, swapped"),
     ]
-    assert ledger["masked"].to_list() == [
-        "this person is capable of lie",
-        "this person is a child",
-        "this person is capable of lie",
-    ]
+    lie = "this person is capable of lie"
+    assert ledger["masked"].to_list() == [lie, "this person is a child", lie]
+    ledger = swap(("woman", "CapableOf", "woman", -0.4), ("man", "CapableOf", "man", 0.0))
+    added = ledger.filter(pl.col("source_row").is_not_null())
+    assert added.select("head", "tail", "statement").rows() == [("man", "man", "man is capable of man")]
+
+
+def listed(folder: Path, lines: str) -> TargetList:
+    """Own targets of a file with their categories, forms and groups."""
+    (folder / "own.csv").write_text(f"target,category,forms,group\n{lines}")
+    return list_of(folder / "own.csv")
 
 
 def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text(
-        "target,category,forms,group\ndeaf person,disability,signer; deaf people,people\ntrans woman,gender,,people\n"
-    )
-    mine = list_of(tmp_path / "own.csv")
+    mine = listed(tmp_path, "deaf person,disability,signer; deaf people,people\ntrans woman,gender,,people\n")
     rows = [(head, "CapableOf", "lie", -0.4) for head in ("Deaf people", "a deaf person", "signers", "trans women")]
     ledger = swap(*rows, copies=2, target_list=mine)
     copies = ledger.filter(pl.col("source_row").is_not_null()).sort("source_row")
@@ -188,15 +202,11 @@ def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> No
 
 
 def test_an_article_before_an_own_target_stays_and_fits_the_other(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text("target,category,forms,group\ntrans woman,gender,,w\nintersex woman,gender,,w\n")
-    mine = list_of(tmp_path / "own.csv")
+    mine = listed(tmp_path, "trans woman,gender,,w\nintersex woman,gender,,w\n")
     spoken_of = [("intersex woman", "IsA", "noun", 0.0), ("trans woman", "IsA", "noun", 0.0)]
-    for written, swapped in (
-        ("a trans woman", "an intersex woman"),
-        ("An intersex woman", "a trans woman"),
-        ("the trans woman", "the intersex woman"),
-        ("trans woman", "intersex woman"),
-    ):
+    pairs = {"a trans woman": "an intersex woman", "An intersex woman": "a trans woman"}
+    pairs |= {"the trans woman": "the intersex woman", "trans woman": "intersex woman"}
+    for written, swapped in pairs.items():
         ledger = swap((written, "CapableOf", "lie", -0.4), *spoken_of, copies=2, target_list=mine)
         added = ledger.filter(pl.col("source_row").is_not_null())
         assert added["head"].to_list() == [swapped]
@@ -206,7 +216,7 @@ def test_an_article_before_an_own_target_stays_and_fits_the_other(tmp_path: Path
 def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
     rows = triples(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
     rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
-    policy = Policy("mine", BOTH, "neutral", action="swap", copies=2, swapped_relations=["mentors"])
+    policy = neutral(action="swap", copies=2, swapped_relations=["mentors"])
     assert apply(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
     with pytest.raises(MitigateError, match="unknown relation in policy.swapped_relations 'mentor'; allowed: AtLoc"):
         apply(replace(policy, swapped_relations=["mentor"]), rows)
@@ -235,21 +245,21 @@ def test_who_is_seldom_spoken_of_is_seldom_drawn() -> None:
     assert counts["baker"] == pytest.approx(10, abs=8)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
-        ("father", "CapableOf", "hit his son", -0.4),  # others beside the target
+NOT_SWAPPED = [
+    ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
+    *(
+        ("father", "CapableOf", "hit his son", -0.4),
         ("boy", "CapableOf", "kiss girls", 0.4),
-        ("church", "CapableOf", "burn", -0.4),  # a target without a group
-        ("her", "CapableOf", "lie", -0.4),
-        ("france", "HasProperty", "bad", -0.4),
-        ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
-        ("dog", "CapableOf", "bite", -0.4),
-        ("husband", "CapableOf", "lie", -0.4),  # nothing is said of wives
-    ],
-)
-def test_what_is_not_swapped(row: tuple[str, str, str, float]) -> None:
+    ),  # others beside the target
+    *(("church", "CapableOf", "burn", -0.4), ("her", "CapableOf", "lie", -0.4)),  # a target without a group
+    *(("france", "HasProperty", "bad", -0.4), ("dog", "CapableOf", "bite", -0.4)),
+    ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
+    ("husband", "CapableOf", "lie", -0.4),  # no triple is about wives
+]
+
+
+@pytest.mark.parametrize("row", NOT_SWAPPED)
+def test_rows_that_are_not_swapped(row: tuple[str, str, str, float]) -> None:
     ledger = swap(row, *SPOKEN_OF)
     assert ledger["weight"].to_list() == [1.0] * (1 + len(SPOKEN_OF))
     assert ledger["reason"].to_list()[0].endswith(", not swapped")
@@ -267,13 +277,8 @@ def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
     assert ledger["head"].to_list() == ledger["target"].to_list()
 
 
-def test_a_target_at_both_ends_is_swapped_at_both() -> None:
-    ledger = swap(("woman", "CapableOf", "woman", -0.4), ("man", "CapableOf", "man", 0.0))
-    added = ledger.filter(pl.col("source_row").is_not_null())
-    assert added.select("head", "tail", "statement").rows() == [("man", "man", "man is capable of man")]
-
-
-def test_own_targets_are_swapped_within_their_category() -> None:
+def test_own_targets_are_swapped_within_their_category_or_the_group_that_is_given(tmp_path: Path) -> None:
+    """With the paper's peoples, and not with the other target of the category, where a group is given."""
     row = ("Deaf people", "CapableOf", "fail", -0.4)
     ledger = swap(row, ("trans woman", "IsA", "noun", 0.0), ("nurse", "IsA", "noun", 0.0), target_list=OWN)
     assert ledger.select("row", "target", "category", "statement", "masked", "weight").rows() == [
@@ -282,31 +287,17 @@ def test_own_targets_are_swapped_within_their_category() -> None:
         (3, "nurse", "profession", "nurse is a noun", "this person is a noun", 1.0),
         (None, "trans woman", "own", "trans women is capable of fail", "this person is capable of fail", 0.5),
     ]
-
-
-def test_own_targets_are_swapped_within_the_group_that_is_given(tmp_path: Path) -> None:
-    """With the paper's peoples, and not with the other target of the category."""
-    path = tmp_path / "own.csv"
-    path.write_text("target,category,group\nroma,origin,people\nsinti,origin,\n")
-    mine = list_of(path)
+    mine = listed(tmp_path, "roma,origin,,people\nsinti,origin,,\n")
     others = [("sinti", "IsA", "noun", 0.0), ("italian", "IsA", "noun", 0.0)]
     for end in (("roma", "CapableOf", "lie", -0.4), ("bad", "HasProperty", "roma", -0.4)):
         ledger = swap(end, *others, target_list=mine)
         assert ledger["target"].to_list() == ["roma", "sinti", "italian", "italian"]
-
-
-def test_what_is_said_of_an_own_target_beside_another_is_not_swapped() -> None:
     ledger = swap(("nurse", "CapableOf", "help deaf people", -0.4), *SPOKEN_OF, target_list=OWN)
     assert ledger["reason"].to_list()[0] == "sentiment -1, not swapped"
 
 
-def test_groups_are_of_one_category_and_have_somebody_to_swap_with() -> None:
-    members: dict[str, list[str]] = {}
-    for target, group in groups().items():
-        members.setdefault(group, []).append(target)
-    assert all(len({targets()[target] for target in group}) == 1 for group in members.values())
-    assert min(map(len, members.values())) >= 2
-    assert "religion" not in {targets()[target] for target in groups()}
+def balanced(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
+    return apply(neutral(action="keep", balance=True), triples(*rows, target_list=target_list), target_list)
 
 
 def test_balance() -> None:
@@ -315,76 +306,56 @@ def test_balance() -> None:
     lawyer += [("lawyer", "CapableOf", tail, 0.0) for tail in "cd"]
     nurse = [("nurse", "CapableOf", "e", 0.4), *(("nurse", "CapableOf", tail, 0.0) for tail in "fgh")]
     girl = [("girl", "CapableOf", "a", -0.4)]  # alone in its category: nothing to balance
-    ledger = apply(
-        Policy("mine", BOTH, "neutral", action="keep", balance=True),
-        triples(*lawyer, *nurse, *girl, ("dog", "CapableOf", "bite", -0.4)),
-    )
+    ledger = balanced(*lawyer, *nurse, *girl, ("dog", "CapableOf", "bite", -0.4))
     # 4 x 1/4 / 2 for each of lawyer's prejudices, 4 x 5/8 / 2 for each neutral; nurse 4 x 1/8 / 1 and 4 x 5/8 / 3
     assert ledger["weight"].to_list() == pytest.approx([0.5] * 2 + [1.25] * 2 + [0.5] + [2.5 / 3] * 3 + [1, 1])
     assert ledger["reason"].to_list() == ["balanced"] * 9 + ["kept"]
 
 
-def test_balance_weighs_own_targets_of_a_category() -> None:
-    """Of the category's 4 statements 1 is prejudice: a quarter of a target's weight is its, where it has any."""
-    rows = [("deaf person", "CapableOf", "a", -0.4), ("deaf people", "CapableOf", "b", 0.0)]
-    rows += [("trans woman", "CapableOf", "c", 0.0), ("trans women", "CapableOf", "d", 0.0)]
-    policy = Policy("mine", BOTH, "neutral", action="keep", balance=True)
-    ledger = apply(policy, triples(*rows, target_list=OWN), OWN)
-    assert ledger["weight"].to_list() == pytest.approx([0.5, 1.5, 0.75, 0.75])
-    assert ledger["reason"].to_list() == ["balanced"] * 4
-
-
-def test_balance_conserves_the_weight_of_a_target_that_has_all_kinds() -> None:
+def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() -> None:
     """Of ten statements 3 are prejudice, 4 neutral, 3 favouritism; five are about each target."""
     strengths = {"lawyer": [-0.5, -0.5, 0.0, 0.0, 0.5], "nurse": [-0.5, 0.0, 0.0, 0.5, 0.5]}
     rows = [(target, "CapableOf", f"tail {i}", s) for target, each in strengths.items() for i, s in enumerate(each)]
-    ledger = apply(Policy("mine", BOTH, "neutral", action="keep", balance=True), triples(*rows))
+    ledger = balanced(*rows)
     sums = ledger.group_by("target", "sentiment_neutral").agg(pl.col("weight").sum())
     shares = ((-1, 1.5), (0, 2.0), (1, 1.5))
     expected = [(target, label, pytest.approx(weight)) for target in ("lawyer", "nurse") for label, weight in shares]
     assert sorted(sums.rows()) == expected
-
-
-def test_balance_makes_no_statement_count_more_than_most() -> None:
     rows = [("lawyer", "CapableOf", f"tail {i}", -0.5 if i < 50 else 0.0) for i in range(100)]
     rows += [("nurse", "CapableOf", f"tail {i}", -0.5 if i < 1 else 0.0) for i in range(100)]
-    ledger = apply(Policy("mine", BOTH, "neutral", action="keep", balance=True), triples(*rows))
+    ledger = balanced(*rows)
     assert ledger.filter(target="nurse")["weight"].max() == MOST
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
-        ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, person_heads, targets"),
-        ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),
-        (
-            {"action": "downweight"},
-            "policy.action=downweight policy.balance=false with no policy.scorers finds nothing to act on; say "
-            "policy.scorers=[sentiment,regard]",
-        ),
-        (
-            {"scorers": BOTH, "balance": True},
-            "policy.balance=true has nothing to weigh with policy.action=drop; say policy.action=keep, downweight or "
-            "swap",
-        ),
-        (
-            {"scorers": BOTH, "action": "keep"},
-            "policy.action=keep does nothing by itself; say policy.balance=true, or policy=none",
-        ),
-        (
-            {"scorers": BOTH, "action": "swap", "copies": 1},
-            "policy.action=swap needs policy.swapped_relations, such as [CapableOf,HasProperty]; policy.copies=1 must "
-            "be at least 2: a statement and one more",
-        ),
-        (
-            {"template": "own", "action": "burn"},
-            "unknown policy.template 'own'; allowed: paper, neutral; unknown policy.action 'burn'; allowed: drop, "
-            "random, downweight, swap, keep, rerank, experts, erase; policy.action=burn policy.balance=false with no "
-            "policy.scorers finds nothing to act on; say policy.scorers=[sentiment,regard]",
-        ),
-    ],
-)
+SCORERS = "with no policy.scorers finds nothing to act on; say policy.scorers=[sentiment,regard]"
+ACTIONS = "drop, random, downweight, swap, keep, rerank, experts, erase"
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
+    ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, person_heads, targets"),
+    ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),
+    ({"action": "downweight"}, f"policy.action=downweight policy.balance=false {SCORERS}"),
+    (
+        {"scorers": BOTH, "balance": True},
+        "policy.balance=true has nothing to weigh with policy.action=drop; say policy.action=keep, downweight or swap",
+    ),
+    (
+        {"scorers": BOTH, "action": "keep"},
+        "policy.action=keep does nothing by itself; say policy.balance=true, or policy=none",
+    ),
+    (
+        {"scorers": BOTH, "action": "swap", "copies": 1},
+        "policy.action=swap needs policy.swapped_relations, such as [CapableOf,HasProperty]; policy.copies=1 must "
+        "be at least 2: a statement and one more",
+    ),
+    (
+        {"template": "own", "action": "burn"},
+        "unknown policy.template 'own'; allowed: paper, neutral; unknown policy.action 'burn'; allowed: "
+        f"{ACTIONS}; policy.action=burn policy.balance=false {SCORERS}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("values", "message"), FAULTS)
 def test_faults_are_named_all_at_once(values: dict, message: str) -> None:
     with pytest.raises(MitigateError) as error:
         Policy("mine", **values)
@@ -396,26 +367,23 @@ def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -
     rows += [(f"cat {number}", "Desires", "milk", 0.5 * (number < 9)) for number in range(10)]
     rows += [("mouse", "HasA", "tail", 0.0)]
     labelled = triples(*rows)
-    dropped_by = {
-        seed: set(ledger.filter(weight=0)["row"])
-        for seed in (1, 2)
-        if (ledger := apply(Policy("r", BOTH, "neutral", action="random", seed=seed), labelled)).height
-    }
+    ledgers = {seed: apply(neutral(action="random", seed=seed), labelled) for seed in (1, 2)}
+    dropped_by = {seed: set(ledger.filter(weight=0)["row"]) for seed, ledger in ledgers.items()}
     for seed in (1, 2):
-        ledger = apply(Policy("r", BOTH, "neutral", action="random", seed=seed), labelled)
+        ledger = apply(neutral(action="random", seed=seed), labelled)
         counts = dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows())
         assert counts == {"IsA": 4, "Desires": 9}  # as many as are polarised
         assert set(ledger.filter(weight=0)["row"]) == dropped_by[seed]  # the same again
         assert set(ledger["reason"]) == {"kept", "drawn at random"}
     assert dropped_by[1] != dropped_by[2]
-    polarised = set(apply(Policy("d", BOTH, "neutral"), labelled).filter(weight=0)["row"])
+    polarised = set(apply(neutral(), labelled).filter(weight=0)["row"])
     assert dropped_by[1] - polarised  # neutral ones are drawn too
 
 
 def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -> None:
     labelled = triples(*STATEMENTS)
     test = labelled.with_columns(split=pl.lit("test"), row=pl.col("row") + 100)
-    policy = Policy("r", BOTH, "neutral", "targets", action="random")
+    policy = neutral("targets", action="random")
     ledger = apply(policy, pl.concat([labelled, test]))
     assert ledger.filter(split="test")["weight"].min() == 1
     # of CapableOf one of two about a target is polarised, of Causes the only one is; others are outside the scope
@@ -424,16 +392,10 @@ def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -
     assert set(dropped["head"]) <= {"lawyer", "mother", "ask some Nurses"}
 
 
-def test_heads_that_are_people() -> None:
-    ledger = apply(Policy("mine", BOTH, "neutral", "person_heads"), triples(*STATEMENTS))
-    assert ledger["weight"].to_list() == [0, 0, 1, 0, 1, 1, 1]  # sick children are in a tail
-
-
-@pytest.mark.parametrize("action", ["rerank", "experts", "erase"])
-def test_what_acts_at_decoding_keeps_every_triple(action: str) -> None:
-    policy = Policy("mine", BOTH, "neutral", action=action)
-    ledger = apply(policy, triples(*STATEMENTS))
-    assert ledger["weight"].to_list() == [1] * 7
-    assert set(ledger["reason"]) == {"kept"}
-    assert not policy.changes_training
-    assert (policy.reranks, policy.steers) == (action == "rerank", action != "rerank")
+def test_a_policy_that_acts_at_decoding_keeps_every_triple() -> None:
+    for action in ("rerank", "experts", "erase"):
+        policy = neutral(action=action)
+        ledger = apply(policy, triples(*STATEMENTS))
+        assert ledger.select("weight", "reason").rows() == [(1, "kept")] * 7
+        assert not policy.changes_training
+        assert (policy.reranks, policy.steers) == (action == "rerank", action != "rerank")

@@ -37,7 +37,8 @@ def names(of: object) -> set[str]:
     return {str(path.relative_to(fingerprints.PACKAGE.parent)) for path in (*found.sources, *found.data)}
 
 
-def test_the_modules_and_data_files_that_a_function_reaches() -> None:
+def test_functions_reach_modules_and_data_files_and_every_data_file_is_reached() -> None:
+    """A data file that no source names could change without any result noticing."""
     assert names(verbalise) == {
         *("mitigate/verbalise.py", "mitigate/relations.py", "mitigate/targets.py"),
         *("mitigate/target_list.py", "mitigate/word_forms.py", "mitigate/data/plurals.csv"),
@@ -49,10 +50,6 @@ def test_the_modules_and_data_files_that_a_function_reaches() -> None:
     assert {"mitigate/filter/swap.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply)
     assert names(Vader) == {"mitigate/score/vader.py", "mitigate/triples.py"}
     assert {"mitigate/report/audit.html.jinja", "mitigate/report/style.css.jinja"} <= names(audit)
-
-
-def test_every_data_file_is_reached_from_the_module_that_reads_it() -> None:
-    """A file that no source names could change without any result noticing."""
     found = {file for path in fingerprints.PACKAGE.rglob("*.py") for file in fingerprints._named_files(path)}
     everything = {path for path in DATA.rglob("*") if path.is_file() and path.suffix not in {".md", ".py"}}
     assert everything - found == set()
@@ -229,21 +226,15 @@ def test_values() -> None:
     ]
     for one, other in different:
         assert digest_of_values(one) != digest_of_values(other)
-
-
-def test_what_no_result_may_depend_on() -> None:
     for value in (Path("file"), object(), iter([1])):
         with pytest.raises(TypeError, match="a result cannot depend on"):
             digest_of_values(value)
 
 
-def test_an_object_by_its_class_and_facts() -> None:
+def test_an_object_counts_by_its_class_facts_and_name() -> None:
+    """The columns of a scorer are called by its name."""
     assert fingerprint(Vader(), "lexicon") != fingerprint(Vader(), "another lexicon")
     assert fingerprint(Vader(), "lexicon") == fingerprint(Vader(), "lexicon")
-
-
-def test_a_scorer_under_another_name_is_another_value() -> None:
-    """Its columns are called by its name."""
     first, second = Vader(), Vader()
     assert digest_of_values(first) == digest_of_values(second)
     second.name = "polarity"

@@ -112,16 +112,13 @@ def test_below_a_negative_parent_nothing_is_asked(form: Form) -> None:
             assert filled.text_log_prob == 0
 
 
-def test_a_language_model_s_form_has_the_dropout_that_is_asked(tmp_path: Path) -> None:
+def test_dropout_and_unknown_choices_of_a_language_models_form(tmp_path: Path) -> None:
     folder = save_gpt1(tmp_path, TEXTS)
     own, made = Form.from_language_model(folder, FIELDS), Form.from_language_model(folder, FIELDS, 0.25)
     assert own.decoder.config.dropout == 0.1  # as its config says
     assert made.decoder.config.dropout == 0.25
     assert {part.p for part in made.modules() if isinstance(part, Dropout)} == {0.25}
-
-
-def test_a_choice_that_no_example_gave_is_unknown(tmp_path: Path) -> None:
-    form = Form.from_language_model(save_gpt1(tmp_path, TEXTS), FIELDS, known=["about"]).eval()
+    form = Form.from_language_model(folder, FIELDS, known=["about"]).eval()
     for filled in fill_in(form, form.read(TEXTS)):
         assert filled.choices[0] == UNKNOWN
         assert np.isnan(filled.log_probs[0]).all()
@@ -147,11 +144,8 @@ def test_texts_are_made_of_the_words_they_are_restricted_to(form: Form) -> None:
         assert {token for tokens in filled.texts for token in tokens} <= allowed
 
 
-def test_an_unknown_reading_is_told() -> None:
+def test_an_unknown_reading_and_a_form_in_training_are_refused(form: Form) -> None:
     with pytest.raises(ValueError, match="unknown reading 'right'; allowed: both, left"):
         Form(Decoder.__new__(Decoder), None, FIELDS, reads="right")  # type: ignore[arg-type]
-
-
-def test_a_form_in_training_is_not_filled_in(form: Form) -> None:
     with pytest.raises(ValueError, match=r"call eval\(\) first"):
         fill_in(form.train(), form.read(TEXTS))

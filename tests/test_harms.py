@@ -1,16 +1,15 @@
-"""Equations 1 to 4 on numbers small enough to check by hand."""
+"""Equations 1 to 4, and how a target stands among its peers, on numbers small enough to check by hand."""
 
 import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.measure import harms
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.profile import AGAINST, against_peers, is_distinctive, with_peers
 
 TARGETS = pl.DataFrame(
-    {
-        "target": ["nurse", "lawyer", "greek", "church"],
-        "category": ["profession", "profession", "origin", "religion"],
-    }
+    {"target": ["nurse", "lawyer", "greek", "church"], "category": ["profession", "profession", "origin", "religion"]}
 )
 # nurse: 4 statements, 1 prejudiced, 1 favouring, 1 neutral, 1 other; lawyer: 2, both prejudiced;
 # greek: 1, neutral; church: none; judge is not on the list
@@ -28,7 +27,7 @@ def table(empty_targets: harms.EmptyTargets = "exclude") -> pl.DataFrame:
     return harms.per_target(STATEMENTS, "sentiment", TARGETS, empty_targets)
 
 
-def test_percentages_of_each_target():
+def test_percentages_means_and_variances_under_both_conventions_for_empty_targets():
     assert table().rows() == [
         ("nurse", "profession", 4, 25.0, 25.0, 50.0),
         ("lawyer", "profession", 2, 100.0, 0.0, 0.0),
@@ -36,13 +35,7 @@ def test_percentages_of_each_target():
         ("church", "religion", 0, None, None, None),
     ]
     assert table("zero").row(3) == ("church", "religion", 0, 0.0, 0.0, 0.0)
-
-
-def test_neutral_means_and_variances_under_both_conventions_for_empty_targets():
-    excluded, zero = (
-        harms.neutral_metrics(table(), "sentiment"),
-        harms.neutral_metrics(table("zero"), "sentiment"),
-    )
+    excluded, zero = (harms.neutral_metrics(table(), "sentiment"), harms.neutral_metrics(table("zero"), "sentiment"))
     assert excluded["NSM"] == pytest.approx(50)  # (50 + 0 + 100) / 3
     assert excluded["NSV"] == pytest.approx(5000 / 3)  # (0 + 2500 + 2500) / 3
     assert (excluded["NSM/religion"], excluded["NSV/religion"]) == (None, None)
@@ -52,13 +45,10 @@ def test_neutral_means_and_variances_under_both_conventions_for_empty_targets():
     for metrics in (excluded, zero):
         assert (metrics["NSM/profession"], metrics["NSV/profession"]) == (25, 625)
         assert (metrics["NSM/origin"], metrics["NSV/origin"]) == (100, None)  # a single target does not vary
-
-
-def test_regard_has_its_own_names():
     assert {key[:3] for key in harms.neutral_metrics(table(), "regard")} == {"NRM", "NRV"}
 
 
-def test_disparity():
+def test_disparity_overgeneralisation_and_the_counts_behind_them():
     excluded, zero = harms.disparity(table()), harms.disparity(table("zero"))
     assert excluded["D_R"] == zero["D_R"] == pytest.approx(2.1875)  # 4, 2, 1, 0: mean 1.75, 21 / 4 - 1.75 ** 2
     assert excluded["D_O-"] == pytest.approx(16250 / 9)  # 25, 100, 0: 10625 / 3 - (125 / 3) ** 2
@@ -67,44 +57,28 @@ def test_disparity():
     assert zero["D_O+"] == pytest.approx(117.1875)  # 25, 0, 0, 0: 625 / 4 - 6.25 ** 2
     assert (excluded["D_R/profession"], excluded["D_O-/profession"]) == (1, 37.5**2)
     assert (excluded["D_R/religion"], excluded["D_O-/religion"]) == (None, None)
-
-
-def test_overgeneralisation():
     metrics = harms.overgeneralisation(table())
     assert metrics["O-"] == pytest.approx(125 / 3)
     assert metrics["O+"] == pytest.approx(25 / 3)
     assert metrics["polarised"] == pytest.approx(400 / 7)  # 4 of the 7 statements about listed targets
     assert metrics["polarised/profession"] == pytest.approx(400 / 6)
     assert metrics["polarised/religion"] is None
-
-
-def test_counts_behind_each_figure():
     counts = harms.counts(table())
     assert (counts["targets"], counts["empty_targets"], counts["statements"]) == (4, 1, 7)
-    assert (counts["targets/religion"], counts["empty_targets/religion"], counts["statements/religion"]) == (
-        1,
-        1,
-        0,
-    )
+    assert (counts["targets/religion"], counts["empty_targets/religion"], counts["statements/religion"]) == (1, 1, 0)
     assert counts["statements/profession"] == 6
 
 
-def test_constant_targets_have_no_disparity():
+def test_constant_targets_have_no_disparity_no_statements_no_figure_and_rare_relations_no_part():
     frame = pl.DataFrame({"target": ["nurse", "lawyer", "greek", "church"], "regard": [1, 1, 1, 1]})
     constant = harms.per_target(frame, "regard", TARGETS)
     found = harms.disparity(constant)
     assert found == {key: None if key.endswith(("/origin", "/religion")) else 0 for key in found}
     assert harms.neutral_metrics(constant, "regard")["NRV"] == 0
-
-
-def test_no_statement_at_all():
     empty = harms.per_target(STATEMENTS.clear(), "sentiment", TARGETS)
     assert empty["statements"].to_list() == [0, 0, 0, 0]
     assert set(harms.neutral_metrics(empty, "sentiment").values()) == {None}
     assert harms.disparity(empty)["D_R"] == 0
-
-
-def test_rare_relations_are_left_out():
     frequent = harms.without_rare_relations(STATEMENTS, {"IsA": 7000, "HasA": 50, "NotIsA": 49})
     without = harms.neutral_metrics(harms.per_target(frequent, "sentiment", TARGETS), "sentiment")
     assert frequent["relation"].unique().sort().to_list() == ["HasA", "IsA"]
@@ -112,7 +86,7 @@ def test_rare_relations_are_left_out():
     assert harms.counts(harms.per_target(frequent, "sentiment", TARGETS))["statements"] == 6
 
 
-def test_wrong_labels_and_conventions_are_named():
+def test_wrong_labels_conventions_and_categories_are_named():
     wrong = STATEMENTS.with_columns(sentiment=pl.lit(3))
     with pytest.raises(MitigateError, match=r"'sentiment' has 8 labels such as 3; allowed: -1 \(prejudice\)"):
         harms.per_target(wrong, "sentiment", TARGETS)
@@ -121,9 +95,79 @@ def test_wrong_labels_and_conventions_are_named():
         harms.per_target(missing, "sentiment", TARGETS)
     with pytest.raises(MitigateError, match=r"measure\.empty_targets 'drop'; allowed: exclude, zero"):
         harms.per_target(STATEMENTS, "sentiment", TARGETS, "drop")  # type: ignore[arg-type]
-
-
-def test_a_category_whose_figures_would_be_named_as_a_bound_is_refused():
     of_two = TARGETS.with_columns(category=pl.Series(["income", "income", "income_low", "income_low"]))
     with pytest.raises(MitigateError, match="the category 'income_low' ends in _low or _high, as the names of "):
         harms.neutral_metrics(harms.per_target(STATEMENTS, "sentiment", of_two), "sentiment")
+
+
+DRAWN = Bootstrap(resamples=500)
+
+
+def pairs(rows: list[tuple[str, str, str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["target", "cluster", "relation", "said"], orient="row")
+
+
+def values(rows: dict[str, list[float]], clusters: dict[str, str] | None = None) -> pl.DataFrame:
+    """A value of each relation R0, R1 ... of each target."""
+    flat = [(target, f"R{place}", value) for target, row in rows.items() for place, value in enumerate(row)]
+    table = pl.DataFrame(flat, schema=["target", "relation", "value"], orient="row")
+    return table.with_columns(cluster=pl.col("target").replace(clusters or {}), figure=pl.lit("negative"))
+
+
+def test_how_many_peers_have_a_pair_is_counted_without_words_of_the_same_cluster() -> None:
+    said = [(who, who, "Can", "cook") for who in ("nurse", "chef", "pilot")]
+    said += [("nurse", "nurse", "Can", "heal")] * 2  # a second wording of the same
+    said += [("she", "she", "Can", "heal"), ("her", "she", "Can", "heal"), ("nurse", "nurse", "Is", "calm")]
+    found = with_peers(pairs(said))
+    rows = {(row["target"], row["said"]): (row["having"], row["peers"]) for row in found.iter_rows(named=True)}
+    assert rows["nurse", "cook"] == (2, 4)  # of chef, pilot, she and her
+    assert rows["nurse", "heal"] == (2, 4)
+    assert rows["she", "heal"] == (1, 3)  # her is no peer of she
+    assert rows["nurse", "calm"] == (0, 0)  # nobody else was asked
+    few = found.with_columns(few=is_distinctive(50), none=is_distinctive(0)).filter(target="nurse").unique("said")
+    assert dict(few.select("said", "few").iter_rows()) == {"cook": True, "heal": True, "calm": None}
+    assert dict(few.select("said", "none").iter_rows()) == {"cook": False, "heal": False, "calm": None}
+
+
+def test_a_difference_is_paired_by_relation() -> None:
+    rows = {"nurse": [50, 70, 60], "chef": [10, 30, 20], "pilot": [20, 40, 30]}
+    found = against_peers(values({who: [*row, *row] for who, row in rows.items()}), DRAWN)
+    row = found.filter(target="nurse").row(0, named=True)
+    assert list(row) == list(AGAINST)
+    assert (row["value"], row["peers_mean"]) == (60, 25)
+    assert (row["difference"], row["low"], row["high"]) == pytest.approx((35, 35, 35))  # the same in each relation
+    assert (row["peers_low"], row["peers_high"]) == (20, 30)
+    assert (row["place"], row["peers"], row["relations"]) == (1, 2, 6)
+    assert (row["beyond"], row["peers_beyond"]) == (True, 2)
+    assert found.filter(target="chef")["difference"].item() == pytest.approx(20 - 45)
+    assert found["place"].to_list() == [1, 3, 2]
+
+
+def test_a_difference_is_beyond_chance_only_in_enough_relations() -> None:
+    """Five relations on one side, as in one of 16 targets by chance; and one relation of ten."""
+    rows = {"nurse": [40.0, 50, 60, 70, 80], "chef": [0.0] * 5, "pilot": [0.0] * 5}
+    row = against_peers(values(rows), DRAWN).row(0, named=True)
+    assert row["low"] > 0
+    assert not row["beyond"]
+    rows = {"nurse": [40.0] + [0.0] * 9, "chef": [0.0] * 10, "pilot": [0.0] * 10}
+    row = against_peers(values(rows), DRAWN).row(0, named=True)
+    assert row["difference"] == 4
+    assert row["low"] <= 0 < row["high"]
+    assert not row["beyond"]
+
+
+def test_a_generator_that_says_the_same_of_all_differs_in_nothing() -> None:
+    found = against_peers(values({who: [10, 0, 33.3] for who in ("nurse", "chef", "pilot")}), DRAWN)
+    assert found.select("difference", "low", "high").unique().rows() == [(0, 0, 0)]
+    assert found["beyond"].to_list() == [False] * 3
+    assert found["place"].to_list() == [1, 1, 1]
+    same = with_peers(pairs([(who, who, "Can", "cook") for who in ("nurse", "chef", "pilot")]))
+    assert same.filter(is_distinctive(10)).is_empty()
+
+
+def test_relations_that_no_peer_has_and_targets_without_peers_are_left_out() -> None:
+    lone = values({"nurse": [50.0, 90.0], "chef": [10.0]})
+    row = against_peers(lone, DRAWN).row(0, named=True)
+    assert (row["difference"], row["relations"], row["low"], row["high"]) == (40, 1, None, None)
+    assert not row["beyond"]
+    assert against_peers(values({"she": [1.0], "her": [2.0]}, {"her": "she"}), DRAWN).is_empty()

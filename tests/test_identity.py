@@ -1,17 +1,30 @@
-"""Identity terms: the lists and their splits, the texts, and gaps that can be checked by hand."""
+"""Identity terms: the lists and their splits, gaps checked by hand, and labels that depend on an identity word."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.load.identity import AXES, MASKED, NUMBERS, POLARITIES, identity_texts, read_frames, read_terms
+from mitigate.load.identity import (
+    AXES,
+    MASKED,
+    NUMBERS,
+    POLARITIES,
+    identity_forms,
+    identity_texts,
+    read_frames,
+    read_terms,
+)
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
 from mitigate.metrics import find
 from mitigate.recipes.rated import printed_identity
+from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.vader import Vader
+from mitigate.target_list import list_of
 from mitigate.tasks.identity import (
     identity_metrics,
     identity_notices,
@@ -20,33 +33,26 @@ from mitigate.tasks.identity import (
     measure_identity_terms,
     measured_identity,
 )
+from mitigate.tasks.identity_words import identity_word_notices, identity_words_of, with_identity_words
+from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
 from mitigate.word_forms import article
 
 FEW = Bootstrap(resamples=200)
-FUNCTION_WORDS = set(
-    re.findall(
-        r"\w+",
-        "a an and are at be by cannot do does everyone for from has have in is near never not of on should the to very "
-        "with person people",
-    )
-)
+FUNCTION_WORDS = {
+    *("a", "an", "and", "are", "at", "be", "by", "cannot", "do", "does", "everyone", "for", "from", "has", "have"),
+    *("in", "is", "near", "never", "not", "of", "on", "should", "the", "to", "very", "with", "person", "people"),
+}
 
 
-@pytest.mark.parametrize(
-    ("phrase", "wanted"),
-    [
-        *(("gay person", "a"), ("old person", "an"), ("Arab", "an"), ("ukrainian", "a"), ("european", "a")),
-        *(("unmarried person", "an"), ("university", "a"), ("uninvited guest", "an"), ("hour", "an"), ("heir", "an")),
-        *(("one-armed person", "a"), ("house guest", "a"), ("honest person", "an"), ("user", "a"), ("uncle", "an")),
-        *(("Ugandan", "a"), ("ugly person", "an"), ("uruguayan", "a"), ("urologist", "a"), ("urban planner", "an")),
-        *(("Uighur", "a"), ("uyghur", "a"), ("ubiquitous person", "a"), ("unidentified person", "an"), ("usher", "an")),
-        *(("uninformed person", "an"), ("unidirectional person", "a"), ("united family", "a"), ("umpire", "an")),
-    ],
-)
-def test_the_article_follows_the_sound(phrase: str, wanted: str) -> None:
-    assert article(phrase) == wanted
+def test_the_article_follows_the_sound() -> None:
+    a = "gay person; ukrainian; european; university; one-armed person; house guest; user; Ugandan; uruguayan"
+    a += "; urologist; Uighur; uyghur; ubiquitous person; unidirectional person; united family"
+    an = "old person; Arab; unmarried person; uninvited guest; hour; heir; honest person; uncle; ugly person; usher"
+    an += "; urban planner; unidentified person; uninformed person; umpire"
+    for wanted, phrases in (("a", a), ("an", an)):
+        assert {article(phrase) for phrase in phrases.split("; ")} == {wanted}
 
 
 def words(texts: pl.Series) -> set[str]:
@@ -55,7 +61,7 @@ def words(texts: pl.Series) -> set[str]:
     return {re.sub(r"(?:ing|ies|es|ed|s|y)$", "", word) for word in found}
 
 
-def test_what_is_trained_with_is_not_what_is_tested() -> None:
+def test_training_and_test_splits_share_no_word_and_have_every_axis_and_polarity() -> None:
     for frame, columns in ((read_terms(), ("term", "plural")), (read_frames(), ("frame",))):
         seen, asked = (
             set().union(*(words(frame.filter(split=split)[column]) for column in columns))
@@ -63,9 +69,6 @@ def test_what_is_trained_with_is_not_what_is_tested() -> None:
         )
         assert len(seen) > 20
         assert seen & asked == set()
-
-
-def test_every_axis_and_polarity_is_in_both_splits() -> None:
     terms, frames = read_terms(), read_frames()
     assert set(terms["axis"]) == set(AXES)
     assert terms["term"].is_unique().all()
@@ -105,7 +108,7 @@ def labelled(wrong: dict[str, list[int]]) -> pl.DataFrame:
 LABELS = {"old": [-1, -1, -1, -1], "young": [0, 1, 2, 0], "short": [1, 0, 1, -1], "masked": [0, 0, 0, -1]}
 
 
-def test_errors_and_gaps_by_hand() -> None:
+def test_errors_and_gaps_by_hand_and_a_summary_of_the_farthest_term() -> None:
     table = by_term(labelled(LABELS), FEW).filter(part="unseen", number="both")
     rows = {row["term"]: row for row in table.rows(named=True)}
     assert list(rows) == ["old", "young", "short", "masked"]
@@ -116,18 +119,6 @@ def test_errors_and_gaps_by_hand() -> None:
     assert rows["old"]["positives_gap"] == pytest.approx(100 - 100 / 3)
     assert rows["young"]["negatives_gap"] == pytest.approx(100 - 100 / 3)
     assert rows["masked"]["positives_gap"] == pytest.approx(-100 / 3)  # the mean is that of the three terms
-
-
-def test_parts_and_numbers_take_their_terms_and_frames() -> None:
-    table = by_term(labelled(LABELS), FEW)
-    assert set(table["part"]) == {"all", "unseen"}  # there is no term and no frame to train with
-    singular = table.filter(part="all", number="singular", term="old")
-    assert singular["false_positives"].to_list() == [100]
-    assert singular["false_negatives"].to_list() == [None]  # the unkind frame is plural
-    assert singular["negatives_gap"].to_list() == [None]
-
-
-def test_the_summary_names_the_term_that_is_farthest() -> None:
     found = summary(by_term(labelled(LABELS), FEW)).filter(part="unseen", number="both")
     positives, negatives = found.rows(named=True)
     assert (positives["error"], positives["term"]) == ("false_positives", "old")
@@ -137,6 +128,12 @@ def test_the_summary_names_the_term_that_is_farthest() -> None:
     assert positives["beyond"] == 3  # 33 points are more than LARGEST
     assert LARGEST == 5
     assert (negatives["error"], negatives["term"]) == ("false_negatives", "young")
+    table = by_term(labelled(LABELS), FEW)
+    assert set(table["part"]) == {"all", "unseen"}  # there is no term and no frame to train with
+    singular = table.filter(part="all", number="singular", term="old")
+    assert singular["false_positives"].to_list() == [100]
+    assert singular["false_negatives"].to_list() == [None]  # the unkind frame is plural
+    assert singular["negatives_gap"].to_list() == [None]
 
 
 def test_an_interval_is_over_frames() -> None:
@@ -153,9 +150,6 @@ def test_an_interval_is_over_frames() -> None:
     assert row["positives_gap"] == 25
     assert 0 < row["positives_gap_low"] < 15
     assert 35 < row["positives_gap_high"] < 50
-
-
-def test_no_equality_difference_where_all_are_alike() -> None:
     assert equality_difference(np.array([7.0, 7.0])) == 0
     assert equality_difference(np.array([10.0, 20.0, 60.0])) == 60  # 20 + 10 + 30
 
@@ -174,7 +168,7 @@ def terms() -> pl.DataFrame:
     return measure_identity_terms(labels, ["regard", "sentiment"], FEW)
 
 
-def test_a_scorer_against_one_group_is_found_out(terms: pl.DataFrame) -> None:
+def test_a_scorer_against_one_group_is_found_and_named_in_notices_and_tables(terms: pl.DataFrame) -> None:
     unseen = terms.filter(scorer="regard", part="unseen", number="both")
     assert unseen.height == 32 + 1
     short = unseen.row(by_predicate=pl.col("term") == "short person", named=True)
@@ -188,9 +182,6 @@ def test_a_scorer_against_one_group_is_found_out(terms: pl.DataFrame) -> None:
     assert found["regard/identity/seen/false_positives_beyond"] == 0
     assert found["regard/identity/unseen/plural/false_positives_masked"] == pytest.approx(100 / 33)
     assert not any(map(find, found))  # they are of no run's statements
-
-
-def test_a_notice_names_the_scorer_the_group_and_the_shares(terms: pl.DataFrame) -> None:
     positives, negatives, *_ = identity_notices(identity_summary(terms).filter(scorer="regard"))
     assert positives == (
         "labels of regard depend on the group that a sentence names: 6.1 % of the neutral and kind sentences are "
@@ -198,12 +189,8 @@ def test_a_notice_names_the_scorer_the_group_and_the_shares(terms: pl.DataFrame)
         "the mean: 1 of 32"
     )
     assert "90.8 % of the unkind sentences are labelled no prejudice, of those about “short person” 0.0 %" in negatives
-    alike = identity_summary(terms).with_columns(beyond=0)
-    assert list(identity_notices(alike)) == []
-
-
-def test_the_terminal_and_the_shipped_table_have_the_unseen_terms(terms: pl.DataFrame) -> None:
     summed = identity_summary(terms)
+    assert list(identity_notices(summed.with_columns(beyond=0))) == []
     lines = printed_identity(terms, summed).splitlines()
     assert len(lines) == 1 + 2 * 2
     assert lines[1].startswith("regard        false positives      6.1")
@@ -212,3 +199,75 @@ def test_the_terminal_and_the_shipped_table_have_the_unseen_terms(terms: pl.Data
     assert table["scorer", "part", "error"].rows() == [
         ("vader", part, error) for part in ("all", "unseen") for error in ("false_positives", "false_negatives")
     ]
+
+
+class AgainstThem:
+    """Labels prejudice whatever names gay or non-binary people, and what is about a thief."""
+
+    name = "regard"
+    fingerprint = "against them".ljust(64, "0")
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        self.asked += texts
+        words = ("gay", "binary", "nurse", "thief")
+        label = np.array([-1 if any(word in text.lower() for word in words) else 0 for text in texts], dtype=np.int8)
+        return Labels(label, label.astype(np.float32))
+
+
+TEXTS = {
+    "A gay person is a thief": None,  # prejudice also where it is masked
+    "A gay person is my neighbour": "gay person",
+    "Gay people and nonbinary people live here": "gay people, nonbinary people",
+    "the non-binary neighbours": "non-binary",
+    "the deaf neighbours": None,
+    "a black car": None,  # no identity word without "person"
+    "this person is kind": None,
+}
+
+
+def test_the_words_without_which_the_label_is_another_are_found_by_few_texts() -> None:
+    scorer = AgainstThem()
+    table = label_statements(pl.DataFrame({"statement": list(TEXTS)}), [scorer], explain=True)
+    assert dict(table.select("statement", "regard_identity").rows()) == TEXTS
+    scorer = AgainstThem()
+    labelled = pl.DataFrame({"masked": list(TEXTS), "regard": scorer(list(TEXTS)).label})
+    scorer.asked.clear()
+    with_identity_words(labelled, [scorer])
+    asked = ["and this person live here", "is a thief", "is my neighbour", "neighbours"]
+    assert sorted(scorer.asked) == [f"this person {rest}" for rest in asked]
+    labelled = pl.DataFrame({"masked": ["the nurse reads", "an elf reads"], "regard": [-1, 0]})
+    found = with_identity_words(labelled, [AgainstThem()], list_of(["elf"]))
+    assert found["regard_identity"].to_list() == ["nurse", None]
+
+
+def test_in_an_audit_only_terms_that_are_no_targets_count(tmp_path: Path) -> None:
+    masked = ["the nurse reads", "muslims and gay people read", "gay people read", "of no target: gay people read"]
+    about = ["nurse", "muslim", "nurse", None]
+    parts = pl.DataFrame({"masked": masked, "regard": [-1, -1, -1, -1], "target": about}).with_row_index("row")
+    parts.write_parquet(tmp_path / "part.parquet")
+    found = identity_words_of([AgainstThem()], 1, folder=tmp_path, cache=NOTHING_CACHED)
+    (notice,) = found["notices"]
+    assert notice.startswith("2 of 3 labels of regard depend on an identity word: ")
+    assert notice.endswith("(gay people (2)). Words that probe.targets names are masked")
+
+
+def test_triples_have_identity_words_and_notices_count_the_most_frequent() -> None:
+    triples = pl.DataFrame({"head": ["gay person"], "relation": ["IsA"], "tail": ["neighbour"]})
+    assert label_statements(triples, [AgainstThem()], explain=True)["regard_identity"].to_list() == ["gay person"]
+    assert "regard_identity" not in label_statements(triples, [AgainstThem()]).columns
+    assert label_statements(triples.clear(), [Vader()], explain=True)["sentiment_identity"].to_list() == []
+    words = ["gay person"] * 3 + ["elf", "non-binary", "blind person", None]
+    (notice,) = identity_word_notices(pl.DataFrame({"regard_identity": words, "sentiment_identity": [None] * 7}))
+    assert notice.startswith("6 of 7 labels of regard depend on an identity word: with the word masked, the text has")
+    assert "(gay person (3), blind person (1), elf (1), ...)" in notice
+
+
+def test_forms_have_plurals_hyphens_and_words_that_stand_alone() -> None:
+    forms = identity_forms()
+    assert {"gay person", "gay people", "gay", "nonbinary", "non binary", "muslims", "short person"} <= forms
+    assert not {"short", "black", "person", "straight", ""} & forms
+    with pytest.raises(Exception, match="ends in _identity, as columns beside a scorer's labels do"):
+        make_scorer(AgainstThem, "my_identity")

@@ -22,6 +22,7 @@ def test_there_is_one_of_this_version_or_before() -> None:
 
 @pytest.mark.parametrize("names", [("none", "both"), ("audit", "other_audit")], ids=["runs", "audits"])
 def test_they_are_compared(kept: Path, names: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison runs as a whole, which takes seconds: all files of kept runs are read."""
     runs = ",".join(str(kept / name) for name in names)
     where = [f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", "tracking=none"]
     assert here(monkeypatch, "recipe=compare", f"compare.runs=[{runs}]", "measure.resamples=100", *where) == 0
@@ -30,9 +31,7 @@ def test_they_are_compared(kept: Path, names: tuple[str, str], tmp_path: Path, m
     assert (folder / "comparison.html").is_file()
 
 
-def test_their_generator_is_asked(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_their_generator_is_asked(kept: Path, monkeypatch, capsys) -> None:
     """About a head that was not probed, so that the model is loaded."""
     asked = [f"ask.run={kept / 'both'}", "ask.format=json", "head=farmer", "relation=CapableOf"]
     assert here(monkeypatch, "recipe=ask", *asked) == 0

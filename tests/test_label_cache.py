@@ -46,8 +46,7 @@ def use(folder: Path) -> int:
 
 def test_a_file_that_is_no_database_is_set_aside(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_bytes(b"no database" * 1000)
-    assert use(file.parent) == 0
-    assert use(file.parent) == 300
+    assert [use(file.parent), use(file.parent)] == [0, 300]
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"{file} is damaged" in said
@@ -55,34 +54,32 @@ def test_a_file_that_is_no_database_is_set_aside(file: Path, capsys: pytest.Capt
     assert file.with_name(f"{file.name}.damaged-1").read_bytes().startswith(b"no database")
 
 
-def test_damage_found_while_writing_is_set_aside_too(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_that_a_write_finds_is_set_aside_and_a_second_file_under_another_name(file: Path, capsys) -> None:
     file.write_bytes(b"no database" * 1000)
     LabelStore(file.parent).put(SCORER, TEXTS, LABELS)
     assert use(file.parent) == 300
     assert capsys.readouterr().err.count("set aside") == 1
+    file.write_bytes(b"no database")
+    use(file.parent)
+    assert sorted(file.parent.glob("*.damaged-?")) == [file.with_name(f"{file.name}.damaged-{n}") for n in (1, 2)]
 
 
-@pytest.mark.parametrize("share", [0.01, 0.3, 0.6])
-def test_a_file_that_was_cut_short(file: Path, share: float) -> None:
+def test_a_file_that_was_cut_short(file: Path) -> None:
     content = file.read_bytes()
-    file.write_bytes(content[: int(len(content) * share)])
-    assert use(file.parent) == 0
-    assert use(file.parent) == 300
+    for share in (0.01, 0.3, 0.6):
+        file.write_bytes(content[: int(len(content) * share)])
+        assert [use(file.parent), use(file.parent)] == [0, 300]
 
 
-def test_a_label_that_was_changed_is_not_believed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_label_is_not_believed_and_a_file_without_checksums_not_read(file: Path, capsys) -> None:
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE labels SET label = 1 WHERE text = 'text number 3'")  # it is -1
     assert use(file.parent) == 0
     assert "a label's checksum is not right" in capsys.readouterr().err
-
-
-def test_the_file_of_an_earlier_version_has_no_checksums(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.unlink()
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("CREATE TABLE labels (text TEXT PRIMARY KEY, label INTEGER, strength REAL) WITHOUT ROWID")
-    assert use(file.parent) == 0
-    assert use(file.parent) == 300
+    assert [use(file.parent), use(file.parent)] == [0, 300]
     assert "of an earlier version (no such column: checksum)" in capsys.readouterr().err
 
 
@@ -99,16 +96,6 @@ def test_flipped_bytes_never_change_a_label(file: Path) -> None:
         use(file.parent)
 
 
-def test_two_damaged_files_are_set_aside_under_two_names(file: Path) -> None:
-    for _ in range(2):
-        file.write_bytes(b"no database")
-        use(file.parent)
-    assert sorted(path.name for path in file.parent.glob("*.damaged-?")) == [
-        f"{file.name}.damaged-1",
-        f"{file.name}.damaged-2",
-    ]
-
-
 def _use_often(folder: Path) -> list[int]:
     return [use(folder) for _ in range(20)]
 
@@ -121,9 +108,16 @@ def test_processes_that_meet_the_same_damage_set_it_aside_once(file: Path) -> No
     assert len(list(file.parent.glob("*.damaged-?"))) == 1
 
 
-def test_a_place_that_cannot_be_written_to_is_read(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def read_only(file: Path) -> Path:
+    """The file in a folder where nothing can be locked, as on a read-only disk."""
     (file.parent / ".lock").unlink()
-    (file.parent / ".lock").mkdir()  # so that nothing can be locked, as on a read-only disk
+    (file.parent / ".lock").mkdir()
+    return file
+
+
+def test_labels_of_a_read_only_place_are_used(read_only: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = read_only
     content, cache = file.read_bytes(), LabelStore(file.parent)
     cache.put(SCORER, ["new"], Labels(np.array([1], np.int8), np.array([0.5], np.float32)))
     known, labels = cache.get(SCORER, ["new", "text number 3", "unknown"])
@@ -134,13 +128,8 @@ def test_a_place_that_cannot_be_written_to_is_read(file: Path, capsys: pytest.Ca
     assert said.count("\n") == 1
     assert f"labels cannot be kept in {file.parent} (Is a directory): those that are there are used" in said
     assert "choose another place with paths.cache=DIR" in said
-
-
-def test_damage_where_nothing_can_be_written_costs_the_labels_only(file: Path) -> None:
     file.write_bytes(b"no database")
-    (file.parent / ".lock").unlink()
-    (file.parent / ".lock").mkdir()
-    assert use(file.parent) == 0
+    assert use(file.parent) == 0  # damage costs the labels, no more
 
 
 def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:

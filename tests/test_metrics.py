@@ -1,4 +1,4 @@
-"""The table of metrics: keys are composed and read by it alone, and it says what each metric is and what is better."""
+"""The table of metrics: keys are composed and read by it alone; and the first lines of pages, which name them."""
 
 import ast
 import csv
@@ -18,6 +18,8 @@ from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.measure import harms, resource
 from mitigate.metrics import Key, better, find, harm_key, metric, parse, quality_key, table, title
+from mitigate.report.findings import findings
+from mitigate.report.headline import of_run
 from mitigate.triples import TEMPLATES
 
 ROOT = Path(__file__).parents[1]
@@ -25,16 +27,16 @@ FOUND = (Path(__file__).parent / "metric_keys.txt").read_text(encoding="utf-8").
 """Of finished runs of recipes mitigate, audit, stories and labels, one category and one relation each."""
 
 
-@pytest.mark.parametrize("key", FOUND)
-def test_a_key_of_a_run_is_composed_of_what_is_read_from_it(key: str) -> None:
-    found = parse(key)
-    assert str(found) == key
-    assert str(Key(found.stem, found.part, found.end, found.template, found.variant)) == key
-    assert found.metric.name
-    assert "{" not in found.metric.name + found.metric.meaning + found.stem
+def test_a_key_of_a_run_is_composed_of_its_parts() -> None:
+    for key in FOUND:
+        found = parse(key)
+        assert str(found) == key
+        assert str(Key(found.stem, found.part, found.end, found.template, found.variant)) == key
+        assert found.metric.name, key
+        assert "{" not in found.metric.name + found.metric.meaning + found.stem, key
 
 
-def test_every_metric_of_the_table_can_be_had() -> None:
+def test_every_metric_of_the_table_can_be_had_and_keys_have_parts() -> None:
     """Each row, with a scorer of its own for rows of any scorer, is found again by its key."""
     for row in table().values():
         stem = row.key.replace(metrics.SCORER, "ngram")
@@ -43,9 +45,6 @@ def test_every_metric_of_the_table_can_be_had() -> None:
             key = Key(stem, part, template=template)
             assert parse(str(key)) == key
             assert key.metric.unit == row.unit
-
-
-def test_the_parts_of_a_key() -> None:
     key = "frequent_relations/neutral_template/NSV/origin_low"
     assert parse(key) == Key("NSV", "origin", "_low", "neutral", "frequent_relations")
     assert parse("quality/valid/relation/IsA_high") == Key("quality/valid", "relation/IsA", "_high")
@@ -75,7 +74,7 @@ def test_keys_of_labels(key, scorer, statistic, share, template, part) -> None:
     assert (found.template, found.part) == (template, part)
 
 
-def test_a_further_scorer_has_all_metrics_by_rule() -> None:
+def test_a_further_scorer_has_all_metrics_by_rule_and_the_papers_their_names() -> None:
     mean = metric("ngram/neutral_mean")
     assert (mean.title, mean.arrow, mean.name) == ("ngram: neutral mean", "↑", "neutral by ngram, mean")
     assert metric("ngram/neutral_variance").better == "down"
@@ -89,21 +88,15 @@ def test_a_further_scorer_has_all_metrics_by_rule() -> None:
         (parse(key).metric.statistic, parse(key).metric.share) for key in papers
     }
     assert ours["ngram/neutral_mean"] == papers["NSM"] == 62.5
+    assert [harms.neutral_names(scorer) for scorer in ("sentiment", "regard")] == [("NSM", "NSV"), ("NRM", "NRV")]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "sentiment/neutral_mean",  # called NSM
-        "quality/perplexity",  # of no subset
-        "neutral_template/quality/valid/all",  # of the probed statements, whatever the template
-        "filter/kept/origin",
-        "ngram/foo",
-        "NSM_lower",
-        "neutral_template/NSM/",
-        "",
-    ],
-)
+NO_METRICS = ["sentiment/neutral_mean", "quality/perplexity"]  # called NSM; of no subset
+NO_METRICS += ["neutral_template/quality/valid/all"]  # of the probed statements, whatever the template
+NO_METRICS += ["filter/kept/origin", "ngram/foo", "NSM_lower", "neutral_template/NSM/", ""]
+
+
+@pytest.mark.parametrize("key", NO_METRICS)
 def test_a_key_of_no_metric_is_named_with_what_is_allowed(key: str) -> None:
     assert find(key) is None
     with pytest.raises(MitigateError, match=f"unknown metric {key!r}.*variants: frequent_relations.*NSM, NSV"):
@@ -111,37 +104,27 @@ def test_a_key_of_no_metric_is_named_with_what_is_allowed(key: str) -> None:
 
 
 def test_faults_of_composing_say_what_is_allowed() -> None:
-    with pytest.raises(MitigateError, match=r"cannot be called 'targets'.*Give it another name"):
-        harm_key("targets", "mean")
-    with pytest.raises(MitigateError, match=r"cannot be called 'a/b'"):
-        harm_key("a/b", "mean")
-    with pytest.raises(MitigateError, match=r"unknown metric of labels 'neutral, largest'; allowed: neutral, mean"):
-        harm_key("sentiment", "largest")
+    for given, message in {
+        ("targets", "mean"): r"cannot be called 'targets'.*Give it another name",
+        ("a/b", "mean"): r"cannot be called 'a/b'",
+        ("sentiment", "largest"): r"unknown metric of labels 'neutral, largest'; allowed: neutral, mean",
+    }.items():
+        with pytest.raises(MitigateError, match=message):
+            harm_key(*given)
     with pytest.raises(MitigateError, match=r"unknown measure of quality 'bleu'; allowed: perplexity, bits_per_char"):
         quality_key("bleu")
     with pytest.raises(MitigateError, match="unknown variant of metrics 'rare'; allowed: frequent_relations"):
         metrics.prefixed({"NSM": 1.0}, variant="rare")
 
 
-def test_which_direction_is_better_is_the_tables_word() -> None:
-    found = {key: better(key) for key in ("NSM", "neutral_template/NSV/origin", "ngram/neutral_variance", "D_R")}
-    assert found == {
-        "NSM": "up",
-        "neutral_template/NSV/origin": "down",
-        "ngram/neutral_variance": "down",
-        "D_R": "down",
-    }
+def test_keys_have_a_direction_a_title_prefixes_and_scorers() -> None:
+    assert better("NSM") == "up"
+    assert {better(key) for key in ("neutral_template/NSV/origin", "ngram/neutral_variance", "D_R")} == {"down"}
     assert [better(quality_key(name)) for name in metrics.QUALITY] == ["down", "down", "up", "up"]
     assert better("novelty/T_o") == "none"
-
-
-def test_a_key_in_words() -> None:
     assert title("NSM") == "NSM"
     assert title("neutral_template/ngram/O-/origin_low") == "ngram: O−, origin, neutral template, lower bound"
     assert title("frequent_relations/NRV") == "NRV, frequent relations"
-
-
-def test_prefixes_are_those_of_the_keys() -> None:
     assert metrics.prefixed({"NSM": 1.0}, "neutral", "frequent_relations") == {
         "frequent_relations/neutral_template/NSM": 1.0
     }
@@ -151,14 +134,11 @@ def test_prefixes_are_those_of_the_keys() -> None:
     )
     assert metrics.relation_of(quality_key("valid", metrics.relation_part("IsA"))) == "IsA"
     assert metrics.relation_of("quality/valid/all") is None
-
-
-def test_scorers_are_found_among_keys() -> None:
     keys = ["keyword/neutral_mean", "NRM", "frequent_relations/ngram/neutral_mean", "neutral_template/NSV", "seed"]
     assert metrics.scorers(keys) == ["sentiment", "regard", "keyword"]
 
 
-def test_the_constants_are_rows_of_the_table() -> None:
+def test_rows_are_whole_and_constants_are_rows() -> None:
     named = {value for name, value in vars(metrics).items() if name.isupper() and isinstance(value, str)}
     of_quality = {metrics.PLAUSIBLE, metrics.SWAP_LIFT, metrics.ABOUT_PERPLEXITY, metrics.ABOUT_TRIPLES}
     others = {metrics.SCORER, metrics.EMBEDDINGS, *of_quality, *metrics.VARIANTS}
@@ -166,9 +146,6 @@ def test_the_constants_are_rows_of_the_table() -> None:
     assert named & set(table())
     assert {f"quality/{name}" for name in of_quality} <= set(table())
     assert set(TEMPLATES) == set(metrics.TEMPLATE_PREFIX)
-
-
-def test_rows_are_whole() -> None:
     units = {"percent", "percent²", "statements²", "count", "ratio", "bits", "correlation", "p-value", "none"}
     for row in table().values():
         assert row.unit in units
@@ -180,17 +157,13 @@ def test_rows_are_whole() -> None:
         assert row.share or metrics.SCORER not in row.key
 
 
-def test_keys_of_the_papers_figures_and_of_the_configuration_are_metrics(tmp_path: Path) -> None:
+def test_keys_of_papers_figures_the_configuration_and_made_up_runs_are_metrics(tmp_path: Path) -> None:
     with (ROOT / "mitigate/data/paper_audit.csv").open(encoding="utf-8") as lines:
         keys = [row["key"] for row in csv.DictReader(lines)]
     keys += yaml.safe_load((ROOT / "conf/recipe/compare.yaml").read_text(encoding="utf-8"))["compare"]["margins"]
     keys.append(yaml.safe_load((ROOT / "conf/config.yaml").read_text(encoding="utf-8"))["optimized_metric"])
     assert len(keys) > 20
     assert [key for key in keys if find(key) is None] == []
-
-
-def test_keys_of_made_up_runs_are_metrics(tmp_path: Path) -> None:
-    """What the tests of pages and comparisons are made of is what a run would leave."""
     run = make_run(tmp_path, valid=0.5)
     keys = set(yaml.safe_load((run / "metrics.json").read_text(encoding="utf-8")))
     keys |= set(report_example.metrics(report_example.statements(10)))
@@ -263,13 +236,31 @@ def test_no_module_spells_a_key_itself() -> None:
     assert {_top(path) for path in modules()} >= CONVERTED
     found = {path.name: list(spelled(path.read_text(encoding="utf-8"))) for path in modules()}
     assert {name: keys for name, keys in found.items() if keys} == {}
+    for text in ('"NSM"', 'f"{scorer}/O-"', 'f"quality/{name}/all"', '("", "_low")', 'key + "D_R/a"'):
+        assert list(spelled(f"value = {text}")), text
+        assert not list(spelled(f"'''About {text} and more.'''")), text
 
 
-@pytest.mark.parametrize("text", ['"NSM"', 'f"{scorer}/O-"', 'f"quality/{name}/all"', '("", "_low")', 'key + "D_R/a"'])
-def test_a_spelled_key_is_noticed(text: str) -> None:
-    assert list(spelled(f"value = {text}"))
-    assert not list(spelled(f"'''About {text} and more.'''"))
+RUN = {"quality/swap_lift/all": 14.2, "quality/swap_lift/all_low": 12.1, "quality/swap_lift/all_high": 16.3}
+RUN["NSM"] = 60.0
+RUN |= {f"quality/swap_lift_{name}/all": lift for name, lift in (("echo", -2.0), ("constants", 0.0), ("random", 0.24))}
 
 
-def test_neutral_names_are_the_papers() -> None:
-    assert [harms.neutral_names(scorer) for scorer in ("sentiment", "regard")] == [("NSM", "NSV"), ("NRM", "NRV")]
+def test_a_page_begins_with_quality_and_with_its_absence() -> None:
+    first, second, third, *_ = findings(RUN)
+    assert first == (
+        "Quality: swap lift of 14.2 percentage points [12.1, 16.3], better than without any knowledge of the head (0)."
+    )
+    assert second == (
+        "Swap lift is how much more often a tail is accepted as plausible with its own head than with other heads. "
+        "On the same heads: repeating the head −2.0, the same tails for all heads 0.0, random training tails 0.2."
+    )
+    assert third.startswith("On average, 60.0 % of the statements")
+    assert findings({"NSM": 60.0})[0].startswith("On average")
+    first, second = of_run(RUN | {"quality/swap_lift/all": 0.0, "quality/swap_lift/all_low": -0.4})
+    assert first.endswith(
+        "0.0 percentage points [−0.4, 16.3], not shown to be better than without any knowledge of the head (0)."
+    )
+    assert second.endswith("What a generator without quality says shows nothing about harm.")
+    first, _ = of_run(RUN | {"quality/swap_lift/all_low": -3.0, "quality/swap_lift/all_high": -1.0})
+    assert first.endswith("worse than without any knowledge of the head (0).")

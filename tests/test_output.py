@@ -1,4 +1,4 @@
-"""What is shown on terminals and pipes of every kind, and what a full disk and texts from outside do to it."""
+"""Output on terminals and pipes of every kind, full disks, texts from outside, notices, and the waiting of threads."""
 
 import os
 import resource
@@ -11,12 +11,23 @@ import torch
 from command import ROOT, here
 from safetensors.torch import save_file
 
+from mitigate import threads
 from mitigate.errors import MitigateError
-from mitigate.progress import notice
+from mitigate.progress import Step, listening, notice
 from mitigate.recipes.showing import say
 from mitigate.store import Run
 
 LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, error: Exception) -> int:
+    """The exit status of a command whose recipe raises this."""
+
+    def fail(config: object) -> None:
+        raise error
+
+    monkeypatch.setattr("mitigate.__main__._recipe", lambda _: fail)
+    return here(monkeypatch)
 
 
 def started(tmp_path: Path, *overrides: str, **options: object) -> subprocess.Popen[str]:
@@ -65,28 +76,16 @@ def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Pa
     assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
 
 
-def test_a_full_disk_where_nobody_expects_it_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fill(config: object) -> None:
-        raise OSError(28, "No space left on device", "outputs/page.html")
-
-    monkeypatch.setattr("mitigate.__main__._recipe", lambda _: fill)
-    assert here(monkeypatch) == 2
+def test_a_full_disk_where_nobody_expects_it_is_one_sentence(monkeypatch, capsys) -> None:
+    assert refused(monkeypatch, OSError(28, "No space left on device", "outputs/page.html")) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         "mitigate: outputs/page.html: No space left on device; free space, or choose other places with "
         "paths.outputs=DIR and paths.cache=DIR"
     )
 
 
-def test_control_characters_in_an_error_are_spelt_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(config: object) -> None:
-        raise MitigateError("found '\x1b[31mred\u202e'\n  in line 2")
-
-    monkeypatch.setattr("mitigate.__main__._recipe", lambda _: refuse)
-    assert here(monkeypatch) == 2
+def test_control_characters_in_an_error_are_spelt_out(monkeypatch, capsys) -> None:
+    assert refused(monkeypatch, MitigateError("found '\x1b[31mred\u202e'\n  in line 2")) == 2
     assert capsys.readouterr().err.endswith("mitigate: found '\\x1b[31mred\\u202e'\n  in line 2\n")
 
 
@@ -113,3 +112,62 @@ def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         run.close()
+
+
+class Bars:
+    """Shows steps, but no notices."""
+
+    def begin(self, step: Step) -> None: ...
+    def at(self, step: Step) -> None: ...
+    def end(self, step: Step) -> None: ...
+
+
+class Page(Bars):
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.shown.append(message)
+
+
+def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(capsys) -> None:
+    outer, inner = Page(), Page()
+    with listening(outer), listening(inner):
+        notice("a file is damaged")
+    assert (outer.shown, inner.shown) == ([], ["a file is damaged"])
+    assert capsys.readouterr() == ("", "")
+    notice("one")
+    with listening(Bars()):
+        notice("two")
+    assert capsys.readouterr() == ("", "one\ntwo\n")
+
+
+@pytest.mark.parametrize(("load", "wanted"), [(0.0, threads.QUIET), (0.9, threads.BUSY)])
+def test_threads_wait_shorter_where_cores_are_in_use_unless_the_user_has_set_it(load, wanted, monkeypatch) -> None:
+    monkeypatch.setattr(threads, "load", lambda: load)
+    for chosen in (None, *threads.CHOSEN_BY):
+        for name in threads.CHOSEN_BY:
+            monkeypatch.setenv(name, "7")  # so that it is as before when the test is over
+            if name != chosen:
+                monkeypatch.delenv(name)
+        threads.set_waiting()
+        found = {name: os.environ[name] for name in {*wanted, *threads.CHOSEN_BY} if name in os.environ}
+        assert found == ({chosen: "7"} if chosen else wanted)
+
+
+def test_the_command_sets_the_waiting_of_threads_by_the_load_of_a_core_before_torch_is_loaded(monkeypatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert threads.load() == 1.5
+    monkeypatch.delattr(os, "getloadavg")
+    assert threads.load() == 0.0
+    code = """
+import os, sys
+import mitigate.__main__ as program
+program._main = lambda: print("torch" in sys.modules, os.environ["GOMP_SPINCOUNT"])
+program.cli()
+"""
+    clean = {name: value for name, value in os.environ.items() if name not in threads.CHOSEN_BY}
+    said = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=True).stdout
+    assert said.split()[0] == "False"
+    assert said.split()[1] in {found["GOMP_SPINCOUNT"] for found in (threads.QUIET, threads.BUSY)}

@@ -29,6 +29,7 @@ RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,tee
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch]:
     """What a command with --config-dir changes in its process is put back."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
         patch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
         patch.syspath_prepend(tmp_path_factory.mktemp("path"))
         yield patch
@@ -78,17 +79,11 @@ def test_figures_carry_the_scorers_name_wherever_they_are_shown(finished: Path) 
     assert {path.stem for path in (finished / "tables").glob("targets_*.csv")} == {
         f"targets_{scorer}{wording}" for scorer in ("sentiment", "rude") for wording in ("", "_neutral")
     }
-    assert list(json.loads((finished / "manifest.json").read_text())["scorers"]) == [
-        "sentiment",
-        "rude",
-        "keyword",
-        "plausibility",
-    ]
+    manifest = json.loads((finished / "manifest.json").read_text())
+    assert list(manifest["scorers"]) == ["sentiment", "rude", "keyword", "plausibility"]
 
 
-def test_the_command_of_the_page_can_be_pasted(
-    finished: Path, own: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_of_the_page_can_be_pasted(finished: Path, own: pytest.MonkeyPatch, capsys) -> None:
     command = json.loads((finished / "manifest.json").read_text())["command"]
     python, module, name, *arguments = shlex.split(command)
     assert (python, module, name) == ("python", "-m", "mitigate")
@@ -100,21 +95,19 @@ def test_the_command_of_the_page_can_be_pasted(
 
 
 def test_the_folder_can_lie_anywhere_and_its_module_is_found(tmp_path: Path) -> None:
+    """A process starts, which takes seconds: modules are found from its folder."""
     folder = Path(shutil.copytree(EXAMPLE, tmp_path / "my study"))
     line = [sys.executable, "-m", "mitigate", "--config-dir", str(folder), "recipe=labels", "score=study"]
     line += ["score.sentiment=rude", "score.regard=null", "texts=[The nurse is rude, he is kind]", "tracking=none"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     found = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
-    assert [row.split()[:2] for row in found.stdout.splitlines() if row.startswith("  ")] == [
-        ["rude", "prejudice"],
-        ["rude", "neutral"],
-    ]
+    rows = [row.split()[:2] for row in found.stdout.splitlines() if row.startswith("  ")]
+    assert rows == [["rude", "prejudice"], ["rude", "neutral"]]
 
 
-@pytest.mark.parametrize("page", ["extend.md"])
-def test_the_commands_of_the_documentation_build_what_they_name(page: str, own: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+def test_the_commands_of_the_documentation_build_what_they_name(own: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
     commands = re.findall(r"^python -m mitigate (--config-dir docs/examples/own .*)$", text, re.MULTILINE)
     built = []
 
@@ -135,43 +128,33 @@ def test_the_commands_of_the_documentation_build_what_they_name(page: str, own: 
     ]
 
 
+BASE = "defaults: [none, _self_]\n"
+
+
 @pytest.mark.parametrize(
-    ("names", "command", "message"),
+    ("policy", "content", "message"),
     [
+        ("both", BASE, "both.yaml is not read, since the project has"),
+        ("mine", "name: mine", "begin its file with `defaults: [none, _self_]`"),
+        ("mine", "a: b: c", "mapping values are not allowed here"),
+        ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which is not there"),
         (
-            {"policy/both.yaml": "defaults: [none, _self_]"},
-            "policy=both",
-            "both.yaml is not read, since the project has",
-        ),
-        ({"policy/mine.yaml": "name: mine"}, "policy=mine", "begin its file with `defaults: [none, _self_]`"),
-        ({"policy/mine.yaml": "a: b: c"}, "policy=mine", "mapping values are not allowed here"),
-        (
-            {"policy/mine.yaml": "defaults: [non, _self_]"},
-            "policy=mine",
-            "policy/mine.yaml builds on policy/non, which is not there",
-        ),
-        (
-            {"policy/mine.yaml": "defaults: [none, _self_]\n_target_: own_study.Policy\nname: mine"},
-            "policy=mine",
+            *("mine", f"{BASE}_target_: own_study.Policy\nname: mine"),
             "policy._target_=own_study.Policy cannot be imported (ModuleNotFoundError: No module named 'own_study')",
         ),
     ],
 )
-def test_files_of_ones_own_that_cannot_be_used(
-    names: dict[str, str],
-    command: str,
-    message: str,
-    tmp_path: Path,
-    own: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for name, content in names.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    assert here(own, "--config-dir", str(tmp_path), command, "dry_run=true", f"paths.outputs={tmp_path}/out") == 2
+def test_a_policy_file_that_cannot_be_used_is_an_error(policy, content, message, tmp_path, own, capsys) -> None:
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / f"{policy}.yaml").write_text(content)
+    command = ("--config-dir", str(tmp_path), f"policy={policy}", "dry_run=true", f"paths.outputs={tmp_path}/out")
+    assert here(own, *command) == 2
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+ROWS = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b"})
 
 
 @dataclass(frozen=True)
@@ -193,23 +176,18 @@ class Given(Policy):
         (lambda rows: rows.reverse(), "returned 3 rows, of 3, or in another order"),
         (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is no number of 0 or more"),
         (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is no number of 0 or more"),
-        (
-            lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)),
-            "returned a weight or a reason that is missing",
-        ),
+        (lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)), "a weight or a reason that is missing"),
         (lambda rows: rows.with_columns(reason=1), "or a reason that is no text"),
     ],
 )
 def test_what_a_class_of_ones_own_returns_is_checked(returns: object, message: str) -> None:
-    rows = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b"})
     with pytest.raises(MitigateError) as error:
-        apply(Given("mine", returns=returns), rows)
+        apply(Given("mine", returns=returns), ROWS)
     assert message in str(error.value)
 
 
 def test_a_class_of_ones_own_acts_on_the_splits_that_the_policy_filters() -> None:
-    rows = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b"})
     halved = Given("mine", returns=lambda rows: rows.with_columns(weight=0.5, reason=pl.lit("half")))
-    ledger = apply(halved, rows)
+    ledger = apply(halved, ROWS)
     assert ledger.select("weight", "reason").rows() == [(0.5, "half"), (0.5, "half"), (1.0, "kept")]
     assert halved.changes_training

@@ -26,6 +26,7 @@ roma,origin,,
 lawyer,,,
 laywer,,,
 """
+NAMES = ("deaf person", "non-binary person", "roma", "lawyer", "laywer")
 FORMS = {
     "deaf person": "deaf person",
     "Deaf people": "deaf person",
@@ -100,9 +101,8 @@ def labels(table: pl.DataFrame) -> list[tuple]:
     return rows.select("masked", "sentiment", "sentiment_strength", "regard", "regard_strength").rows()
 
 
-def test_the_same_text_gets_the_same_label_wherever_it_is_asked(
-    main_job: Path, audited: Path, told: Path, run, place: Path
-) -> None:
+def test_a_text_gets_the_same_label_in_every_recipe(main_job, audited, told, run, place) -> None:
+    """Recipes run as wholes, which takes seconds, since each reads and masks in its own place."""
     found = {"main job": labels(pl.read_parquet(main_job / "score.parquet"))}
     statements = ("data=statements", f"data.path={place}/statements.tsv")
     folder = run("recipe=labels", *statements, name="labels")
@@ -124,7 +124,8 @@ def test_the_same_text_gets_the_same_label_wherever_it_is_asked(
 
 
 def test_a_rated_statement_is_masked_as_everywhere(main_job: Path, run, place: Path) -> None:
-    """The targets of the survey are in its folder; answers are read without naming them again."""
+    """The targets of the survey are in its folder; answers are read without naming them again. The recipe runs four
+    times, which takes seconds: for each way to give ratings."""
     expected = {row[0] for row in labels(pl.read_parquet(main_job / "score.parquet"))}
     survey = run("recipe=humans", "data=statements", f"data.path={place}/statements.tsv", name="survey")
     asked = pl.read_csv(survey / "survey" / "statements.csv")
@@ -149,7 +150,7 @@ def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.
     assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
 
 
-def test_own_targets_are_in_the_scope_of_the_policy_and_have_rows_in_every_table(main_job: Path) -> None:
+def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(main_job, place) -> None:
     ledger = pl.read_parquet(main_job / "ledger.parquet").filter(split="train")
     expected = [*FORMS.values(), None, "nurse"]
     assert ledger["target"].to_list() == expected
@@ -157,21 +158,19 @@ def test_own_targets_are_in_the_scope_of_the_policy_and_have_rows_in_every_table
     tables = main_job / "tables"
     assert set(pl.read_csv(tables / "ledger_by_target.csv")["target"]) == {*FORMS.values(), "nurse"}
     about = pl.read_csv(tables / "targets_sentiment.csv")
-    assert dict(about.select("target", "category").iter_rows()) == {
-        **{"deaf person": "disability", "non-binary person": "gender", "roma": "origin"},
-        **{"lawyer": "profession", "laywer": "own"},
-    }
+    categories = ["disability", "gender", "origin", "profession", "own"]
+    assert dict(about.select("target", "category").iter_rows()) == dict(zip(NAMES, categories, strict=True))
     assert about["statements"].to_list() == [2] * 5
     assert shown_targets(OmegaConf.create({"recipe": {"shown": ["nurse"]}}), about)[1:] == [
-        *("deaf person", "non-binary person", "roma", "laywer"),
+        *("deaf person", "non-binary person", "roma", "laywer")
     ]
     metrics = json.loads((main_job / "metrics.json").read_text())
     assert {"NSM/disability", "NSM/gender", "NSM/origin", "NSM/profession", "NSM/own"} <= set(metrics)
+    assert choose_targets(main_job / "tables" / "targets.csv").equals(choose_targets(place / "own.csv"))
+    assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
 
 
-def test_page_and_card_say_who_is_left_out_and_not_that_own_targets_are(
-    main_job: Path, audited: Path, told: Path
-) -> None:
+def test_page_and_card_name_the_targets_that_are_left_out(main_job, audited, told) -> None:
     own = "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer."
     pages = (main_job / "report.html", audited / "audit.html", told / "stories.html")
     for path in (*pages, main_job / "model" / "README.md"):
@@ -189,30 +188,20 @@ def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Pat
     assert metrics["naming_target"] == 100  # in whatever form
     assert (metrics["by_kind/targets/people"], metrics["by_kind/targets/others"]) == (2, 2)
     per_target = pl.read_csv(told / "tables" / "targets_sentiment.csv")
-    assert dict(per_target.select("target", "statements").iter_rows()) == {
-        **{"deaf person": 3, "non-binary person": 2, "roma": 1},
-        **{"lawyer": 0, "laywer": 0},
-    }
+    assert dict(per_target.select("target", "statements").iter_rows()) == dict(zip(NAMES, [3, 2, 1, 0, 0], strict=True))
 
 
-def test_the_targets_of_a_run_are_kept_as_a_file_that_can_be_read_again(main_job: Path, place: Path) -> None:
-    assert choose_targets(main_job / "tables" / "targets.csv").equals(choose_targets(place / "own.csv"))
-    assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
-
-
-def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_on_no_list_are_named_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Six recipes are rehearsed, which takes seconds, since each has its own plan."""
     notice = (
         "  note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean "
         "lawyer?\n"
     )
-    for overrides in (
-        ("data=cn100k", f"data.root={place}"),
-        ("recipe=audit", "data=statements", f"data.path={place}/statements.tsv"),
-        ("recipe=labels", "data=statements", f"data.path={place}/statements.tsv"),
-        ("recipe=stories", "data=stories", f"data.path={place}/stories.txt"),
-        ("recipe=humans", "data=statements", f"data.path={place}/statements.tsv"),
-        ("recipe=template", "data=cn100k", f"data.root={place}"),
-    ):
+    of_statements = ("data=statements", f"data.path={place}/statements.tsv")
+    recipes = [("recipe=mitigate", "data=cn100k", f"data.root={place}"), ("recipe=audit", *of_statements)]
+    recipes += [("recipe=labels", *of_statements), ("recipe=humans", *of_statements)]
+    recipes += [("recipe=stories", "data=stories", f"data.path={place}/stories.txt")]
+    for overrides in (*recipes, ("recipe=template", "data=cn100k", f"data.root={place}")):
         with pytest.MonkeyPatch.context() as monkeypatch:
             paths = (f"paths.outputs={place}/dry", f"probe.targets={place}/own.csv", "dry_run=true", *SMALL)
             assert here(monkeypatch, *paths, *overrides) == 0
@@ -222,41 +211,31 @@ def test_words_on_no_list_are_told_before_the_run_starts(place: Path, capsys: py
     assert not (place / "dry").exists()
 
 
-def test_a_word_that_is_given_with_its_cluster_counts_as_one_word_in_intervals(run, place: Path) -> None:
-    """Of two words an audit has an interval, of a word and its other form none; so in the main job, which asks a file
-    of tails here."""
+def test_words_of_one_cluster_count_as_one_word_in_intervals(main_job: Path, audited: Path, run, place: Path) -> None:
+    """Of several words an audit and the main job, which asks a file of tails here, have an interval; of a word and its
+    other form none. Two recipes run, which takes seconds."""
     (place / "said.tsv").write_text("target\tstatement\tmine\nenby\tx\t-1\nenby\ty\t0\nqueer person\tz\t0\n")
     (place / "tails.tsv").write_text("head\trelation\ttail\nenby\tCapableOf\tmurder\nqueer person\tCapableOf\tsit\n")
-    for cluster in ("", "queer person"):
-        (place / "two.csv").write_text(f"target,cluster\nenby,{cluster}\nqueer person,\n")
-        two = f"probe.targets={place}/two.csv"
-        said = ("data=statements", f"data.path={place}/said.tsv", "data.label_column=mine")
-        tails = ("model=tails", f"model.path={place}/tails.tsv", "policy=none", "data=cn100k", f"data.root={place}")
-        for name, settings, figure in (
-            ("audit", ("recipe=audit", *said), "mine/O-_low"),
-            ("main", tails, "neutral_template/NSM_low"),
-        ):
-            metrics = json.loads((run(*settings, two, name=f"{name}-{cluster}") / "metrics.json").read_text())
-            assert metrics[figure.removesuffix("_low")] in (25, 50)
-            assert (metrics[figure] is None) == bool(cluster), (name, cluster)
+    (place / "two.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
+    said = ("recipe=audit", "data=statements", f"data.path={place}/said.tsv", "data.label_column=mine")
+    tails = ("model=tails", f"model.path={place}/tails.tsv", "policy=none", "data=cn100k", f"data.root={place}")
+    for settings, several, figure in ((said, audited, "mine/O-"), (tails, main_job, "neutral_template/NSM")):
+        folder = run(*settings, f"probe.targets={place}/two.csv", name=f"two-{several.parent.name}")
+        metrics = json.loads((folder / "metrics.json").read_text())
+        assert metrics[figure] in (25, 50)
+        assert metrics[f"{figure}_low"] is None
+        figure = figure.replace("mine", "sentiment")
+        assert json.loads((several / "metrics.json").read_text())[f"{figure}_low"] is not None
 
 
-def test_inflections_of_own_targets_count_as_one_word_in_intervals() -> None:
+def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> None:
     """Over two targets there is an interval, over a word and its plural there is none."""
     for words, is_one in ((["trans woman", "deaf person"], False), (["trans woman", "trans women"], True)):
         said = pl.DataFrame({"target": words * 3, "sentiment": [1, 0, 0, 0, 0, 0], "sentiment_strength": [0.5] * 6})
         found = measure_harms(said, choose_targets(words), scorers=["sentiment"])
         assert found["NSM"] == pytest.approx(250 / 3)
         assert (found["NSM_low"] is None) == is_one
-
-
-def test_a_story_names_its_own_target_in_any_form() -> None:
-    said = pl.DataFrame(
-        {
-            "row": [1, 2, 3],
-            "target": ["deaf person", "deaf person", "lawyer"],
-            "statement": ["Deaf people sing.", "they sing.", "lawyers sing."],
-        }
-    )
+    rows = [(1, "deaf person", "Deaf people sing."), (2, "deaf person", "they sing."), (3, "lawyer", "lawyers sing.")]
+    said = pl.DataFrame(rows, schema=["row", "target", "statement"], orient="row")
     assert naming_target(said, named_again(list_of(["deaf person"]))) == pytest.approx(200 / 3)
     assert naming_target(said) == pytest.approx(100 / 3)

@@ -65,7 +65,7 @@ def finished(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     return folder, "\n".join(said)
 
 
-def test_test_triples_are_held_out_by_head_and_that_is_announced(finished: tuple[Path, str]) -> None:
+def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[Path, str]) -> None:
     folder, said = finished
     ledger = pl.read_parquet(folder / "ledger.parquet")
     heads = {split: set(rows["head"]) for (split,), rows in ledger.group_by("split")}
@@ -78,9 +78,13 @@ def test_test_triples_are_held_out_by_head_and_that_is_announced(finished: tuple
     assert announced in said
     assert page.count(announced) == 2  # among the notices, and in provenance
     assert "test 30, train 270" in page
+    assert "Licence: not given. Trained on mine.tsv, from" in (folder / "model" / "README.md").read_text()
+    assert "triples, licence not given" in page
+    assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
+    assert "One wording alone is given for works_with" in page
 
 
-def test_own_relations_are_asked_about_with_their_phrases(finished: tuple[Path, str]) -> None:
+def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(finished: tuple[Path, str]) -> None:
     answers = Answers(open_run(finished[0]))
     stored, generated = answers.tails("nurse", "works with"), answers.generated("nurse", "works_with")
     assert generated["tail"].to_list() == stored["tail"].to_list()
@@ -89,9 +93,6 @@ def test_own_relations_are_asked_about_with_their_phrases(finished: tuple[Path, 
     assert other["statement"][0].startswith("gardener is a great mentor of")
     assert other["masked_neutral"][0].startswith("gardener is a mentor of")
     assert other["plausibility"].null_count() == other.height  # the classifier does not know the relation
-
-
-def test_own_relations_are_verbalised_trained_probed_and_measured(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     statements = pl.read_parquet(folder / "validity.parquet")
     assert statements["relation"].unique(maintain_order=True).to_list() == ["CapableOf", "mentors", "works_with"]
@@ -129,21 +130,8 @@ def test_what_cannot_be_measured_says_why(finished: tuple[Path, str]) -> None:
         assert not re.search(r">\s*(nan|NaN|None|null)\s*<|\| (nan|None) ", text)
 
 
-def test_a_licence_that_is_not_given_reads_so(finished: tuple[Path, str]) -> None:
-    folder, _ = finished
-    assert "Licence: not given. Trained on mine.tsv, from" in (folder / "model" / "README.md").read_text()
-    assert "triples, licence not given" in (folder / "report.html").read_text()
-
-
-def test_own_wordings_stand_in_provenance(finished: tuple[Path, str]) -> None:
-    page = (finished[0] / "report.html").read_text()
-    assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
-    assert "One wording alone is given for works_with" in page
-
-
-def test_an_audit_counts_own_triples_by_their_split(
-    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_audit_counts_own_triples_by_their_split(files: dict[str, str], tmp_path, monkeypatch, capsys) -> None:
+    """An audit runs twice, which takes seconds: with the training triples and with all."""
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
     (tmp_path / "mine.tsv").write_text(lines(lambda number: "validation" if number % 10 == 9 else "train"))
     audit = ("recipe=audit", "tracking=none", "score.regard=null", "measure.resamples=50", "data=triples", NAMES)
@@ -178,11 +166,8 @@ def read(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return read
 
 
-def test_a_relation_named_twice_is_asked_about_once(read: Callable[..., Corpus]) -> None:
+def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[..., Corpus], tmp_path: Path) -> None:
     assert [relation.name for relation in read("probe.relations=[IsA,mentors,IsA]").relations] == ["IsA", "mentors"]
-
-
-def test_a_split_column_is_used_by_the_main_job(read: Callable[..., Corpus], tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text(lines(lambda number: ("train", "train", "dev", "test")[number % 4]))
     corpus = read(f"data.path={path}")
@@ -192,8 +177,6 @@ def test_a_split_column_is_used_by_the_main_job(read: Callable[..., Corpus], tmp
     assert corpus.facts["triples by split"] == "test 30, train 270"
     assert any("30 of 300 triples (10.0 %) are held out" in notice for notice in corpus.notices)
 
-
-def test_the_heads_that_are_held_out_hang_on_their_own_seed(read: Callable[..., Corpus]) -> None:
     def held_out(*overrides: str) -> set[str]:
         return set(read(*overrides).triples.filter(split="test")["head"])
 
@@ -204,9 +187,7 @@ def test_the_heads_that_are_held_out_hang_on_their_own_seed(read: Callable[..., 
     assert held_out("data.holdout=0") == set()
 
 
-def test_a_licence_that_is_given_is_what_page_and_card_name(
-    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_licence_that_is_given_is_what_page_and_card_name(files: dict[str, str], monkeypatch) -> None:
     seen: list[DictConfig] = []
     monkeypatch.setattr("mitigate.__main__._recipe", lambda name: seen.append)
     assert here(monkeypatch, *MINE, *files.values(), "data.licence=CC-BY-4.0", "data.attribution=us") == 0
@@ -251,14 +232,7 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
         (["~model.licence"], "the report needs model.licence; add what is missing to the YAML file of the group"),
     ],
 )
-def test_faults_are_named_before_the_first_stage(
-    overrides: list[str],
-    message: str,
-    files: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_faults_are_named_before_the_first_stage(overrides, message, files, tmp_path, capsys, monkeypatch) -> None:
     given = [
         part for part in (*MINE, *files.values()) if part.split("=")[0] not in {o.split("=")[0] for o in overrides}
     ]

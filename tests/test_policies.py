@@ -1,35 +1,27 @@
-"""The policies that come with the project, and the experiment that compares them, as configured."""
+"""The shipped policies and the experiment that compares them; ranking neutral tails first."""
 
 from pathlib import Path
 
+import polars as pl
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
+from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
+from mitigate.probe.rerank import neutral_first
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
+from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
 POLICIES = sorted(path.stem for path in (CONF / "policy").glob("*.yaml"))
 
 
-def composed(*overrides: str) -> DictConfig:
-    with initialize_config_dir(str(CONF), version_base=None):
-        return compose("config", list(overrides))
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_is_a_small_file_that_says_what_it_does(name: str) -> None:
-    lines = (CONF / "policy" / f"{name}.yaml").read_text().splitlines()
-    assert lines[0].startswith("# ")
-    assert len(lines) < 20
-    policy = build(composed(f"policy={name}", "filter.splits=all", "seed=3").policy)
-    assert (policy.name, policy.splits, policy.seed) == (name, "all", 3)
-
-
-def test_what_each_policy_does() -> None:
+def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says() -> None:
+    for name in POLICIES:
+        lines = (CONF / "policy" / f"{name}.yaml").read_text().splitlines()
+        assert lines[0].startswith("# "), name
+        assert len(lines) < 20, name
     both = {"scorers": ["sentiment", "regard"]}
     neutral = {**both, "template": "neutral"}
     expected = {
@@ -50,8 +42,8 @@ def test_what_each_policy_does() -> None:
         "experts": {**neutral, "action": "experts"},
         "erase": {**neutral, "action": "erase"},
     }
-    shipped = {name: build(composed(f"policy={name}").policy) for name in POLICIES}
-    same = {"swapped_relations": shipped["none"].swapped_relations}
+    shipped = {name: build(composed(f"policy={name}", "filter.splits=all", "seed=3").policy) for name in POLICIES}
+    same = {"swapped_relations": shipped["none"].swapped_relations, "splits": "all", "seed": 3}
     assert shipped == {name: Policy(name, **values, **same) for name, values in expected.items()}
 
 
@@ -83,3 +75,39 @@ def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
     assert str(error.value) == (
         "policy.candidates=5 must be at least probe.top=10: the tails that are kept are chosen among them"
     )
+
+
+def candidates(*rows: tuple[str, str, str, int, int]) -> pl.DataFrame:
+    """Each (target, relation, tail, rank, label)."""
+    frame = pl.DataFrame(rows, schema=["target", "relation", "tail", "rank", "regard"], orient="row")
+    score = -pl.col("rank").cast(pl.Float32)
+    frame = frame.with_columns(category=pl.lit("profession"), head="target", log_prob=score, score=score)
+    return frame.cast({"rank": PROBED["rank"], "regard": pl.Int8})
+
+
+def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
+    nurse = [("lie", 1, -1), ("work", 2, 0), ("steal", 3, -1), ("eat", 4, 2)]
+    lawyer = [("lie", 1, -1), ("win", 2, 1), ("steal", 3, -1), ("eat", 4, 0)]
+    rows = [(who, "CapableOf", *tail) for who, tails in (("nurse", nurse), ("lawyer", lawyer)) for tail in tails]
+    found = neutral_first(candidates(*rows), pl.col("regard").is_in([-1, 1]), top=3)
+    assert found.select("target", "tail", "rank", "beam_rank").rows() == [
+        ("nurse", "work", 1, 2),
+        ("nurse", "eat", 2, 4),
+        ("nurse", "lie", 3, 1),
+        ("lawyer", "eat", 1, 4),
+        ("lawyer", "lie", 2, 1),
+        ("lawyer", "win", 3, 2),
+    ]
+    assert dict(found.drop("beam_rank").schema) == PROBED
+    assert found["score"].to_list() == [-2, -4, -1, -4, -1, -2]
+
+
+def test_neutral_candidates_stay_and_hundreds_are_ranked() -> None:
+    given = candidates(*(("nurse", "IsA", tail, rank, 0) for rank, tail in enumerate("abc", start=1)))
+    found = neutral_first(given, pl.col("regard").is_in([-1, 1]), top=2)
+    assert found["tail"].to_list() == ["a", "b"]
+    assert found["rank"].to_list() == found["beam_rank"].to_list() == [1, 2]
+    given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, rank % 2) for rank in range(1, 301)))
+    found = neutral_first(given, pl.col("regard") == 1, top=300)
+    assert found["rank"].to_list() == list(range(1, 301))
+    assert found["beam_rank"].to_list() == [*range(2, 301, 2), *range(1, 301, 2)]

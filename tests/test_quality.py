@@ -1,9 +1,15 @@
+"""Quality by hand: BLEU-2, novelty, shared tails, plausible shares, and swap lift, which neither constants nor echoes
+have."""
+
 import math
 
 import polars as pl
 import pytest
 
 from mitigate.measure import quality
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
+from mitigate.measure.validity import valid_metrics
 
 
 def test_sentence_bleu2_by_hand():
@@ -15,19 +21,10 @@ def test_sentence_bleu2_by_hand():
     assert quality.sentence_bleu2(["a", "a", "dog"], references) == pytest.approx(math.sqrt(1 / 3 * 0.1 / 2))
     assert quality.sentence_bleu2(["dog"], references) == 0
     assert quality.sentence_bleu2([], references) == 0
-
-
-def test_short_tails_are_penalised_by_the_nearest_reference():
     assert quality.sentence_bleu2(["win", "a"], [["win", "a", "case"]]) == pytest.approx(math.exp(1 - 3 / 2))
     # lengths 1 and 3 are as near to 2: the shorter counts, and nothing is lost
     assert quality.sentence_bleu2(["win", "a"], [["win", "a", "case"], ["argue"]]) == 1
-
-
-def test_a_right_tail_of_one_word_has_no_pair():
     assert quality.sentence_bleu2(["money"], [["money"]]) == pytest.approx(math.sqrt(0.1))
-
-
-def test_bleu2_is_the_mean_over_tails_in_percent():
     references = [[["win", "a", "case"]], [["sleep"]]]
     assert quality.bleu2([["win", "a", "case"], ["dog"]], references) == 50
     assert quality.bleu2([], []) is None
@@ -62,26 +59,120 @@ def probe(**tails: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["target", "relation", "tail"], orient="row")
 
 
-def test_a_generator_that_says_the_same_of_all():
+def test_distinct_and_shared_tails_from_constants_to_tails_of_each_target():
     same = probe(lawyer="ab", nurse="ab", judge="ab", church="ab")
     assert quality.distinct_tails(same) == 25
     assert quality.shared_tails(same) == 100
-
-
-def test_a_generator_that_listens():
     apart = probe(lawyer="ab", nurse="cd")
     assert quality.distinct_tails(apart) == 100
     assert quality.shared_tails(apart) == 0
-
-
-def test_tails_partly_shared():
     some = probe(lawyer="ab", nurse="ac", judge="de")  # a is said of one of two others, twice; six tails
     assert quality.distinct_tails(some) == pytest.approx(500 / 6)
     assert quality.shared_tails(some) == pytest.approx(100 * (0.5 + 0.5) / 6)
-
-
-def test_tails_of_different_relations_are_different():
     two = pl.concat([probe(lawyer="a"), probe(nurse="a").with_columns(relation=pl.lit("HasA"))])
     assert quality.distinct_tails(two) == 100
     assert quality.shared_tails(two) is None  # each relation has one target
     assert quality.distinct_tails(two.clear()) is None
+
+
+TRIPLES = pl.DataFrame(
+    {"target": ["nurse"] * 4 + ["lawyer"] * 2, "relation": ["IsA", "IsA", "HasA", "HasA", "IsA", "HasA"]}
+).with_columns(judged_valid=pl.Series([True, True, True, False, True, False]))
+PARTS = {"all": pl.lit(True), "relation/HasA": pl.col("relation") == "HasA", "one": pl.col("target") == "nurse"}
+
+
+def test_shares_are_means_over_targets_and_inflections_are_one_word():
+    found = valid_metrics(TRIPLES, {**PARTS, "none": pl.lit(False)}, {}, Bootstrap(resamples=500))
+    assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
+    assert found["quality/valid/relation/HasA"] == pytest.approx((50 + 0) / 2)
+    assert found["quality/valid/all_low"] < 62.5 < found["quality/valid/all_high"]
+    assert found["quality/valid/one"] == 75
+    assert (found["quality/valid/one_low"], found["quality/valid/none"]) == (None, None)  # one word, and none
+    found = valid_metrics(TRIPLES, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
+    assert found["quality/valid/all_low"] is None
+    unknown = pl.DataFrame({"target": ["nurse", "lawyer"], "relation": "Mentors", "judged_valid": [None, None]})
+    triples = pl.concat([TRIPLES, unknown.cast({"judged_valid": pl.Boolean})])
+    parts = {"all": pl.lit(True), "relation/Mentors": pl.col("relation") == "Mentors"}
+    found = valid_metrics(triples, parts, {}, Bootstrap(resamples=50))
+    assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
+    assert found["quality/valid/relation/Mentors"] is None
+
+
+HEADS = ["dog", "fish", "bird", "tree", "car", "lamp"]
+SCHEMA = ["group", "head", "relation", "tail"]
+KNOWN = {("dog", "bark"), ("fish", "swim"), ("bird", "fly"), ("tree", "grow"), ("car", "drive"), ("lamp", "shine")}
+ALSO = {("dog", "swim"), ("bird", "swim"), ("dog", "dog")}  # what a classifier accepts besides
+
+
+def said(**tails: list[str]) -> pl.DataFrame:
+    rows = [("held_out", head, "CapableOf", tail) for head, found in tails.items() for tail in found]
+    return pl.DataFrame(rows, schema=dict.fromkeys(SCHEMA, pl.String), orient="row")
+
+
+def accepted(table: pl.DataFrame, head: str) -> pl.DataFrame:
+    known = [pair in KNOWN | ALSO for pair in table.select(head, "tail").iter_rows()]
+    return table.with_columns(accepted=pl.Series(known, dtype=pl.Boolean))
+
+
+def measured(tails: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
+    prompts = said(**{head: [""] for head in HEADS}).drop("tail")
+    swapped = tails.join(other_heads(prompts), on=["group", "head", "relation"])
+    return with_weights(shares(prompts, accepted(tails, "head"), accepted(swapped, "other"), asked))
+
+
+def lift(tails: pl.DataFrame, asked: int | None = None) -> Lift:
+    return swap_lift(measured(tails, asked), {}, Bootstrap(resamples=300))
+
+
+def test_each_head_is_an_other_equally_often() -> None:
+    prompts = pl.DataFrame({"group": "held_out", "head": [*HEADS, "few"], "relation": [*["IsA"] * 6, "HasA"]})
+    others = other_heads(prompts, seed=3)
+    assert others.filter(pl.col("head") == pl.col("other")).is_empty()
+    assert others.unique().height == others.height == 6 * 4
+    assert set(others["other"].value_counts()["count"]) == {4}
+    assert set(others["relation"]) == {"IsA"}  # one head has no others
+    assert others.equals(other_heads(prompts.reverse(), seed=3))
+    assert not others.equals(other_heads(prompts, seed=4))
+    assert other_heads(prompts.clear()).is_empty()
+
+
+def test_a_generator_that_knows_each_head_has_a_lift_and_constants_have_none() -> None:
+    """All six tails are accepted with their head; “swim” with two others too, of which the circle draws some."""
+    right = said(dog=["bark"], fish=["swim"], bird=["fly"], tree=["grow"], car=["drive"], lamp=["shine"])
+    found = measured(right)
+    assert found["accepted"].to_list() == [100] * 6
+    (swim,) = found.filter(head="fish")["elsewhere"]
+    assert swim in (25, 50)  # one or both of dog and bird are among the four of five
+    assert lift(right).value == pytest.approx(100 - swim / 6)
+    tails = ["swim", "bark", "be useful"]
+    found = measured(said(**dict.fromkeys(HEADS, tails)))
+    assert found["accepted"].max() > 0
+    assert (found["accepted"] != found["elsewhere"]).any()
+    assert lift(said(**dict.fromkeys(HEADS, tails))).value == pytest.approx(0, abs=1e-12)
+
+
+def test_repeating_the_head_is_not_accepted_and_missing_tails_count() -> None:
+    """Though the classifier accepts (dog, dog); tails count as missing where so many were asked for."""
+    echo = said(**{head: [head] for head in HEADS})
+    assert measured(echo)["accepted"].sum() == 0
+    assert lift(echo) == Lift(0, 0, 0)
+    pairs = [("dog", "A dog"), ("lawyer", "the lawyers"), ("police_officer", "Police  officer"), ("box", "boxes")]
+    pairs += [("dog", "guard dog"), ("dog", ""), ("lawyer", "law")]
+    table = pl.DataFrame(pairs, schema=["head", "tail"], orient="row")
+    assert table.select(is_echo()).to_series().to_list() == [True, True, True, True, False, False, False]
+    sure = said(dog=["bark"], tree=["grow"])
+    assert lift(sure).value == 100
+    assert lift(sure, asked=2).value == pytest.approx(100 * 2 / (6 * 2))
+
+
+def test_groups_count_alike_and_inflections_are_one_head() -> None:
+    rows = [("held_out", "dog", 100.0, 10.0), ("held_out", "dogs", 70.0, 10.0), ("held_out", "fish", 10.0, 10.0)]
+    rows.append(("profession", "nurse", 20.0, 0.0))
+    table = pl.DataFrame(rows, schema=["group", "head", "accepted", "elsewhere"], orient="row")
+    found = swap_lift(with_weights(table), {"dogs": "dog"}, Bootstrap(resamples=300))
+    assert found.value == pytest.approx(((90 + 60 + 0) / 3 + 20) / 2)
+    assert found.low is not None
+    assert found.low < found.value
+    alone = swap_lift(with_weights(table.head(2)), {"dogs": "dog"}, Bootstrap(resamples=300))
+    assert alone == Lift(75, None, None)
+    assert swap_lift(with_weights(table.clear()), {}, Bootstrap()) == Lift()

@@ -1,4 +1,4 @@
-"""Whatever a user's file holds, its reader returns or says in a sentence what is wrong (the long form: readers.py)."""
+"""Readers of users' files on any content (the long form: readers.py), and data that a recipe does not read."""
 
 import json
 import random
@@ -7,6 +7,7 @@ from base64 import b64decode
 from pathlib import Path
 
 import pytest
+from command import here
 from guided import KEPT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,15 +33,8 @@ FOUND = [  # by the long form, and mended
 ]
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_a_good_file_is_read(name: str, tmp_path: Path) -> None:
-    path = tmp_path / READERS[name].file
-    path.write_text(READERS[name].content)
-    assert READERS[name].read(path) is not None
-
-
 @pytest.mark.parametrize(("name", "content"), FOUND, ids=[name for name, _ in FOUND])
-def test_what_was_found_is_told(name: str, content: bytes, tmp_path: Path) -> None:
+def test_inputs_that_once_broke_a_reader_are_refused(name: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / READERS[name].file
     path.write_bytes(content)
     with pytest.raises(MitigateError, match=re.escape(path.name)):
@@ -48,8 +42,11 @@ def test_what_was_found_is_told(name: str, content: bytes, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_inputs_that_reach_other_code_are_read_or_told(name: str, tmp_path: Path) -> None:
-    """Those that guided.py kept."""
+def test_a_good_file_and_inputs_that_reach_other_code_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    """The inputs are those that guided.py kept."""
+    path = tmp_path / READERS[name].file
+    path.write_text(READERS[name].content)
+    assert READERS[name].read(path) is not None
     kept = [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
     contents = [b64decode(one["content"]) for one in kept if one["reader"] == name]
     assert contents
@@ -58,15 +55,46 @@ def test_inputs_that_reach_other_code_are_read_or_told(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(
-    max_examples=60,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=60, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 @given(draw=st.randoms(use_true_random=False))
-def test_a_spoilt_file_is_read_or_told(name: str, draw: random.Random, tmp_path: Path) -> None:
+def test_a_spoilt_file_is_read_or_refused(name: str, draw: random.Random, tmp_path: Path) -> None:
     content = spoilt(READERS[name].content.encode(), draw)
     found = fault(READERS[name], content, tmp_path)
     assert found is None, f"{content[:300]!r}\n{found}"
+
+
+FILES = {
+    "statements": "target\tstatement\nlawyer\tthe lawyer is kind\nnurse\tthe nurse is late\n",
+    "stories": "the nurse|||The nurse walked home. She was kind.\n",
+    "triples": "head\trelation\ttail\tsplit\nlawyer\tIsA\tperson\ttest\n",
+}
+TRAINING = "recipe=stories recipe.post_train=true policy=none"
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("recipe=labels data=stories", "data=stories has stories, which recipe=stories is for; recipe=labels reads"),
+        ("recipe=audit data=stories", "data=stories has stories"),
+        ("recipe=template data=stories", "data=stories has stories"),
+        ("recipe=template data=statements", "this recipe needs triples to train on"),
+        (f"{TRAINING} data=statements", "this recipe needs triples to train on"),
+        (f"{TRAINING} data=triples", "the data has no training triples (by split: test 1)"),
+        ("recipe=labels data=graph", "data=graph is a knowledge graph, which recipe=kge is for"),
+        ("recipe=audit data=fb15k237", "data=fb15k237 is a knowledge graph"),
+        ("recipe=filter data=graph", "data=graph is a knowledge graph"),
+        ("data=graph", "data=graph is a knowledge graph, which recipe=kge is for; recipe=mitigate reads triples"),
+        ("recipe=labels data=statements data.label_column=Regard", "the data has a column regard already"),
+        ("recipe=labels measure.masking=paper texts=[she]", "texts= names none"),
+        ("recipe=labels measure.masking=paper texts=statements.tsv", "texts= names none"),
+    ],
+)
+def test_data_of_another_recipe_is_refused(command: str, fault: str, tmp_path, monkeypatch, capsys) -> None:
+    """Before anything is labelled or trained."""
+    arguments = [f"paths.outputs={tmp_path}/runs", f"paths.cache={tmp_path}/cache", *command.split()]
+    for name, text in FILES.items():
+        path = tmp_path / f"{name}.tsv"
+        path.write_text("target\tstatement\tregard\nnurse\tshe cares\t-1\n" if "label_column" in command else text)
+        arguments += [f"data.path={path}"] * (f"data={name}" in arguments)
+    assert here(monkeypatch, *(part.replace("texts=st", f"texts={tmp_path}/st") for part in arguments)) == 2
+    assert fault in capsys.readouterr().err

@@ -39,9 +39,8 @@ def run(monkeypatch: pytest.MonkeyPatch, outputs: Path, dev: Path, *overrides: s
     return folder
 
 
-def test_a_comet_is_trained_on_atomic_and_probed_in_events(
-    dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, monkeypatch, capsys) -> None:
+    """The main job runs as a whole with a small model, which takes seconds: all stages see events."""
     folder = run(monkeypatch, tmp_path, dev, "policy=both")
     said = capsys.readouterr().out
     assert "40 rows left out: the tail is 'none'" in said
@@ -83,9 +82,8 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(
     assert set(answers.known.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
 
 
-def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(
-    dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, tmp_path, monkeypatch) -> None:
+    """A small model is trained, which takes seconds: its prompts go through all stages."""
     base = save_bart(tmp_path / "base", dev.read_text().splitlines())
     asked = ("model=seq2seq", f"model.base={base}", "model.prompt=gen", "policy=both_people", "data.persons=verbalised")
     folder = run(monkeypatch, tmp_path / "out", dev, *asked)

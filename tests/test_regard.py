@@ -1,4 +1,4 @@
-"""The networks of regard: batches, the low-rank change, n-grams, and classifiers of other people."""
+"""The networks of regard: batches, the low-rank change, n-grams, classifiers of other people, and the gate."""
 
 import json
 from pathlib import Path
@@ -7,33 +7,27 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from small_models import save_classifier as save_any_classifier
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    BertTokenizerFast,
-    GPT2Config,
-    GPT2ForSequenceClassification,
-    PreTrainedTokenizerFast,
-)
+from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
+from mitigate.score.regard import MiniLMRegard
+from mitigate.triples import NEUTRAL
 from models.minilm import locate
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
+from models.regard.gate import Cascade, Gate
 from models.regard.int8 import Int8Linear, quantize, quantized
 from models.regard.minilm import LowRank, MiniLMClassifier
 from models.regard.ngram import NgramClassifier, ngrams
 from models.regard.sequence import SequenceClassifier, columns
 
 
-def test_batches_hold_like_lengths_and_no_more_tokens_than_allowed():
+def test_batches_hold_like_lengths_and_padding_is_masked_where_there_is_some():
     batches = [batch.tolist() for batch in token_batches([4, 2, 9, 2, 3], tokens=8)]
     assert batches == [[1, 3], [4, 0], [2]]  # 2 x 2 tokens, as 3 texts of 3 are 9; 2 x 4; a long text alone
-
-
-def test_padding_is_masked_and_needs_no_mask_where_there_is_none():
     tokens, mask = pad([[5, 6, 7], [8]], padding=0)
     assert tokens.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert mask is not None
@@ -41,14 +35,11 @@ def test_padding_is_masked_and_needs_no_mask_where_there_is_none():
     assert pad([[1, 2], [3, 4]], padding=0)[1] is None
 
 
-def test_a_low_rank_change_is_the_product_of_its_two_matrices():
+def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
     change = LowRank(torch.zeros(2, 3), rank=1)
     assert torch.equal(change(torch.ones(2, 3)), torch.ones(2, 3))
     change.up.data, change.down.data = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0, 0.0, 3.0]])
     assert change(torch.ones(2, 3)).tolist() == [[2, 1, 4], [3, 1, 7]]
-
-
-def test_a_low_rank_change_becomes_the_nearest_to_a_full_one():
     torch.manual_seed(0)
     low = torch.randn(8, 2) @ torch.randn(2, 6)
     change = LowRank(torch.zeros(8, 6), rank=2)
@@ -83,7 +74,7 @@ def trained() -> MiniLMClassifier:
     return classifier.eval()
 
 
-def test_a_saved_change_is_small_and_gives_the_same_once_merged(trained, tmp_path):
+def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encoder(trained, tmp_path):
     texts = ["this person is a thief", "this person", "a much longer sentence about this person and the weather"]
     trained.save(tmp_path)
     merged = MiniLMClassifier.load(tmp_path, locate())
@@ -91,6 +82,10 @@ def test_a_saved_change_is_small_and_gives_the_same_once_merged(trained, tmp_pat
     assert not any("parametrizations" in name for name, _ in merged.named_parameters())
     assert merged.probabilities(texts) == pytest.approx(trained.probabilities(texts), abs=2e-3)
     assert np.ptp(merged.probabilities(texts)[:, 0]) > 1e-4
+    facts = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
+    with pytest.raises(ValueError, match="was trained with encoder_sha256 0, here it is 53aa5117"):
+        MiniLMClassifier.load(tmp_path, locate())
 
 
 def test_padding_changes_no_probability(trained):
@@ -101,26 +96,15 @@ def test_padding_changes_no_probability(trained):
     assert together.numpy() == pytest.approx(trained.probabilities([short])[0], abs=1e-5)
 
 
-def test_a_change_of_another_encoder_is_refused(trained, tmp_path):
-    trained.save(tmp_path)
-    facts = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
-    with pytest.raises(ValueError, match="was trained with encoder_sha256 0, here it is 53aa5117"):
-        MiniLMClassifier.load(tmp_path, locate())
-
-
-def test_ngrams_stay_within_their_text_and_do_not_depend_on_its_neighbours():
-    def found(texts: list[str], of: int) -> list[int]:
+def test_ngrams_stay_within_their_text_and_a_classifier_adds_them_up(tmp_path):
+    def buckets_of(texts: list[str], of: int) -> list[int]:
         owners, buckets = ngrams(texts, 2**18)
         return sorted(buckets[owners == of].tolist())
 
-    assert found(["A thief", "", "a  thief"], 0) == found(["x", "a thief"], 1) == found(["a thief"], 0)
+    assert buckets_of(["A thief", "", "a  thief"], 0) == buckets_of(["x", "a thief"], 1) == buckets_of(["a thief"], 0)
     # " a thief \n" has 9 + 8 + 7 + 6 runs of 2 to 5 bytes; 2 words and 1 pair of words
-    assert len(found(["a thief"], 0)) == 33
-    assert found(["", "x"], 0) != found(["", "x"], 1)
-
-
-def test_an_ngram_classifier_adds_up_its_ngrams(tmp_path):
+    assert len(buckets_of(["a thief"], 0)) == 33
+    assert buckets_of(["", "x"], 0) != buckets_of(["", "x"], 1)
     weight = np.zeros((2**10, len(LABELS)))
     owners, buckets = ngrams(["bad", "good"], len(weight))
     only_bad = sorted(set(buckets[owners == 0]) - set(buckets[owners == 1]))[0]
@@ -140,12 +124,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "this", "person", "is", "
 def save_classifier(folder: Path, names: list[str]) -> Path:
     """A small random classifier whose columns have those names."""
     torch.manual_seed(0)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    config = BertConfig(vocab_size=len(WORDS), **shape, id2label=dict(enumerate(names)), initializer_range=0.5)
-    BertForSequenceClassification(config).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(WORDS))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    return save_any_classifier(folder, names, words=WORDS, initializer_range=0.5)
 
 
 TEXTS = ["this person is a thief", "friend", "this person is a old old old friend", "old thief", "person is this"]
@@ -163,11 +142,13 @@ def test_permuted_columns_give_the_same_labels(tmp_path):
     assert np.diff(np.sort(found[0], 1), axis=1).min() > 1e-4  # else a wrong order could pass
 
 
-def test_a_model_without_other_never_says_it(tmp_path):
+def test_a_model_without_other_never_labels_it_and_an_absent_model_is_named(tmp_path):
     folder = save_classifier(tmp_path, ["unfavourable", "neutral", "favourable"])
     found = SequenceClassifier.load(str(folder)).probabilities(TEXTS)
     assert found[:, 3].tolist() == [0] * len(TEXTS)
     assert found.sum(1) == pytest.approx(np.ones(len(TEXTS)))
+    with pytest.raises(ValueError, match="neither a folder here nor"):
+        SequenceClassifier.load(str(tmp_path / "nothing"))
 
 
 def test_a_model_without_a_token_for_padding_reads_one_text_after_the_other(tmp_path):
@@ -188,17 +169,11 @@ def test_a_model_without_a_token_for_padding_reads_one_text_after_the_other(tmp_
 
 
 @pytest.mark.parametrize(
-    "names",
-    [["LABEL_0", "LABEL_1", "LABEL_2"], ["negative", "positive"], ["negative", "neutral", "positive", "pos"]],
+    "names", [["LABEL_0", "LABEL_1", "LABEL_2"], ["negative", "positive"], ["negative", "neutral", "positive", "pos"]]
 )
 def test_labels_that_cannot_be_read_are_refused_with_their_names(names):
     with pytest.raises(ValueError, match=f"labels are {', '.join(names)}; wanted are negative, neutral, positive"):
         columns(dict(enumerate(names)))
-
-
-def test_a_model_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ValueError, match="neither a folder here nor"):
-        SequenceClassifier.load(str(tmp_path / "nothing"))
 
 
 def test_quantized_rows_have_scales_of_their_own():
@@ -228,3 +203,79 @@ def test_a_classifier_in_int8_labels_alike(tmp_path):
     assert 0 < difference.max() < 0.02
     quantize(rounded.model)  # has nothing left to do
     assert sum(isinstance(module, Int8Linear) for module in rounded.model.modules()) == 7
+
+
+GATED = ["this person is a thief", "table", "a much longer sentence about this person and the weather of today"]
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[Gate, MiniLMClassifier]:
+    torch.manual_seed(0)
+    return Gate(locate(), channels=8).eval(), MiniLMClassifier(locate(), rank=2, layers=[0, 3]).eval()
+
+
+def test_the_tables_give_what_the_network_gives(parts: tuple[Gate, MiniLMClassifier]) -> None:
+    gate, classifier = parts
+    rows = classifier.encode(GATED)
+    found = Cascade(gate, classifier, 0.5).opinions(rows)
+    with torch.no_grad():
+        together = gate(*pad(rows, padding=0)).softmax(-1).numpy()
+        alone = [gate(*pad([row], padding=0)).softmax(-1).numpy()[0] for row in rows]
+    assert found == pytest.approx(together, abs=1e-5)
+    assert found == pytest.approx(np.array(alone), abs=1e-5)
+    assert np.ptp(found, axis=0).max() > 0.01
+
+
+def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tuple[Gate, MiniLMClassifier]) -> None:
+    gate, classifier = parts
+    rows = classifier.encode(GATED)
+    opinions = Cascade(gate, classifier, 0.5).opinions(rows)
+    neutral = opinions[:, LABELS.index("neutral")]
+    second = float(np.sort(neutral)[1])
+    cascade = Cascade(gate, classifier, second)
+    passed = cascade.passes(opinions)
+    assert passed.tolist() == (neutral == neutral.max()).tolist()
+    found = cascade.probabilities(GATED)
+    assert found[passed] == pytest.approx(opinions[passed], abs=1e-6)
+    assert found[~passed] == pytest.approx(classifier.read(rows)[~passed], abs=1e-5)
+    ungated = Cascade(gate, classifier, 1.0).probabilities(GATED)
+    assert ungated == pytest.approx(classifier.probabilities(GATED), abs=1e-5)
+    assert cascade.probabilities([]).shape == (0, len(LABELS))
+
+
+def test_a_saved_gate_is_small_says_the_same_and_is_refused_without_all_tensors(parts, tmp_path) -> None:
+    gate, classifier = parts
+    saved = Cascade(gate, classifier, 0.75)
+    classifier.save(tmp_path)
+    saved.save(tmp_path)
+    assert (tmp_path / "gate.safetensors").stat().st_size < 50_000
+    loaded = Cascade.load(tmp_path, locate(), MiniLMClassifier.load(tmp_path, locate()))
+    assert loaded.threshold == 0.75
+    rows = classifier.encode(GATED)
+    assert loaded.opinions(rows) == pytest.approx(saved.opinions(rows), abs=5e-3)
+    assert loaded.classifier.layers == [0, 3]
+    weights = tmp_path / "gate.safetensors"
+    save_file({name: tensor for name, tensor in load_file(weights).items() if name != "head.bias"}, weights)
+    with pytest.raises(ValueError, match=r"gate.safetensors are of another network: 1 tensors .* head.bias"):
+        Cascade.load(tmp_path, locate(), classifier)
+
+
+def test_whether_the_gate_is_used_is_part_of_the_fingerprint() -> None:
+    gated, whole = MiniLMRegard(), MiniLMRegard(gate=False)
+    assert gated.fingerprint != whole.fingerprint
+    texts = ["this person is a thief", "table is related to this person", "this person is used for writing"]
+    assert gated(texts).label.tolist() == whole(texts).label.tolist() == [-1, NEUTRAL, NEUTRAL]
+
+
+def test_a_folder_without_a_gate_is_read_whole(parts: tuple[Gate, MiniLMClassifier], tmp_path: Path) -> None:
+    """As those of earlier versions, whose settings do not name layers either."""
+    whole = MiniLMClassifier(locate(), rank=2)
+    whole.save(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(
+        config.read_text().replace('"layers": [\n    0,\n    1,\n    2,\n    3,\n    4,\n    5\n  ],', "")
+    )
+    assert "layers" not in config.read_text()
+    scorer = MiniLMRegard(tmp_path)
+    assert scorer.fingerprint == MiniLMRegard(tmp_path, gate=False).fingerprint
+    assert len(scorer(GATED).label) == 3

@@ -1,19 +1,138 @@
-"""The recipe that trains the regard classifiers, on a few made-up lines; and the figures on their cards."""
+"""Regard as a scorer; its training texts and the copies of them; the recipe that trains it."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from classifier_data import REGARD, write_regard
 from command import here
 from few_terms import use_few_terms
+from small_models import save_classifier
+from test_identity import words
 
+from mitigate import fingerprints
+from mitigate.errors import MitigateError
+from mitigate.load.identity import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
+from mitigate.relations import comet_relations
+from mitigate.score.crowd import Crowd
+from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
+from mitigate.score.weights import CHOSEN_BY, digest_of_folder, native_dtype
 from mitigate.targets import targets
 from mitigate.tasks.regard import teacher
-from mitigate.tasks.regard.copies import terms
+from mitigate.tasks.regard.copies import swapped, terms, with_copies, written_statements
 from mitigate.tasks.regard.figures import figures
+from mitigate.train.harness import native_precision
 from mitigate.train.regard_data import part_of
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
+from mitigate.verbalise import MASK
+from models.regard import ngram
+
+
+def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negative():
+    probabilities = np.array(  # negative, neutral, positive, other
+        [[0.7, 0.1, 0.2, 0.0], [0.1, 0.6, 0.3, 0.0], [0.1, 0.3, 0.6, 0.0], [0.2, 0.1, 0.1, 0.6]], dtype=np.float32
+    )
+    found = labels(probabilities)
+    assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]
+    assert found.label.dtype == np.int8
+    assert found.strength.tolist() == pytest.approx([-0.5, 0.2, 0.5, -0.1])
+
+
+@pytest.fixture(scope="module", params=[MiniLMRegard, NgramRegard])
+def regard(request) -> Scorer:
+    """The classifiers that come with the project."""
+    return request.param()
+
+
+def test_labels_come_in_the_order_of_texts_of_any_length_and_plain_cases_are_told_apart(regard):
+    texts = ["thief is related to this person", "table is related to this person", "this person is a good friend"]
+    found = regard(texts)
+    assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+    assert np.sign(found.strength[[0, 2]]).tolist() == [-1, 1]
+    texts = ["this person is a criminal who robbed several banks in the old town", "this person", texts[0]]
+    alone = [regard([text]).label.item() for text in texts]
+    assert regard(texts).label.tolist() == alone
+    assert regard([]).label.tolist() == []
+
+
+def test_no_relation_has_a_regard_of_its_own():
+    phrases = [phrase for found in comet_relations() for phrase in (found.phrase, found.neutral_phrase)]
+    texts = [f"this person {phrase} thing" for phrase in phrases]
+    found = MiniLMRegard()(texts).label
+    assert [text for text, label in zip(texts, found, strict=True) if label != NEUTRAL] == []
+
+
+@pytest.mark.parametrize(("name", "megabytes"), [("minilm", 5), ("ngram", 3)])
+def test_what_comes_with_the_project_is_small_and_has_a_card(name, megabytes):
+    files = list((SHIPPED / name).iterdir())
+    assert sum(file.stat().st_size for file in files) < megabytes * 1_000_000
+    card = (SHIPPED / name / "README.md").read_text(encoding="utf-8")
+    assert "python -m mitigate recipe=regard" in card
+
+
+def test_a_digest_and_a_fingerprint_are_of_weights_and_code_and_not_of_the_card(tmp_path, monkeypatch):
+    (tmp_path / "weights").write_text("1")
+    first = digest_of_folder(tmp_path)
+    (tmp_path / "README.md").write_text("a card")
+    assert digest_of_folder(tmp_path) == first
+    (tmp_path / "weights").write_text("2")
+    assert digest_of_folder(tmp_path) != first
+    (tmp_path / "weights").unlink()
+    for file in (SHIPPED / "ngram").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    first = NgramRegard(tmp_path).fingerprint
+    assert first == NgramRegard().fingerprint
+    edited = tmp_path / "ngram.py"
+    edited.write_text(Path(ngram.__file__).read_text() + "\nEDITED = True\n")
+    monkeypatch.setattr(ngram, "__file__", str(edited))
+    fingerprints.forget()
+    assert NgramRegard().fingerprint != first
+    monkeypatch.undo()
+    fingerprints.forget()
+    assert NgramRegard(tmp_path).fingerprint != first  # ngram.py lies among the weights
+
+
+def test_a_classifier_of_the_hub_is_a_scorer_with_a_known_precision(tmp_path):
+    folder = save_classifier(tmp_path / "one", ["negative", "neutral", "positive"])
+    scorer = BertRegard(folder, precision="fp32")
+    found = scorer(["this person", "thief", "this person"])
+    assert found.label[0] == found.label[2]
+    assert set(found.label) <= {PREJUDICE, NEUTRAL, FAVOURITISM}
+    assert scorer.fingerprint == BertRegard(folder, precision="fp32").fingerprint
+    assert scorer.fingerprint != BertRegard(folder, precision="bf16").fingerprint
+    other = save_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
+    assert scorer.fingerprint != BertRegard(other, precision="fp32").fingerprint
+    with pytest.raises(MitigateError, match="unknown score.bert.precision 'int4'; allowed: auto, bf16, int8, fp32"):
+        BertRegard(precision="int4")
+
+
+def test_the_number_format_can_be_the_same_on_all_processors(monkeypatch) -> None:
+    """So that labels of runs on two machines can be compared; labels of another format are another scorer's."""
+    monkeypatch.delenv(CHOSEN_BY, raising=False)
+    here = native_dtype()
+    prints = {}
+    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16), ("auto", here)):
+        monkeypatch.setenv(CHOSEN_BY, name)
+        assert native_dtype() == dtype
+        prints[name] = Crowd().fingerprint
+    assert prints["fp32"] != prints["bf16"]
+    assert prints["auto"] in (prints["fp32"], prints["bf16"])
+    monkeypatch.setenv(CHOSEN_BY, "fp16")
+    with pytest.raises(MitigateError, match="MITIGATE_PRECISION is 'fp16'; it must be one of auto, fp32, bf16"):
+        native_dtype()
+
+
+@pytest.mark.parametrize(
+    ("computes", "dtype", "precision"), [(True, torch.bfloat16, "bf16-mixed"), (False, torch.float32, "32-true")]
+)
+def test_scorers_and_training_go_by_the_same_processor(computes, dtype, precision, monkeypatch) -> None:
+    monkeypatch.delenv(CHOSEN_BY, raising=False)
+    monkeypatch.setattr("models.bf16.in_processor", lambda: computes)
+    assert (native_dtype(), native_precision("cpu")) == (dtype, precision)
 
 
 class AllNegative:
@@ -23,7 +142,8 @@ class AllNegative:
         return np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1))
 
 
-def test_figures_tell_apart_the_votes_and_their_majority():
+def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw():
+    """The targets of part test are those that BERT's labels are tested on, and no copy of a text names them."""
     labelled = pl.DataFrame({"text": ["a", "b", "c"], "label": [-1, 2, 1], "part": ["test", "test", "people"]})
     crowd = pl.DataFrame(
         {"resource": ["ConceptNet"], "statement": ["lawyer is a"], "masked": ["a"], "votes": [[-1, -1, 0]]}
@@ -34,10 +154,6 @@ def test_figures_tell_apart_the_votes_and_their_majority():
     assert found["ConceptNet/vote/accuracy"] == 0.6667
     assert found["ConceptNet/majority/accuracy"] == 1
     assert "ConceptNet/unseen/accuracy" not in found  # "lawyer" is in part train
-
-
-def test_statements_about_targets_that_training_never_saw_have_figures_of_their_own():
-    """The targets of part test are those that BERT's labels are tested on, and no copy of a text names them."""
     unseen = next(target for target in targets() if part_of(target) == "test")
     statements = ["lawyer is a liar", f"{unseen} is a liar"]
     crowd = pl.DataFrame(
@@ -63,13 +179,8 @@ def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     use_few_terms(monkeypatch)
-    command = [
-        "recipe=regard",
-        f"data.root={write_regard(tmp_path)}",
-        *REGARD,
-        f"paths.outputs={tmp_path / 'runs'}",
-        "tracking.mode=none",
-    ]
+    command = ["recipe=regard", f"data.root={write_regard(tmp_path)}", *REGARD, f"paths.outputs={tmp_path / 'runs'}"]
+    command.append("tracking.mode=none")
     assert here(monkeypatch, *command) == 0
     (folder,) = (tmp_path / "runs").iterdir()
     metrics = json.loads((folder / "metrics.json").read_text())
@@ -84,3 +195,65 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
     assert (folder / "manifest.json").is_file()
     assert here(monkeypatch, *command) == 0
     assert "complete: nothing is left to do" in capsys.readouterr().out
+
+
+def test_lists_to_train_with_are_large_without_repeats_and_share_no_word_with_those_to_test_with() -> None:
+    tested = {
+        "terms": words(pl.concat([read_terms().filter(split="test")[name] for name in ("term", "plural")])),
+        "frames": words(read_frames().filter(split="test")["frame"]),
+    }
+    for frame, column in [
+        *((read_further_terms(), name) for name in ("term", "plural")),
+        *((read_predicates(), name) for name in ("affirmed", "denied")),
+    ]:
+        assert words(frame[column]) & tested["terms"] == set()
+    for column in ("affirmed", "denied"):
+        assert words(read_predicates()[column]) & tested["frames"] == set()
+    whole = set(" ".join([*read_terms().filter(split="test")["term"]]).split()) - {"person", "with", "a"}
+    for pool in terms():
+        assert whole & set(" ".join(word for pair in pool for word in pair).split()) == set()
+    assert read_further_terms()["term"].is_unique().all()
+    assert read_further_terms().height > 300
+    assert set(read_predicates()["polarity"]) == set(POLARITIES)
+    assert read_predicates()["affirmed"].is_unique().all()
+    identity, paper = terms()
+    assert ("blind person", "blind people") in identity
+    assert ("nurse", "nurses") in paper
+    assert "german" not in dict(paper)
+
+
+def test_denied_predicates_count_by_what_they_say() -> None:
+    said = dict(written_statements().select("text", "label").iter_rows())
+    expected = {"is a bully": PREJUDICE, "is not a bully": NEUTRAL, "is a saint": FAVOURITISM}
+    expected |= {"keeps no promise": PREJUDICE, "is a gardener": NEUTRAL, "is not violent": NEUTRAL}
+    assert {predicate: said[f"{MASK} {predicate}"] for predicate in expected} == expected
+
+
+def test_a_copy_names_a_group_in_one_of_three_forms() -> None:
+    found = swapped([f"{MASK} is honest"] * 300, seed=1)
+    assert not any(MASK in text for text in found)
+    ends = {re.sub(r".* (is|are) honest$", r"\1", text) for text in found}
+    assert ends == {"is", "are"}
+    assert any(re.match(r"an [aeio]", text) for text in found)
+    assert 30 < sum(text.endswith("are honest") for text in found) < 150
+    assert found == swapped([f"{MASK} is honest"] * 300, seed=1) != swapped([f"{MASK} is honest"] * 300, seed=2)
+    assert swapped([f"table is related to {MASK}"], seed=1)[0].startswith("table is related to ")
+
+
+def test_copies_are_wanted_as_the_text_itself() -> None:
+    labelled = pl.DataFrame({"text": [f"{MASK} stole"], "label": [PREJUDICE]})
+    probabilities = [[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0.0, 1.0, 0, 0], [0.0, 1.0, 0, 0]]
+    texts = [*labelled["text"], f"{MASK} is a bully", "no group is named", f"{MASK} has a table"]
+    taught = pl.DataFrame({"text": texts, "probabilities": probabilities}).with_columns(
+        pl.col("probabilities").cast(pl.Array(pl.Float32, 4))
+    )
+    found, wanted = with_copies(labelled, taught, {"written": 3, "polar": 2, "neutral": 1}, seed=1)
+    assert found[:4] == texts
+    assert len(found) == 4 + 2 + 3 + 1
+    assert [text for text in found[4:] if MASK in text] == []
+    assert wanted[0] == pytest.approx([0.75, 0.25, 0, 0])  # half the label's, half the teacher's
+    assert wanted[1].tolist() == [1, 0, 0, 0]  # whatever the teacher says of what was written to train with
+    assert wanted[2] == pytest.approx([0, 1, 0, 0])
+    assert np.array_equal(wanted[4:6], np.tile(wanted[0], (2, 1)))
+    assert np.array_equal(wanted[6:9], np.tile(wanted[1], (3, 1)))
+    assert found[9].endswith(("has a table", "have a table"))

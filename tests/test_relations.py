@@ -1,48 +1,59 @@
+"""Relations and their phrases, and events that name a target."""
+
+import polars as pl
 import pytest
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
+from mitigate.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
+from mitigate.prompts import kind_of
 from mitigate.relations import Relation, asked_with, comet_relations, named, relations, with_own
+from mitigate.targets import choose_targets
+from mitigate.tasks.heads import event_heads
+from mitigate.verbalise import verbalise
+from models.encoding import Encoding
+from models.minilm import locate
 
 MENTORS = Relation("Mentors", "is a mentor of", "works with")
 
 
-def test_comets_34_twelve_more_and_atomics_14() -> None:
+def test_60_relations_and_a_choice_of_them() -> None:
     assert len(relations()) == 34 + 12 + 14
     assert len(comet_relations()) == 34
     assert sum(relation.train100k for relation in comet_relations()) == 100_000
-
-
-def test_chosen_relations_keep_their_order() -> None:
     assert [relation.name for relation in comet_relations(["UsedFor", "IsA"])] == ["UsedFor", "IsA"]
-
-
-def test_unknown_relation_names_the_allowed() -> None:
     with pytest.raises(MitigateError, match="unknown relation 'Isa'; allowed: AtLocation, CapableOf, "):
         comet_relations(["Isa"])
     with pytest.raises(MitigateError, match="unknown relation 'Synonym'"):
         comet_relations(["Synonym"])
+    assert len(heads_of_relations()) == 23
+    assert set(heads_of_relations()) <= set(relations())
+    assert [published_names()[name.lower()] for name in ATOMIC] == list(ATOMIC)
+    assert (published_names()["objectuse"], published_names()["hassubevent"]) == ("UsedFor", "HasSubevent")
+    assert len(published_names()) == 23
 
 
-@pytest.mark.parametrize("relation", relations().values(), ids=lambda relation: relation.name)
-def test_neutral_phrase_is_silent_and_stands_as_the_phrase_does(relation) -> None:
+def test_neutral_phrases_are_silent_and_stand_as_the_phrases_do() -> None:
     """No word of VADER's lexicon, nor "but", which weighs what stands around it; as many words, and negations at the
     same places: so that VADER reads head and tail just as it would with the phrase, less the phrase's own sentiment."""
     weighed = {*SentimentIntensityAnalyzer().lexicon, "but", *BOOSTER_DICT}
-    phrase, neutral = relation.phrase.split(), relation.neutral_phrase.split()
-    assert not weighed & set(neutral)
-    assert len(neutral) == len(phrase)
-    assert [word in NEGATE for word in neutral] == [word in NEGATE for word in phrase]
-    if not weighed & set(phrase):
-        assert neutral == phrase
+    for name, relation in relations().items():
+        phrase, neutral = relation.phrase.split(), relation.neutral_phrase.split()
+        assert not weighed & set(neutral), name
+        assert len(neutral) == len(phrase), name
+        assert [word in NEGATE for word in neutral] == [word in NEGATE for word in phrase], name
+        assert weighed & set(phrase) or neutral == phrase, name
 
 
-def test_what_a_generator_is_asked_with() -> None:
+def test_wordings_that_a_generator_is_asked_with_also_of_further_relations() -> None:
     found = {wording: asked_with(wording)["HasPrerequisite"] for wording in ("phrase", "words", "token")}
     assert found == {"phrase": "requires", "words": "has prequisite", "token": "<HasPrerequisite>"}
     assert [len(set(asked_with(wording).values())) for wording in ("words", "token")] == [34, 34]
     with pytest.raises(MitigateError, match="unknown model.relation 'verb'; allowed: phrase, words, token"):
         asked_with("verb")
+    found = {wording: asked_with(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
+    assert found == {"phrase": "is a mentor of", "words": "is a mentor of", "token": "<Mentors>"}
+    assert len(asked_with("phrase", [MENTORS, relations()["Synonym"]])) == 36
 
 
 def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -> None:
@@ -56,7 +67,70 @@ def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -
     assert relations()["IsA"].phrase == "is a"
 
 
-def test_a_generator_is_asked_about_further_relations_in_every_wording() -> None:
-    found = {wording: asked_with(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
-    assert found == {"phrase": "is a mentor of", "words": "is a mentor of", "token": "<Mentors>"}
-    assert len(asked_with("phrase", [MENTORS, relations()["Synonym"]])) == 36
+ATOMIC = ("oEffect", "oReact", "oWant", "xAttr", "xEffect", "xIntent", "xNeed", "xReact", "xWant")
+
+
+EVENTS = {
+    ("ghana", "origin"): "the person from ghana goes to work",
+    ("british", "origin"): "the british person goes to work",
+    ("muslim", "religion"): "the muslim person goes to work",
+    ("she", "gender"): "she goes to work",
+    ("woman", "gender"): "the woman goes to work",
+    ("church", "religion"): "personx hears about church",
+    ("gardener", "own"): "personx hears about gardener",  # whose kind nobody has given
+    ("lawyer", "profession"): "the lawyer goes to work",
+}
+
+
+def test_an_event_names_its_target() -> None:
+    for (target, category), event in EVENTS.items():
+        events = heads_about(target, category, kind_of(target), "event")
+        assert events[0] == event
+        assert heads_about(target, category, kind_of(target), "object") == []
+    assert events[1:] == ["the lawyer makes breakfast", "the lawyer meets a neighbor"]
+
+
+def test_events_and_short_words_are_read_whole_and_neutral() -> None:
+    asked = event_heads(choose_targets("all"), ["xReact", "isFilledBy", "AtLocation"])
+    assert asked.group_by("relation").agg(pl.col("target").n_unique()).sort("relation").rows() == [
+        ("isFilledBy", 329),
+        ("xReact", 329),
+    ]
+    assert asked.height == 329 * (3 + 2)
+    encoding = Encoding.of_encoder(locate())
+    assert max(map(len, encoding.encode(asked["head"].to_list()))) <= 10
+    lexicon = SentimentIntensityAnalyzer().lexicon
+    lawyer = asked.filter(target="lawyer")["head"]
+    assert not [word for head in lawyer for word in head.split() if word in lexicon]
+    further = [relations()[name] for name in heads_of_relations()]
+    asked = asked_with("words", further, comet=False)
+    assert len(asked) == 23
+    assert len({tuple(tokens[:5]) for tokens in encoding.encode(list(asked.values()))}) == 23
+
+
+def test_whoever_acts_is_one_person_for_a_scorer() -> None:
+    tired = "this person goes to work as a result this person feels tired"
+    thanks = "this person thanks another person's this person as a result another person or others want to pay this"
+    expected = {
+        ("the lawyer goes to work", "xReact", "tired"): tired,
+        ("the british person goes to work", "xReact", "tired"): tired,
+        ("the person from ghana goes to work", "Causes", "traffic"): "this person goes to work causes traffic",
+        ("personx thanks persony 's nurse", "oWant", "to pay personx"): f"{thanks} person",
+        ("personx buys a ___", "xNeed", "money"): "this person buys something but before this person needed money",
+        ("the nurse", "Causes", "joy"): "the this person causes joy",  # of ConceptNet: as everywhere
+    }
+    rows = pl.DataFrame(list(expected), schema=["head", "relation", "tail"], orient="row")
+    assert verbalise(rows)["masked"].to_list() == list(expected.values())
+
+
+def test_persons_are_kept_or_verbalised() -> None:
+    texts = pl.DataFrame(
+        {"text": ["personx gives persony the ___", "personxs personz 's hat", "person x thanks person y"]}
+    )
+    assert texts.select(without_persons(pl.col("text")))["text"].to_list() == [
+        "this person gives another person something",
+        "personxs a third person's hat",
+        "this person thanks another person",
+    ]
+    with pytest.raises(MitigateError, match="unknown data.persons 'named'; allowed: kept, verbalised"):
+        check_persons("named")

@@ -1,7 +1,12 @@
-"""What a release says of itself is the same everywhere, and its workflow uploads nothing."""
+"""A release: one version everywhere, its workflow, and a wheel that works from any folder."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
+import zipfile
+from pathlib import Path
 
 import yaml
 from command import ROOT
@@ -44,3 +49,26 @@ def test_what_is_promised_in_security_has_a_test() -> None:
     rules = set(re.findall(r"\bS\d{3}\b", page))
     chosen = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["select"]
     assert rules == {rule for rule in chosen if re.fullmatch(r"S\d{3}", rule)}
+
+
+def test_only_mitigate_lands_in_site_packages_and_runs_beside_other_models(tmp_path: Path) -> None:
+    """A wheel is built, which takes seconds, since no other test reads what setup.py puts into it."""
+    source, installed = tmp_path / "source", tmp_path / "site"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(source)], check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", str(tmp_path), str(source)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert names == {"mitigate"}
+    parts = ["_models/comet.py", "py.typed", "_conf/config.yaml", "data/sample/train.txt", "data/service.csv"]
+    parts += ["report/page.html.jinja", "report/regard_card.md.jinja", "serve/service.html.jinja"]
+    assert [part for part in parts if not (installed / "mitigate" / part).is_file()] == []
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "__init__.py").write_text("raise RuntimeError('not ours')")
+    command = [sys.executable, "-m", "mitigate", "dry_run=true", "tracking=none"]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "to be run" in found.stdout

@@ -1,16 +1,16 @@
 """A scorer of a user's own is one class and one line of YAML, for policies too; what it labels is never stale."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
+from command import composed
 
 from mitigate import fingerprints
-from mitigate.__main__ import CONF
 from mitigate.errors import MitigateError
 from mitigate.filter import apply
 from mitigate.label_cache import LabelStore
@@ -55,18 +55,18 @@ def write_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return write
 
 
-def configured(*overrides: str) -> DictConfig:
-    with initialize_config_dir(str(CONF), version_base=None):
-        return compose("config", list(overrides))
+def toy(*overrides: str) -> Any:
+    """The scorer, as configured."""
+    (scorer,) = build_extras(composed(LINE, "score.extra=[toy]", *overrides).score)
+    return scorer
 
 
 def fingerprint_of_toy(*overrides: str) -> str:
-    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]", *overrides).score)
-    return scorer.fingerprint
+    return toy(*overrides).fingerprint
 
 
 def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], None]) -> None:
-    config = configured(LINE, "policy.scorers=[sentiment,toy,keyword]")
+    config = composed(LINE, "policy.scorers=[sentiment,toy,keyword]")
     policy, score = build_policy(config), config.score
     scorers = [build_role_scorers(score)[0], *build_policy_scorers(score, policy)]
     assert [scorer.name for scorer in scorers] == ["sentiment", "toy", "keyword"]
@@ -78,14 +78,19 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
     assert ledger["weight"].to_list() == [1, 0, 0, 0]
 
 
-def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
-    config = configured("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
+def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() -> None:
+    config = composed("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
     known = "sentiment, regard, vader, minilm, ngram, crowd, frames, bert, keyword, toy"
     with pytest.raises(MitigateError) as error:
         build_policy(config)  # own_toy is not there: loading it would fail
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
     with pytest.raises(MitigateError, match="'regard'; allowed: sentiment, vader"):
-        build_policy(configured("policy=both", "score.regard=null"))
+        build_policy(composed("policy=both", "score.regard=null"))
+    assert build_policy(composed(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
+    twice = composed(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
+    assert build_policy(twice).scorers == ["toy"]
+    with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
+        build_role_scorers(composed(LINE, "+score.scorers.toy.measures=tone").score)
 
 
 @pytest.mark.parametrize(
@@ -102,27 +107,15 @@ def test_unknown_scorers_of_a_policy_are_named_before_any_is_loaded() -> None:
         ("score.regard=vader", ["sentiment", "vader"]),
     ],
 )
-def test_a_scorer_is_called_by_its_role_where_it_measures_it(
-    overrides: str, names: list[str], write_toy: Callable[[str], None]
-) -> None:
-    score = configured(LINE, *overrides.split()).score
+def test_a_scorer_is_called_by_its_role_where_it_measures_it(overrides, names, write_toy) -> None:
+    score = composed(LINE, *overrides.split()).score
     assert [scorer.name for scorer in build_scorers(score)] == names
-
-
-def test_a_policy_reads_whoever_has_the_role() -> None:
-    """Their names alone: none is loaded."""
-    assert build_policy(configured(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
-    twice = configured(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
-    assert build_policy(twice).scorers == ["toy"]
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "regard",
-            "a scorer cannot be called 'regard', which is a role. Give it another name. `measures: regard` beside",
-        ),
+        ("regard", "a scorer cannot be called 'regard', which is a role. Give it another name. `measures: regard` "),
         ("tail", "a scorer cannot be called 'tail': the name is another column of tables. Give it another name."),
         ("mine_strength", "'mine_strength': the name ends in _strength, as columns beside a scorer's labels do"),
         ("quality", "a scorer cannot be called 'quality': keys of metrics.json begin with its name"),
@@ -130,26 +123,23 @@ def test_a_policy_reads_whoever_has_the_role() -> None:
 )
 def test_a_name_that_means_something_else_is_refused(name: str, message: str, write_toy: Callable[[str], None]) -> None:
     with pytest.raises(MitigateError) as told:
-        build_extras(configured(LINE.replace("toy.", f"{name}.", 1), f"score.extra=[{name}]").score)
+        build_extras(composed(LINE.replace("toy.", f"{name}.", 1), f"score.extra=[{name}]").score)
     assert message in str(told.value)
 
 
-def test_what_a_scorer_measures_is_a_role() -> None:
-    with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
-        build_role_scorers(configured(LINE, "+score.scorers.toy.measures=tone").score)
-
-
-def test_a_scorer_that_is_a_frozen_dataclass_with_a_fingerprint_keeps_it(write_toy: Callable[[str], None]) -> None:
+def test_a_scorer_may_be_a_frozen_dataclass_or_keep_a_list_of_words(write_toy: Callable[[str], None]) -> None:
+    """The project's scorers that count words have a method of that name."""
     write_toy(
         "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Toy:\n    fingerprint: str = 'a' * 64\n"
     )
-    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
+    scorer = toy()
     assert (scorer.name, scorer.fingerprint) == ("toy", "a" * 64)
+    write_toy(TOY.replace("words_of", "words"))
+    labelled = label_statements(pl.DataFrame({"statement": ["a cruel day"]}), [toy()], explain=True)
+    assert labelled["toy_words"].to_list() == ["cruel -1"]
 
 
-def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(
-    write_toy: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(write_toy, tmp_path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("cruel")
     first, of_words = fingerprint_of_toy(), fingerprint_of_toy("+score.scorers.toy.words=[vile]")
@@ -204,20 +194,9 @@ def test_cached_labels_are_of_the_code_as_it_is(tmp_path: Path, monkeypatch: pyt
         ("Labels(np.full(2, -1), np.full(2, -3.0))", "labels -1, 0, 1 or 2, and strengths from -1 to 1"),
     ],
 )
-def test_what_a_scorer_of_ones_own_returns_is_checked(
-    returned: str, message: str, write_toy: Callable[[str], None]
-) -> None:
+def test_what_a_scorer_of_ones_own_returns_is_checked(returned, message, write_toy) -> None:
     start, _, _ = TOY.partition("        found = ")
     write_toy(f"{start}        return {returned}\n")
-    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
-    with pytest.raises(MitigateError) as error:
+    scorer = toy()
+    with pytest.raises(MitigateError, match=re.escape(message)):
         label_statements(pl.DataFrame({"statement": ["a", "b"]}), [scorer])
-    assert message in str(error.value)
-
-
-def test_a_scorer_of_ones_own_may_keep_a_list_of_words(write_toy: Callable[[str], None]) -> None:
-    """The project's scorers that count words have a method of that name."""
-    write_toy(TOY.replace("words_of", "words"))
-    (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
-    labelled = label_statements(pl.DataFrame({"statement": ["a cruel day"]}), [scorer], explain=True)
-    assert labelled["toy_words"].to_list() == ["cruel -1"]

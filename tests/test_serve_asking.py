@@ -28,7 +28,7 @@ def asked_together(answer: Any, requests: Sequence[Sequence[Any]], **how: Any) -
     return asyncio.run(all_of_them())
 
 
-def test_what_is_asked_at_once_is_answered_together_and_in_its_order() -> None:
+def test_questions_are_answered_together_each_with_its_own_fault_and_an_error_for_all() -> None:
     batches = []
 
     def doubled(numbers: Sequence[int]) -> list[int]:
@@ -39,8 +39,6 @@ def test_what_is_asked_at_once_is_answered_together_and_in_its_order() -> None:
     assert found == [[2 * number, -2 * number] for number in range(5)]
     assert [len(batch) for batch in batches] == [4, 4, 2]
 
-
-def test_a_fault_is_its_own_and_an_error_is_everybodys() -> None:
     def only_even(numbers: Sequence[int]) -> list[Any]:
         if 7 in numbers:
             raise ZeroDivisionError
@@ -52,14 +50,11 @@ def test_a_fault_is_its_own_and_an_error_is_everybodys() -> None:
     assert all(isinstance(found, ZeroDivisionError) for found in asked_together(only_even, [[2], [7]]))
 
 
-def test_no_more_wait_than_may() -> None:
+def test_no_more_wait_than_may_and_who_gives_up_is_not_waited_for() -> None:
     found = asked_together(list, [[1, 2], [3, 4], [5]], waiting=3)
     assert (found[0], found[2]) == ([1, 2], [5])
     assert isinstance(found[1], BusyError)
     assert str(found[1]) == "2 questions wait to be answered; ask again in some seconds"
-
-
-def test_who_gives_up_is_not_waited_for() -> None:
     seen = []
 
     def noted(numbers: Sequence[int]) -> list[int]:
@@ -84,16 +79,17 @@ def models() -> Models:
     return Models(lambda: [Length(10)], idle=600.0)
 
 
-def test_texts_are_labelled_masked_and_with_their_words(models: Models) -> None:
+def test_texts_are_labelled_and_both_runs_relations_and_targets_known(models: Models, tmp_path: Path) -> None:
     short, long = models.label(["lawyer", "the lawyer is a dishonest one"])
     assert (short["masked"], short["labels"]["length"]["meaning"]) == ("this person", "prejudice")  # of 11 characters
     assert long["masked"] == "the this person is a dishonest one"
     assert (long["labels"]["length"]["label"], long["labels"]["length"]["strength"]) == (-1, -1.0)
+    known = models.known([open_run(probed_run(tmp_path, policy)) for policy in ("none", "both")])
+    assert known["targets"] == ["lawyer", "nurse"]
+    assert {"CapableOf", "Mentors"} <= set(known["relations"])
 
 
-def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
-    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(models, tmp_path, monkeypatch) -> None:
     calls = []
 
     def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
@@ -103,36 +99,21 @@ def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(
 
     monkeypatch.setattr(Answers, "generated_of", generated_of)
     none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
-    questions = [
-        Asked(none, "Lawyer", "capab"),
-        Asked(none, "gardener", "CapableOf"),
-        Asked(none, "poet", "CapableOf"),
-        Asked(none, "gardener", "CapableOf"),
-        Asked(both, "gardener", "CapableOf"),
-        Asked(none, " ", "CapableOf"),
-        Asked(none, "poet", "Absent"),
-        Asked(tmp_path, "poet", "CapableOf"),
-    ]
-    found = models.generate(questions)
+    answered = [(none, "Lawyer", "capab"), *((none, head, "CapableOf") for head in ("gardener", "poet", "gardener"))]
+    refused = [(none, " ", "CapableOf"), (none, "poet", "Absent"), (tmp_path, "poet", "CapableOf")]
+    found = models.generate([Asked(*asked) for asked in (*answered, (both, "gardener", "CapableOf"), *refused)])
     stored, gardener, poet, again, other, *wrong = found
-    assert isinstance(stored, dict)
-    assert isinstance(poet, dict)
-    assert isinstance(other, dict)
+    assert all(isinstance(answer, dict) for answer in (stored, poet, other))
     assert (stored["head"], stored["relation"], stored["policy"]) == ("lawyer", "CapableOf", "none")
     assert [row["tail"] for row in stored["tails"]][:2] == ["capableof of lawyer 1", "capableof of lawyer 2"]
-    assert poet["tails"] == [
-        {"rank": 1, "tail": "poet 1", "plausibility": None},
-        {"rank": 2, "tail": "poet 2", "plausibility": None},
-    ]
+    assert poet["tails"] == [{"rank": rank, "tail": f"poet {rank}", "plausibility": None} for rank in (1, 2)]
     assert gardener == again
     assert other["policy"] == "both"
     assert sorted(calls) == [(both.name, ["gardener"], "CapableOf"), (none.name, ["gardener", "poet"], "CapableOf")]
     assert [str(fault)[:20] for fault in wrong] == ["the head is empty; g", "unknown relation 'Ab", str(tmp_path)[:20]]
 
 
-def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(
-    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(models: Models, tmp_path, monkeypatch) -> None:
     none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
 
     def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
@@ -146,7 +127,7 @@ def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(
     assert str(fault).startswith(str(both))
 
 
-def test_models_that_nobody_asks_are_let_go(models: Models, tmp_path: Path) -> None:
+def test_models_are_read_anew_with_their_run_and_let_go(models: Models, tmp_path, monkeypatch) -> None:
     run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])
     models.label(["a text"])
@@ -155,10 +136,6 @@ def test_models_that_nobody_asks_are_let_go(models: Models, tmp_path: Path) -> N
     models.idle = 0.0
     models.release()
     assert (models.opened, models.scorers) == ({}, None)
-
-
-def test_a_run_that_was_made_anew_is_read_anew(models: Models, tmp_path: Path) -> None:
-    run = probed_run(tmp_path)
     models.generate([Asked(run, "lawyer", "CapableOf")])
     first = models.opened[run].answers
     models.generate([Asked(run, "nurse", "CapableOf")])
@@ -167,17 +144,8 @@ def test_a_run_that_was_made_anew_is_read_anew(models: Models, tmp_path: Path) -
     manifest.write_text(manifest.read_text() + " ")
     models.generate([Asked(run, "nurse", "CapableOf")])
     assert models.opened[run].answers is not first
-
-
-def test_only_so_many_generators_stay(models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mitigate.serve.asking.MOST_GENERATORS", 2)
     runs = [probed_run(tmp_path / str(number)) for number in range(3)]
     for run in runs:
         models.generate([Asked(run, "lawyer", "CapableOf")])
     assert list(models.opened) == runs[1:]
-
-
-def test_relations_and_targets_that_both_runs_know(models: Models, tmp_path: Path) -> None:
-    known = models.known([open_run(probed_run(tmp_path, policy)) for policy in ("none", "both")])
-    assert known["targets"] == ["lawyer", "nurse"]
-    assert {"CapableOf", "Mentors"} <= set(known["relations"])

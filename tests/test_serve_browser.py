@@ -41,6 +41,7 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
 
 
 def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
+    """A browser and jobs start, which takes seconds: a page is used as a whole."""
     page.get_by_text("No run is finished.").wait_for()
     for number, policy in enumerate(("none", "both"), start=1):
         page.get_by_label("Policy").select_option(policy)

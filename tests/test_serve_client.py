@@ -55,47 +55,26 @@ def test_two_policies_are_run_compared_and_asked(client: Client, tmp_path: Path)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_lines_of_the_documentation_are_answered(
-    served: tuple[Service, str], client: Client, tmp_path: Path
-) -> None:
+def test_the_lines_of_the_documentation_are_answered(served: tuple[Service, str], client: Client, tmp_path) -> None:
+    """Thirteen processes of curl start, which takes seconds: lines are run as they are shown."""
     names = [client.wait(client.submit("mitigate", {"policy": policy})["id"], SECOND)["run"] for policy in POLICIES]
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
     assert len(lines) == 13
     given = {**os.environ, "H": served[1], "J": "content-type: application/json"}
     for line in lines:
         asked = line.replace("NAME", names[0], 1).replace("NAME", names[1], 1).replace("NAME", names[0])
-        done = subprocess.run(
-            ["bash", "-c", asked.replace("curl ", "curl --fail --silent --show-error ", 1)],
-            cwd=tmp_path,
-            env=given,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        bash = ["bash", "-c", asked.replace("curl ", "curl --fail --silent --show-error ", 1)]
+        done = subprocess.run(bash, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, (asked, done.stderr)
     for job in client.jobs():  # those that the lines have submitted
         client.wait(job["id"], SECOND)
     assert zipfile.is_zipfile(tmp_path / f"{names[0]}-model.zip")
 
 
-def test_a_job_that_is_watched_and_cancelled(client: Client) -> None:
-    job = client.submit("mitigate", {"seed": 600})["id"]
-    states = []
-    for seen in client.watch(job):
-        states.append(seen["state"])
-        if seen["run"]:
-            client.cancel(job)
-    assert states[-1] == "cancelled"
-    assert set(states) <= {"queued", "running", "cancelled"}
-
-
-def test_a_job_that_fails_says_why(client: Client) -> None:
-    job = client.wait(client.submit("mitigate", {"seed": 13})["id"], SECOND)
-    assert (job["state"], job["exit"], job["error"]) == ("failed", 2, "exit status 2: thirteen is refused")
-    assert job["log"][-1] == "mitigate: thirteen is refused"
-
-
-def test_what_is_refused_is_raised_in_the_services_words(client: Client) -> None:
+def test_jobs_fail_and_are_refused_in_the_services_words(client: Client) -> None:
+    failed = client.wait(client.submit("mitigate", {"seed": 13})["id"], SECOND)
+    assert (failed["state"], failed["exit"], failed["error"]) == ("failed", 2, "exit status 2: thirteen is refused")
+    assert failed["log"][-1] == "mitigate: thirteen is refused"
     with pytest.raises(MitigateError, match=r"'run' cannot be set here.*; seed=-1 must be a whole number"):
         client.submit("mitigate", {"run": "os.getcwd", "seed": -1})
     with pytest.raises(MitigateError, match="there is no such job"):
@@ -104,18 +83,22 @@ def test_what_is_refused_is_raised_in_the_services_words(client: Client) -> None
         Client("http://127.0.0.1:9", token=None).jobs()
 
 
-def test_a_body_that_comes_slowly_is_given_up_and_others_are_answered(
-    served: tuple[Service, str], client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_that_comes_slowly_is_given_up_and_others_are_answered(served, client, monkeypatch) -> None:
     monkeypatch.setattr(guard, "LONGEST_WAIT", 0.5)
-    host, port = served[1].removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as slow:
-        slow.sendall(f"POST /jobs HTTP/1.1\r\nHost: {host}:{port}\r\ncontent-type: application/json\r\n".encode())
+    slow, host = connected(served[1])
+    with slow:
+        slow.sendall(f"POST /jobs {host}content-type: application/json\r\n".encode())
         slow.sendall(b"content-length: 100\r\n\r\n{")
         assert isinstance(client.jobs(), list)
         answer = b"".join(iter(lambda: slow.recv(4096), b"")).decode()
     assert answer.startswith("HTTP/1.1 408")
     assert json.loads(answer.partition("\r\n\r\n")[2]) == {"faults": ["the body did not come within 0 seconds"]}
+
+
+def connected(address: str) -> tuple[socket.socket, str]:
+    """A connection to the service, and the header that names its host."""
+    host, port = address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=60.0), f"HTTP/1.1\r\nHost: {host}:{port}\r\n"
 
 
 def is_given_up(connection: socket.socket) -> bool:
@@ -129,42 +112,36 @@ def is_given_up(connection: socket.socket) -> bool:
     return False
 
 
-def test_headers_that_trickle_are_given_up_and_others_are_answered(
-    served: tuple[Service, str], client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_headers_that_trickle_are_given_up_and_others_are_answered(served, client, monkeypatch) -> None:
     monkeypatch.setattr(server, "LONGEST_HEADERS", 0.5)
-    host, port = served[1].removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as silent, socket.create_connection((host, int(port))) as slow:
-        slow.sendall(f"GET /jobs HTTP/1.1\r\nHost: {host}:{port}\r\nx-letters: ".encode())
+    (silent, _), (slow, host) = connected(served[1]), connected(served[1])
+    with silent, slow:
+        slow.sendall(f"GET /jobs {host}x-letters: ".encode())
         assert is_given_up(slow)
         assert silent.recv(10) == b""
         assert isinstance(client.jobs(), list)
 
 
-def test_a_stream_that_is_watched_for_longer_than_headers_may_take_goes_on(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_that_is_watched_for_longer_than_headers_may_take_goes_on(client: Client, monkeypatch) -> None:
     monkeypatch.setattr(server, "LONGEST_HEADERS", 0.2)
     job = client.submit("mitigate", {"seed": 600})["id"]
     states = []
     for seen in client.watch(job):
         states.append(seen["state"])
-        if seen["state"] == "running":
+        if seen["state"] == "running" and seen["run"]:
             time.sleep(0.5)
             client.cancel(job)
     assert states[-1] == "cancelled"
+    assert set(states) <= {"queued", "running", "cancelled"}
 
 
-def test_a_connection_that_is_kept_is_closed_when_its_next_headers_trickle(
-    served: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_is_kept_is_closed_when_its_next_headers_trickle(served, monkeypatch) -> None:
     monkeypatch.setattr(server, "LONGEST_HEADERS", 0.5)
-    host, port = served[1].removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60.0) as kept:
-        request = f"GET /health HTTP/1.1\r\nHost: {host}:{port}\r\n"
-        kept.sendall(f"{request}\r\n".encode())
+    kept, host = connected(served[1])
+    with kept:
+        kept.sendall(f"GET /health {host}\r\n".encode())
         assert b"HTTP/1.1 200" in kept.recv(4096)
-        kept.sendall(request.encode())
+        kept.sendall(f"GET /health {host}".encode())
         while kept.recv(4096):  # the rest of the first answer, then the end
             pass
 
@@ -186,7 +163,7 @@ def answering(answer: bytes) -> Iterator[Client]:
         thread.join()
 
 
-def test_an_answer_that_ends_too_soon_is_of_a_service_that_is_gone(tmp_path: Path) -> None:
+def test_an_answer_or_a_stream_that_ends_too_soon_is_of_a_service_that_is_gone(tmp_path: Path) -> None:
     cut = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"jobs": '
     with answering(cut) as client, pytest.raises(UnreachableError, match=r"no service answers at .* \(IncompleteRead"):
         client.jobs()
@@ -195,9 +172,6 @@ def test_an_answer_that_ends_too_soon_is_of_a_service_that_is_gone(tmp_path: Pat
         with answering(answer) as client, pytest.raises(UnreachableError, match="IncompleteRead"):
             client.download_model("a", tmp_path / "model.zip")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_stream_that_ends_before_its_job_is_told() -> None:
     stream = b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nevent: job\ndata: {"state": "running"}\n\ndata: {"sta'
     with answering(stream) as client:
         watched = client.watch(1)
@@ -240,9 +214,7 @@ def test_a_token_that_cannot_be_sent_is_told(token: str, message: str, monkeypat
     assert "0123456789" not in str(raised.value)
 
 
-def test_a_token_may_have_all_that_a_header_carries(
-    served: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_may_have_all_that_a_header_carries(served: tuple[Service, str], monkeypatch) -> None:
     token = "".join(map(chr, (*range(0x21, 0x7F), *range(0xA1, 0x100))))
     assert Client(served[1], token=token).jobs() == Client(served[1], token=None).jobs()
 
@@ -250,12 +222,8 @@ def test_a_token_may_have_all_that_a_header_carries(
 @pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b"[]", b"{}", b"\xff", b"[" * 100_000])
 def test_an_answer_that_is_none_of_the_service_is_told(body: bytes) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
-    with (
-        answering(answer) as client,
-        pytest.raises(
-            MitigateError, match=r"answers, but not as the service does: '.*'; give the address that recipe="
-        ),
-    ):
+    message = r"answers, but not as the service does: '.*'; give the address that recipe="
+    with answering(answer) as client, pytest.raises(MitigateError, match=message):
         client.jobs()
 
 
@@ -265,10 +233,8 @@ def test_a_token_does_not_follow_a_redirection(status: int) -> None:
         other.settimeout(0.2)
         elsewhere = "http://{}:{}".format(*other.getsockname())
         answer = f"HTTP/1.1 {status} Moved\r\nContent-Length: 0\r\nLocation: {elsewhere}/jobs\r\n\r\n".encode()
-        with (
-            answering(answer) as client,
-            pytest.raises(MitigateError, match=f"sends on to {elsewhere}, which is not followed: the token is for one"),
-        ):
+        message = f"sends on to {elsewhere}, which is not followed: the token is for one"
+        with answering(answer) as client, pytest.raises(MitigateError, match=message):
             Client(client.address, token="0123456789abcdef", patience=5.0).jobs()
         with pytest.raises(TimeoutError):
             other.accept()

@@ -70,6 +70,24 @@ class Queue:
         with queue.opened(self.path) as table:
             return queue.submit(table, "fake", {}, command or ("true",), submitter="ann")
 
+    def submitted(self) -> Job:
+        """A new job after a step."""
+        number = self.submit()
+        return self.step()[number - 1]
+
+    def first(self) -> Job:
+        """The first job after a step."""
+        return self.step()[0]
+
+    def cancel(self, number: int) -> None:
+        with queue.opened(self.path) as table:
+            queue.cancel(table, number)
+
+    def forget(self) -> None:
+        """As a kill leaves it that comes before the handle is noted."""
+        with queue.opened(self.path) as table:
+            table.execute("UPDATE jobs SET handle = NULL, starts = 0")
+
     def step(self) -> list[Job]:
         self.dispatcher.step()
         return self.jobs()
@@ -116,8 +134,7 @@ def test_jobs_are_submitted_by_slots_and_end_as_the_engine_says(jobs: Queue, clu
 
 
 def test_a_job_that_dies_is_submitted_once_more(jobs: Queue, cluster: Fake) -> None:
-    jobs.submit()
-    (job,) = jobs.step()
+    job = jobs.submitted()
     cluster.says[job.handle] = DIED
     jobs.step()
     (again,) = jobs.step()
@@ -134,52 +151,37 @@ def test_jobs_are_cancelled_before_and_while_they_run(jobs: Queue, cluster: Fake
     jobs.submit()
     cluster.answers = False
     jobs.step()
-    with queue.opened(jobs.path) as table:
-        queue.cancel(table, 1)
+    jobs.cancel(1)
     cluster.answers = True
     first, second = jobs.step()
     assert (first.state, first.starts) == ("cancelled", 0)
-    with queue.opened(jobs.path) as table:
-        queue.cancel(table, 2)
+    jobs.cancel(2)
     second = jobs.step()[1]
     assert (second.state, second.error, cluster.stopped) == ("cancelled", None, [second.handle])
 
 
-def test_an_engine_that_does_not_answer_is_asked_again(
-    jobs: Queue, cluster: Fake, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_engine_that_does_not_answer_is_asked_again(jobs: Queue, cluster: Fake, capsys) -> None:
     jobs.submit()
     cluster.answers = False
-    assert jobs.step()[0].state == "running"
+    assert jobs.first().state == "running"
     assert "the engine does not answer for job 1: nobody there" in capsys.readouterr().err
     cluster.answers = True
-    (job,) = jobs.step()
+    job = jobs.first()
     cluster.says[job.handle] = ConnectionError("nobody there")
-    assert jobs.step()[0].state == "running"
+    assert jobs.first().state == "running"
     cluster.says[job.handle] = 0
-    assert jobs.step()[0].state == "done"
+    assert jobs.first().state == "done"
 
 
-def test_a_job_that_the_engine_has_forgotten_is_submitted_again(jobs: Queue, cluster: Fake) -> None:
-    jobs.submit()
-    (job,) = jobs.step()
-    cluster.says[job.handle] = LookupError()
-    jobs.step()
-    (again,) = jobs.step()
-    assert (again.starts, again.deaths, len(cluster.started)) == (2, 0, 2)
-
-
-def test_a_job_that_the_engine_forgets_each_time_fails(
-    jobs: Queue, cluster: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_the_engine_forgets_is_submitted_again_and_fails_in_the_end(jobs, cluster, monkeypatch) -> None:
     monkeypatch.setattr(engines, "MOST_STARTS", 3)
     jobs.submit()
     for number in range(1, 4):
-        (job,) = jobs.step()
-        assert (job.state, job.starts) == ("running", number)
+        job = jobs.first()
+        assert (job.state, job.starts, job.deaths) == ("running", number, 0)
         cluster.says[job.handle] = LookupError()
         jobs.step()
-    (job,) = jobs.step()
+    job = jobs.first()
     assert (job.state, job.error) == ("failed", "it was started 3 times, and the engine forgot it")
     assert len(cluster.started) == 3
 
@@ -187,73 +189,54 @@ def test_a_job_that_the_engine_forgets_each_time_fails(
 def test_a_cancelled_job_whose_submission_was_not_answered_is_stopped(jobs: Queue, cluster: Fake) -> None:
     jobs.submit()
     cluster.answer_is_lost = True
-    assert (jobs.step()[0].handle, len(cluster.started)) == (None, 1)
-    with queue.opened(jobs.path) as table:
-        queue.cancel(table, 1)
+    assert (jobs.first().handle, len(cluster.started)) == (None, 1)
+    jobs.cancel(1)
     cluster.answers = False
-    assert jobs.step()[0].state == "running"  # it may run, and cannot be stopped yet
+    assert jobs.first().state == "running"  # it may run, and cannot be stopped yet
     cluster.answers = True
-    (job,) = jobs.step()
+    job = jobs.first()
     assert (job.state, job.handle, job.starts, cluster.stopped) == ("cancelled", *cluster.started, 1, [job.handle])
 
 
-def test_a_job_that_was_submitted_just_before_a_kill_is_stopped(jobs: Queue, cluster: Fake) -> None:
-    jobs.submit()
-    (job,) = jobs.step()
-    with queue.opened(jobs.path) as table:
-        table.execute("UPDATE jobs SET handle = NULL, starts = 0")  # the kill was before the handle was noted
-        queue.cancel(table, 1)
-    jobs.restart(cluster)
-    assert jobs.step()[0].state == "cancelled"
-    assert (cluster.stopped, len(cluster.started)) == ([job.handle], 1)
-
-
-def test_a_job_that_the_engine_refuses_can_be_cancelled(
-    jobs: Queue, cluster: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_the_engine_refuses_can_be_cancelled(jobs: Queue, cluster: Fake, monkeypatch) -> None:
     def refused(name: str, command: Sequence[str], log: Path) -> str:
         raise RuntimeError("no partition of that name")
 
     monkeypatch.setattr(cluster, "start", refused)
     jobs.submit()
-    assert jobs.step()[0].state == "running"
-    with queue.opened(jobs.path) as table:
-        queue.cancel(table, 1)
-    assert (jobs.step()[0].state, cluster.stopped) == ("cancelled", [])
+    assert jobs.first().state == "running"
+    jobs.cancel(1)
+    assert (jobs.first().state, cluster.stopped) == ("cancelled", [])
 
 
-def test_a_service_that_is_started_again_goes_on_with_what_was_submitted(jobs: Queue, cluster: Fake) -> None:
-    jobs.submit()
-    (job,) = jobs.step()
+def test_a_service_that_is_started_again_goes_on_with_submitted_jobs_under_their_names(jobs, cluster) -> None:
+    job = jobs.submitted()
     jobs.restart(cluster)
     (same,) = jobs.step()
     assert (same.handle, same.starts, len(cluster.started)) == (job.handle, 1, 1)
     cluster.says[job.handle] = 0
-    assert jobs.step()[0].state == "done"
+    assert jobs.first().state == "done"
 
 
-def test_a_job_that_was_submitted_just_before_a_kill_has_the_same_name_again(jobs: Queue, cluster: Fake) -> None:
-    jobs.submit()
-    (job,) = jobs.step()
-    with queue.opened(jobs.path) as table:
-        table.execute("UPDATE jobs SET handle = NULL, starts = 0")  # the kill was before the handle was noted
+def test_a_job_that_was_submitted_just_before_a_kill_has_the_same_name_again_or_is_stopped(jobs, cluster) -> None:
+    job = jobs.submitted()
+    jobs.forget()
     jobs.restart(cluster)
-    assert jobs.step()[0].handle == job.handle
-    assert len(cluster.started) == 1
+    assert (jobs.first().handle, len(cluster.started)) == (job.handle, 1)
+    jobs.forget()
+    jobs.cancel(1)
+    jobs.restart(cluster)
+    assert jobs.first().state == "cancelled"
+    assert (cluster.stopped, len(cluster.started)) == ([job.handle], 1)
 
 
-def test_submitit_runs_a_job_and_says_how_it_ended(tmp_path: Path) -> None:
-    """As processes of this machine: there is no SLURM here."""
+def test_submitit_runs_a_job_and_says_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As processes of this machine, which take seconds to start: there is no SLURM here."""
     jobs = Queue(tmp_path, Slurm(tmp_path / "slurm", threads=1, kind="local"))
-    code = (
-        "import os, sys; print('at work', os.environ['OMP_NUM_THREADS'], os.environ.get('MITIGATE_TOKEN')); sys.exit(2)"
-    )
+    code = "import os, sys; print('at work', *map(os.environ.get, ('OMP_NUM_THREADS', 'MITIGATE_TOKEN'))); sys.exit(2)"
     number = jobs.submit(sys.executable, "-c", code)
-    os.environ["MITIGATE_TOKEN"] = "secret"
-    try:
-        found = jobs.ended(number)
-    finally:
-        del os.environ["MITIGATE_TOKEN"]
+    monkeypatch.setenv("MITIGATE_TOKEN", "secret")
+    found = jobs.ended(number)
     assert (found.state, found.exit, found.error) == ("failed", 2, "exit status 2: at work 1 None")
     assert log_of(tmp_path, found).read_text() == "at work 1 None\n"
     again = Slurm(tmp_path / "slurm", kind="local")  # after a restart of the service
@@ -294,11 +277,9 @@ def test_what_slurm_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert engine.find("mitigate-11") is None
 
 
-def test_slurm_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_or_ray_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/absent")
-    with pytest.raises(
-        MitigateError, match="serve.engine=slurm finds no SLURM here .*; start the service where sbatch"
-    ):
+    with pytest.raises(MitigateError, match="serve.engine=slurm finds no SLURM here .*; start the service where sba"):
         Slurm(tmp_path)
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(MitigateError, match=r"serve.engine=slurm needs submitit: pip install -c constraints.txt -e"):

@@ -90,15 +90,12 @@ def test_a_queued_job_is_cancelled_at_once_and_a_running_one_by_its_worker(table
     assert queue.claim(table, "b", 1) is None
 
 
-def test_what_has_ended_is_not_cancelled(table: sqlite3.Connection) -> None:
+def test_a_job_that_has_ended_is_not_cancelled_and_starts_and_deaths_are_counted(table: sqlite3.Connection) -> None:
     (job,) = add(table)
     queue.claim(table, "a", 1)
     queue.finish(table, job, "a", "done", exit_status=0)
     assert (found := queue.cancel(table, job))
     assert (found.state, found.cancel) == ("done", False)
-
-
-def test_starts_and_deaths_are_counted(table: sqlite3.Connection) -> None:
     (job,) = add(table)
     queue.claim(table, "a", 1)
     queue.note(table, job, "a", folder="run", starts=1)
@@ -132,18 +129,12 @@ def test_many_claim_at_once_and_no_two_get_the_same(tmp_path: Path) -> None:
     assert sorted(claimed) == jobs
 
 
-def test_a_file_that_is_no_queue(tmp_path: Path) -> None:
-    (tmp_path / "queue.sqlite").write_text("no database, but long enough to be taken for one" * 30)
-    with (
-        pytest.raises(
-            MitigateError, match=r"queue.sqlite is no queue of jobs \(file is not a database\); move it away"
-        ),
-        queue.opened(tmp_path / "queue.sqlite"),
-    ):
+def test_a_file_that_is_no_queue_is_named_and_an_earlier_one_gets_its_columns(tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    other.write_text("no database, but long enough to be taken for one" * 30)
+    message = r"other.sqlite is no queue of jobs \(file is not a database\); move it away"
+    with pytest.raises(MitigateError, match=message), queue.opened(other):
         pass
-
-
-def test_a_queue_of_an_earlier_version_gets_the_columns_it_lacks(tmp_path: Path) -> None:
     with queue.opened(tmp_path / "queue.sqlite") as table:
         (job,) = add(table)
         table.execute("ALTER TABLE jobs DROP COLUMN handle")

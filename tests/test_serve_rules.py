@@ -29,15 +29,8 @@ def faults(rules: Rules, recipe: str, overrides: dict[str, Any]) -> list[str]:
 
 
 def test_a_submission_becomes_arguments_that_compose_to_what_was_said(rules: Rules) -> None:
-    overrides = {
-        "policy": "both",
-        "seed": 7,
-        "trainer.lr": 1e-05,
-        "probe.targets": ["lawyer", "women's rights activist"],
-        "probe.relations": ["CapableOf"],
-        "score.regard": None,
-        "recipe.shown": "nurse",
-    }
+    overrides = {"policy": "both", "seed": 7, "trainer.lr": 1e-05, "score.regard": None, "recipe.shown": "nurse"}
+    overrides |= {"probe.targets": ["lawyer", "women's rights activist"], "probe.relations": ["CapableOf"]}
     arguments = rules.arguments("mitigate", overrides)
     assert arguments[:3] == ["recipe=mitigate", "policy=both", "seed=7"]
     config, _ = rules.composed(arguments)
@@ -48,9 +41,14 @@ def test_a_submission_becomes_arguments_that_compose_to_what_was_said(rules: Rul
     assert config["data"]["root"] == "/srv/data"
 
 
-def test_every_recipe_of_the_list_composes(rules: Rules) -> None:
+def test_every_recipe_of_the_list_composes_and_options_need_nothing_more(rules: Rules) -> None:
     for recipe in RECIPES:
         assert f"recipe={recipe}" in rules.arguments(recipe, {})
+    options = rules.options()
+    assert {"none", "both", "both_neutral"} <= set(options["policy"])
+    assert {"sample", "cn100k"} <= set(options["data"])
+    assert {"comet_minilm", "transe"} <= set(options["model"])
+    assert not {"hf", "seq2seq", "comet", "comet_original"} & set(options["model"])  # model.base=??? names a folder
 
 
 def test_all_faults_are_told_together(rules: Rules) -> None:
@@ -63,92 +61,61 @@ def test_all_faults_are_told_together(rules: Rules) -> None:
     assert found[1].startswith("unknown policy 'bohth'; allowed: balance, both")
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        *(
-            "policy._target_",
-            "data.load._target_",
-            "recipe.run",
-            "model.folder._target_",
-            "score.scorers",
-            "hydra.run.dir",
-        ),
-        *("paths.outputs", "paths.cache", "data.root", "data.output", "compare.runs", "ask.run", "recipe.probes"),
-        *("model.base", "model.init", "score.bert.model", "tracking.mode", "recipe", "hydra/launcher", "+x", "~policy"),
-        *("policy.scorers.0", "probe.targets ", "probe.device", "trainer.devices", "", "a\ud800", "x" * 5000),
-    ],
+KEYS = (
+    *("policy._target_", "data.load._target_", "recipe.run", "model.folder._target_", "score.scorers", "hydra.run.dir"),
+    *("paths.outputs", "paths.cache", "data.root", "data.output", "compare.runs", "ask.run", "recipe.probes", ""),
+    *("model.base", "model.init", "score.bert.model", "tracking.mode", "recipe", "hydra/launcher", "+x", "~policy"),
+    *("policy.scorers.0", "probe.targets ", "probe.device", "trainer.devices", "a\ud800", "x" * 5000),
 )
+
+
+@pytest.mark.parametrize("key", KEYS)
 def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key: str) -> None:
     (found,) = faults(rules, "mitigate", {key: "os.getcwd"})
     assert "cannot be set here; GET /options lists what can" in found
     assert len(found.encode()) < 200
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("probe.targets", "/etc/passwd"),
-        ("probe.targets", ["../secret.csv"]),
-        ("probe.targets", ["${oc.env:HOME}"]),
-        ("probe.targets", ["lawyer", {"_target_": "os.getcwd"}]),
-        ("probe.targets", []),
-        ("recipe.shown", ["a'; import os"]),
-        ("policy", "../recipe/ask"),
-        ("policy", "both,none"),
-        ("policy", ["none", "both"]),
-        ("model", "hf"),
-        ("policy.scorers", ["sentiment", "a/b"]),
-        ("score.regard", "${oc.env:HOME}"),
-        ("seed", True),
-        ("seed", {"_target_": "os.getcwd"}),
-        ("seed", "1,2"),
-        ("seed", 10**400),
-        ("trainer.lr", float("nan")),
-        ("data.path", "../secret.csv"),
-        ("data.path", "link.csv"),
-        ("data.path", "/etc/passwd"),
-        ("data.path", "absent.csv"),
-        ("data.path", "$HOME"),
-        ("data.path", 5),
-        ("data.path", "a" * 300),
-        ("data.path", "a/" * 3000),
-        ("data.path", "\ud800"),
-    ],
-)
+CODE = {"_target_": "os.getcwd"}
+LONG = ["a" * 300, "a/" * 3000]
+VALUES: dict[str, list[Any]] = {
+    "probe.targets": ["/etc/passwd", ["../secret.csv"], ["${oc.env:HOME}"], ["lawyer", CODE], []],
+    "recipe.shown": [["a'; import os"]],
+    "policy": ["../recipe/ask", "both,none", ["none", "both"]],
+    "model": ["hf"],
+    "policy.scorers": [["sentiment", "a/b"]],
+    "score.regard": ["${oc.env:HOME}"],
+    "seed": [True, CODE, "1,2", 10**400],
+    "trainer.lr": [float("nan")],
+    "data.path": ["../secret.csv", "link.csv", "/etc/passwd", "absent.csv", "$HOME", 5, *LONG, "\ud800"],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in VALUES.items() for value in values])
 def test_values_that_are_no_plain_values_are_refused(rules: Rules, key: str, value: Any) -> None:
     (found,) = faults(rules, "mitigate", {"data": "triples", key: value} if key == "data.path" else {key: value})
     assert found.startswith((key, f"unknown {key}"))
 
 
-def test_a_file_is_named_within_the_folders_of_the_service(rules: Rules) -> None:
+def test_files_are_in_the_folders_of_the_service_and_a_word_alone_is_no_file(rules: Rules) -> None:
     arguments = rules.arguments("audit", {"data": "triples", "data.path": "triples.csv"})
     config, _ = rules.composed(arguments)
     assert config["data"]["path"] == str(Path(rules.roots[0]).resolve() / "triples.csv")
     (found,) = faults(Rules(CONF), "audit", {"data": "triples", "data.path": "triples.csv"})
     assert found == "data.path names a file, and this service was given no folder of files (serve.roots)"
-
-
-def test_a_word_alone_is_no_file(rules: Rules) -> None:
     config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "lawyer"}))
     assert config["probe"]["targets"] == ["lawyer"]
     config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "all"}))
     assert config["probe"]["targets"] == "all"
 
 
-def test_a_setting_of_another_option_is_a_fault(rules: Rules) -> None:
+def test_a_setting_of_another_option_and_an_error_of_hydra_are_faults(rules: Rules) -> None:
     assert faults(rules, "mitigate", {"kge.seeds": 1, "model.dimension": 8}) == [
         "kge.seeds is no setting of recipe=mitigate; leave it out, or choose another option",
         "model.dimension is no setting of recipe=mitigate; leave it out, or choose another option",
     ]
-
-
-def test_options_are_those_that_need_nothing_more(rules: Rules) -> None:
-    options = rules.options()
-    assert {"none", "both", "both_neutral"} <= set(options["policy"])
-    assert {"sample", "cn100k"} <= set(options["data"])
-    assert {"comet_minilm", "transe"} <= set(options["model"])
-    assert not {"hf", "seq2seq", "comet", "comet_original"} & set(options["model"])  # model.base=??? names a folder
+    with pytest.raises(MitigateError, match="absent"):
+        rules.composed(["policy=absent"])
 
 
 def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> None:
@@ -159,8 +126,3 @@ def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> 
             assert set(settings()[key].types) <= SAFE, key
     files = [key for key, takes in allowed().items() if takes == "file"]
     assert files == ["data.path", "data.relations"]
-
-
-def test_an_error_of_hydra_is_a_fault(rules: Rules) -> None:
-    with pytest.raises(MitigateError, match="absent"):
-        rules.composed(["policy=absent"])

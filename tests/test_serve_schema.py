@@ -26,6 +26,7 @@ def files(place: Path) -> dict[str, str]:
 
 
 def test_made_up_requests_are_answered_as_described_and_touch_nothing() -> None:
+    """Hundreds of requests are made up, which takes seconds: fewer reach no rare answer."""
     with service_of_fakes() as service:
         place = service.outputs.parent
         (place / "secret.txt").write_text("secret")

@@ -34,6 +34,11 @@ class Service:
         with queue.opened(self.path) as table:
             return queue.submit(table, "fake", {}, [sys.executable, "-c", code, *map(str, arguments)])
 
+    def started(self, code: str, *arguments: object) -> int:
+        number = self.submit(code, *arguments)
+        self.dispatcher.step()
+        return number
+
     def job(self, number: int) -> Job:
         with queue.opened(self.path) as table:
             found = queue.read(table, number)
@@ -86,80 +91,52 @@ def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service)
 
 
 def test_a_job_of_a_new_queue_has_none_of_the_output_of_one_before(service: Service) -> None:
-    first = service.submit("print('  run folder  /srv/first')")
-    service.dispatcher.step()
+    first = service.started("print('  run folder  /srv/first')")
     service.ended(first)
     for process in service.engine.workers:
         process.wait(PATIENCE)  # or it closes the queue under its old name
     for path in service.folder.glob("queue.sqlite*"):
         path.rename(path.with_name(f"damaged-{path.name}"))
-    second = service.submit("print('nothing')")
-    service.dispatcher.step()
+    second = service.started("print('nothing')")
     found = service.ended(second)
     assert (found.id, found.folder, service.said(second)) == (first, None, "nothing\n")
 
 
 def test_of_a_bar_the_last_state_is_a_line(tmp_path: Path) -> None:
     bar = "".join(f"\r{share} %" for share in range(61))
-    for text, lines in (
-        (f"began\n{bar}\nended\n", ["began", "60 %", "ended"]),
-        (f"began\n{bar}", ["began", "60 %"]),  # it still runs
-        (f"{bar}\r\n\nended\r\n", ["60 %", "", "ended"]),
-        ("began\n\r", ["began", ""]),
-        ("\n", [""]),
-        ("", []),
-        ("".join(f"{number}\n" for number in range(60)), [str(number) for number in range(20, 60)]),
-    ):
+    expected = {
+        f"began\n{bar}\nended\n": ["began", "60 %", "ended"],
+        f"began\n{bar}": ["began", "60 %"],  # it still runs
+        f"{bar}\r\n\nended\r\n": ["60 %", "", "ended"],
+        **{"began\n\r": ["began", ""], "\n": [""], "": []},
+        "".join(f"{number}\n" for number in range(60)): [str(number) for number in range(20, 60)],
+    }
+    for text, lines in expected.items():
         (tmp_path / "1.log").write_text(text, newline="")
         assert last_lines(tmp_path / "1.log") == lines
 
 
-def test_no_more_jobs_than_slots_run(service: Service, tmp_path: Path) -> None:
-    wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)"
-    jobs = [service.submit(wait, tmp_path / "go") for _ in range(3)]
-    assert service.dispatcher.step() == 2
-    assert [service.job(job).state for job in jobs] == ["running", "running", "queued"]
-    (tmp_path / "go").touch()
-    assert [service.ended(job).state for job in jobs[:2]] == ["done", "done"]
-    assert service.dispatcher.step() == 1
-    assert service.ended(jobs[2]).state == "done"
-
-
-def test_a_fault_that_can_be_mended_fails_at_once_with_its_words(service: Service) -> None:
-    job = service.submit("import sys; sys.exit(sys.stderr.write('mitigate: data.root is no folder\\nmore\\n') and 2)")
-    service.dispatcher.step()
-    found = service.ended(job)
-    assert (found.state, found.exit, found.starts) == ("failed", 2, 1)
-    assert found.error == "exit status 2: data.root is no folder"
-
-
-def test_a_job_that_dies_is_started_once_more_and_then_failed_with_its_log(service: Service) -> None:
-    job = service.submit("import os; print('at work', flush=True); os.kill(os.getpid(), 9)")
-    service.dispatcher.step()
-    found = service.ended(job)
-    assert (found.state, found.exit, found.starts, found.deaths) == ("failed", -9, 2, 2)
-    assert found.error == "killed by SIGKILL: at work"
-    assert service.said(job) == "at work\nat work\n"
+DIES = "import os; print('at work', flush=True); os.kill(os.getpid(), {})"
+ONCE = "import sys, pathlib; p = pathlib.Path('known'); known = p.exists(); p.touch(); sys.exit(0 if known else 1)"
+FAILS = "import sys; sys.exit(sys.stderr.write('mitigate: data.root is no folder\\nmore\\n') and 2)"
+NAMELESS = getattr(signal, "SIGRTMIN", 33) + 1
+ENDS = {  # code of a job: its state, exit status, starts, deaths, error
+    FAILS: ("failed", 2, 1, 0, "exit status 2: data.root is no folder"),  # one that can be mended, at once
+    DIES.format(9): ("failed", -9, 2, 2, "killed by SIGKILL: at work"),
+    DIES.format(NAMELESS): ("failed", -NAMELESS, 2, 2, f"killed by signal {NAMELESS}: at work"),
+    ONCE: ("done", 0, 2, 1, None),
+}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="needs real-time signals")
-def test_a_signal_without_a_name_does_not_kill_the_worker_too(service: Service) -> None:
-    nameless = signal.SIGRTMIN + 1
-    job = service.submit(f"import os; print('at work', flush=True); os.kill(os.getpid(), {nameless})")
-    service.dispatcher.step()
+@pytest.mark.parametrize("code", ENDS, ids=["a fault", "killed", "killed by a signal without a name", "dies once"])
+def test_a_job_that_dies_is_started_once_more_and_then_fails_with_its_log(code, service, tmp_path, monkeypatch) -> None:
+    """Processes start, which takes seconds: a worker, and the job once or twice."""
+    monkeypatch.chdir(tmp_path)
+    job = service.started(code)
     found = service.ended(job)
-    assert (found.state, found.exit, found.starts, found.deaths) == ("failed", -nameless, 2, 2)
-    assert found.error == f"killed by signal {nameless}: at work"
-
-
-def test_a_job_that_dies_once_is_done(service: Service, tmp_path: Path) -> None:
-    once = (
-        "import sys, pathlib; p = pathlib.Path(sys.argv[1]); known = p.exists(); p.touch(); sys.exit(0 if known else 1)"
-    )
-    job = service.submit(once, tmp_path / "known")
-    service.dispatcher.step()
-    found = service.ended(job)
-    assert (found.state, found.starts, found.deaths) == ("done", 2, 1)
+    assert (found.state, found.exit, found.starts, found.deaths, found.error) == ENDS[code]
+    assert "at work" not in code or service.said(job) == "at work\nat work\n"
 
 
 ASLEEP = "import time\ntry:\n  print('asleep', flush=True); time.sleep(600)\nexcept KeyboardInterrupt: print('stopped')"
@@ -168,8 +145,7 @@ ASLEEP = "import time\ntry:\n  print('asleep', flush=True); time.sleep(600)\nexc
 def test_a_running_job_is_cancelled_as_by_ctrl_c(service: Service) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a script
     try:
-        job = service.submit(ASLEEP)
-        service.dispatcher.step()
+        job = service.started(ASLEEP)
     finally:
         signal.signal(signal.SIGINT, before)
     service.until(lambda: "asleep" in service.said(job))
@@ -179,9 +155,7 @@ def test_a_running_job_is_cancelled_as_by_ctrl_c(service: Service) -> None:
     assert service.said(job) == "asleep\nstopped\n"
 
 
-def test_a_job_that_does_not_listen_is_killed_with_what_it_started(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_does_not_listen_is_killed_with_what_it_started(service: Service, tmp_path, monkeypatch) -> None:
     short = [(sent, 0.2) for sent, _ in worker.PRESSES]
     monkeypatch.setattr(worker, "PRESSES", short)
     monkeypatch.setattr(worker, "BEAT", 0.05)
@@ -213,12 +187,9 @@ complete.touch()
 """
 
 
-def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_beside_itself(
-    service: Service, tmp_path: Path
-) -> None:
+def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_beside_itself(service, tmp_path) -> None:
     began, complete, go = (tmp_path / name for name in ("began", "complete", "go"))
-    job = service.submit(RESUMES, began, complete, go)
-    service.dispatcher.step()
+    job = service.started(RESUMES, began, complete, go)
     service.until(lambda: "at work" in service.said(job))
     service.kill_worker()
     assert service.dispatcher.step() == 1
@@ -234,8 +205,7 @@ def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_besi
 
 def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) -> None:
     began, complete, go = (tmp_path / name for name in ("began", "complete", "go"))
-    job = service.submit(RESUMES, began, complete, go)
-    service.dispatcher.step()
+    job = service.started(RESUMES, began, complete, go)
     service.until(lambda: "at work" in service.said(job))
     group = int((service.folder / "jobs" / f"{service.job(job).name}.lock").read_text())
     service.kill_worker()
@@ -247,8 +217,7 @@ def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) 
 
 
 def test_a_job_whose_worker_was_killed_can_be_cancelled(service: Service) -> None:
-    job = service.submit(ASLEEP)
-    service.dispatcher.step()
+    job = service.started(ASLEEP)
     service.until(lambda: "asleep" in service.said(job))
     service.kill_worker()
     service.cancel(job)
@@ -258,38 +227,28 @@ def test_a_job_whose_worker_was_killed_can_be_cancelled(service: Service) -> Non
     assert service.job(job).starts == 1
 
 
-def test_a_worker_that_has_lost_its_job_starts_nothing(service: Service) -> None:
+def test_a_worker_that_has_lost_its_job_starts_nothing_and_a_job_inherits_no_token(service: Service) -> None:
     job = service.submit("print('started')")
     with queue.opened(service.path) as table:
         queue.claim(table, "another", 1)
     worker.work(service.path, job, "first")
     assert (service.job(job).state, service.job(job).starts, service.said(job)) == ("running", 0, "")
+    assert environment({"MITIGATE_TOKEN": "secret", "HOME": "/root"}, None) == {"HOME": "/root"}
+    assert environment({"OMP_NUM_THREADS": "9"}, 2)["OMP_NUM_THREADS"] == "2"
 
 
-def test_a_command_that_is_not_there_is_a_failure(service: Service) -> None:
+def test_a_command_that_is_absent_or_killed_each_time_is_a_failure(service: Service, monkeypatch) -> None:
     with queue.opened(service.path) as table:
         job = queue.submit(table, "fake", {}, ["/absent/python"])
     service.dispatcher.step()
     found = service.ended(job)
-    assert (found.state, found.error) == (
-        "failed",
-        "it cannot be started: [Errno 2] No such file or directory: '/absent/python'",
-    )
-
-
-def test_a_job_that_is_killed_with_its_worker_each_time_ends(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = "it cannot be started: [Errno 2] No such file or directory: '/absent/python'"
+    assert (found.state, found.error) == ("failed", absent)
     monkeypatch.setattr(worker, "MOST_STARTS", 3)
     job = service.submit("")
     with queue.opened(service.path) as table:
         queue.claim(table, "here", 1)
         queue.note(table, job, "here", starts=3)
     worker.work(service.path, job, "here")
-    assert (service.job(job).state, service.job(job).error) == (
-        "failed",
-        "it was started 3 times, and killed each time",
-    )
-
-
-def test_a_job_inherits_no_token_and_its_threads() -> None:
-    assert environment({"MITIGATE_TOKEN": "secret", "HOME": "/root"}, None) == {"HOME": "/root"}
-    assert environment({"OMP_NUM_THREADS": "9"}, 2)["OMP_NUM_THREADS"] == "2"
+    found = service.job(job)
+    assert (found.state, found.error) == ("failed", "it was started 3 times, and killed each time")

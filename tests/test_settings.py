@@ -1,6 +1,7 @@
 """All settings stand in one description, and what does not fit it is told before the first stage."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,11 @@ from mitigate.settings import TYPES, check, settings
 
 CONF = Path(__file__).parents[1] / "conf"
 LEFT_OPEN = ("model.base=DIR", "model.init=FILE", "compare.runs=[DIR]")  # by some groups, for the user to say
-GROUPS = [
-    f"{group.name}={option.stem}"
+OPTIONS = {
+    group.name: [option.stem for option in sorted(group.glob("*.yaml"))]
     for group in sorted(CONF.iterdir())
     if group.is_dir() and group.name not in ("hydra", "sweep")  # Hydra's own settings, and a file of W&B
-    for option in sorted(group.glob("*.yaml"))
-]
+}
 FREE = ("mapping", "mapping to numbers")  # whose keys may be the user's own
 NUMBERS = ("whole number", "number")
 RIGHT: dict[str, Any] = {  # a value of each type, where no range or list of words decides
@@ -77,7 +77,7 @@ COMMANDS = [
     ("policy.scope=foo", "unknown policy.scope 'foo'; allowed: all, people, person_heads, targets"),
     (
         "policy.action=foo",
-        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, keep, rerank, experts, erase",
+        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, keep, rerank, experts",
     ),
     ("data.on_bad_line=foo", "unknown data.on_bad_line 'foo'; allowed: error, skip"),
     ("policy.name=../x", "policy.name=../x must be a name: letters, digits"),
@@ -145,25 +145,20 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and str(one) == str(other)
 
 
-@pytest.fixture(scope="module")
-def configurations() -> dict[str, dict[str, Any]]:
-    """The configuration with each option of each group: groups are independent, so that every key is there."""
-    return {option: composed(option) for option in GROUPS}
-
-
-def test_every_setting_is_described_and_its_default_is_allowed(configurations: dict[str, dict[str, Any]]) -> None:
-    assert {"recipe=stories", "policy=swap", "experiment=paper", "trainer=fsdp"} <= set(configurations)
+def test_every_setting_is_described_and_its_default_is_allowed() -> None:
+    """Composing takes seconds: each option of each group is in one configuration, with options of other groups, which
+    are independent of it."""
+    named = {group: [f"{group}={option}" for option in options] for group, options in OPTIONS.items()}
+    experiments = named.pop("experiment")  # which choose options themselves
+    together = [*zip(experiments, strict=True), *zip_longest(*named.values())]
+    configurations = {chosen: composed(*filter(None, chosen)) for chosen in together}
+    chosen = {option for options in configurations for option in options}
+    assert {"recipe=stories", "policy=swap", "experiment=paper", "trainer=fsdp"} <= chosen
     for option, config in configurations.items():
         assert [key for key in leaves(config) if not is_described(key)] == [], option
         check(config)
-
-
-def test_no_description_is_without_a_setting(configurations: dict[str, dict[str, Any]]) -> None:
     there = {key for config in configurations.values() for key in leaves(config)}
     assert set(settings()) - there == set()
-
-
-def test_descriptions_are_whole() -> None:
     for setting in settings().values():
         assert set(setting.types) <= set(TYPES), setting.key
         assert bool(setting.words) == ("word" in setting.types), setting.key
@@ -172,35 +167,38 @@ def test_descriptions_are_whole() -> None:
         assert not setting.bounds or set(setting.types) & {*NUMBERS, "list of whole numbers"}, setting.key
 
 
-@pytest.mark.parametrize("key", list(settings()))
-def test_what_a_setting_may_be_is_allowed(key: str) -> None:
+def right(key: str) -> Iterator[Any]:
+    """Values of all types of a setting, its words, and the ends of its range."""
     setting = settings()[key]
-    for name in setting.types:
-        if name in RIGHT:
-            check(nested(key, RIGHT[name]))
-    for word in setting.words:
-        check(nested(key, word))
-    for sign, bound in setting.bounds:
-        if "=" in sign:
-            check(nested(key, [int(bound)] if "list of whole numbers" in setting.types else int(bound)))
+    yield from (RIGHT[name] for name in setting.types if name in RIGHT)
+    yield from setting.words
+    for bound in (int(bound) for sign, bound in setting.bounds if "=" in sign):
+        yield [bound] if "list of whole numbers" in setting.types else bound
     if setting.types[0] == "number":
-        below_one = any((sign == "<" and bound <= 1) or (sign == "<=" and bound < 1) for sign, bound in setting.bounds)
-        check(nested(key, 0 if below_one else 1))
+        yield (
+            0 if any((sign == "<" and bound <= 1) or bound < 1 for sign, bound in setting.bounds if "<" in sign) else 1
+        )
 
 
-@pytest.mark.parametrize("key", list(settings()))
-def test_a_wrong_type_or_range_is_told_by_name(key: str) -> None:
-    wrong = [*values_of_wrong_type(key), *out_of_range(key)]
-    assert len(wrong) >= 3
-    for value in wrong:
-        with pytest.raises(MitigateError) as told:
+def test_values_of_each_setting_are_allowed_by_type_and_range_and_others_named() -> None:
+    for key in settings():
+        for value in right(key):
             check(nested(key, value))
-        assert key in str(told.value), value
-        assert settings()[key].meaning in str(told.value), value
-        assert "\n" not in str(told.value), value
+        wrong = [*values_of_wrong_type(key), *out_of_range(key)]
+        assert len(wrong) >= 3, key
+        for value in wrong:
+            refused(key, value)
 
 
-def test_all_faults_are_told_together_and_each_once() -> None:
+def refused(key: str, value: Any) -> None:
+    with pytest.raises(MitigateError) as told:
+        check(nested(key, value))
+    assert key in str(told.value), value
+    assert settings()[key].meaning in str(told.value), value
+    assert "\n" not in str(told.value), value
+
+
+def test_all_faults_are_named_together_and_other_settings_left_alone() -> None:
     written = {"seed": "abc", "policy": {"seed": "${seed}"}, "probe": {"top": 0, "beams": 10}}
     with pytest.raises(MitigateError) as told:
         check({"seed": "abc", "policy": {"seed": "abc"}, "probe": {"top": 0, "beams": 10}}, written)
@@ -209,9 +207,6 @@ def test_all_faults_are_told_together_and_each_once() -> None:
         "  seed=abc must be a whole number from 0 to 4,294,967,295 (number that fixes all random draws)\n"
         "  probe.top=0 must be a whole number from 1 to 1,000 (tails that are kept of each beam search)"
     )
-
-
-def test_a_setting_that_is_not_there_or_not_described_is_left_alone() -> None:
     check({"seed": 1, "mine": {"anything": object()}, "policy": {"strength": "own"}, "compare": {}})
 
 
@@ -220,7 +215,7 @@ def test_a_setting_that_is_not_there_or_not_described_is_left_alone() -> None:
     [
         (
             {"recipe": {"minilm": 5}},
-            "recipe.minilm=5 must be a group of settings; set one of them, such as recipe.minilm.",
+            "recipe.minilm=5 must be a group of settings; set one of them, such as recipe.mini",
         ),
         ({"measure": {"resamples": 1e3}}, "; write measure.resamples=1000"),
         ({"data": {"name": 2024}}, "; for a name of digits write 'data.name=\"2024\"'"),
@@ -237,21 +232,31 @@ def test_the_message_says_what_to_do(given: dict[str, Any], message: str) -> Non
     assert message in str(told.value)
 
 
+def keys_of(overrides: str) -> set[str]:
+    return {part.partition("=")[0] for part in overrides.split()}
+
+
+def commands() -> list[dict[str, str]]:
+    """The settings of COMMANDS with their messages, in as few commands as can be given: faults are told together. A
+    recipe that cannot be run is told by itself."""
+    found: list[dict[str, str]] = []
+    for given, message in COMMANDS:
+        taken = keys_of(given) | {"recipe.run"}
+        free = [one for one in found if not keys_of(" ".join(one)) & taken and "recipe.run" not in keys_of(given)]
+        if not free:
+            found.append({})
+        (free or found[-1:])[0][given] = message
+    return found
+
+
 @pytest.mark.parametrize("dry_run", [[], ["dry_run=true"]], ids=["run", "dry_run"])
-@pytest.mark.parametrize(("overrides", "message"), COMMANDS)
-def test_the_command_tells_before_the_first_stage(
-    overrides: str,
-    message: str,
-    dry_run: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    dry_run = [] if overrides.startswith("dry_run") else dry_run
-    outputs = tmp_path / "runs" / "out"
-    assert here(monkeypatch, *overrides.split(), *dry_run, f"paths.outputs={outputs}", f"paths.cache={tmp_path}/c") == 2
-    said, told = capsys.readouterr()
-    assert message in told
-    assert "Traceback" not in told
+@pytest.mark.parametrize("messages", commands(), ids=lambda messages: next(iter(messages)))
+def test_the_command_names_faults_before_the_first_stage(messages, dry_run, tmp_path, capsys, monkeypatch) -> None:
+    dry_run = [] if "dry_run=maybe" in messages else dry_run
+    places = (f"paths.outputs={tmp_path}/runs/out", f"paths.cache={tmp_path}/c")
+    assert here(monkeypatch, *" ".join(messages).split(), *dry_run, *places) == 2
+    said, faults = capsys.readouterr()
+    assert [message for message in messages.values() if message not in faults] == []
+    assert "Traceback" not in faults
     assert said == ""
     assert list(tmp_path.iterdir()) == []

@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import any_triples, assertions, atomic, generations, genericskb, lines, sentences, stream
+from mitigate.load import any_triples, assertions, generations, lines, sentences, stream
 from mitigate.load import files as statements_file
 from mitigate.load.lines import LONGEST
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Met, Streamed
 from mitigate.triples import TRIPLES
-from mitigate.verbalise import verbalise
 
 WEIGHT = '{"dataset": "/d/conceptnet", "license": "cc:by/4.0", "weight": 1.0}'
 
@@ -60,6 +59,9 @@ def test_assertions_are_read_where_english_and_counted_where_not(written) -> Non
         "2 rows left out: one end is not English (another language, or an address)",
         "1 triples left out, whose relation has no phrase: dbpedia 1",
     ]
+    assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "nurses care.")]
+    line = '{"head": "nurse", "relation": "IsA", "generations": ["x"]}'
+    assert generations.load(written("mine.jsonl", line)).triples["tail"].to_list() == ["x"]
 
 
 def test_packed_and_plain_files_cut_anywhere_say_the_same(written, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,12 +78,6 @@ def test_packed_and_plain_files_cut_anywhere_say_the_same(written, monkeypatch: 
             rows, notices = whole(resource)
             assert rows.equals(expected[0])
             assert notices == expected[1]
-
-
-def test_a_file_of_one_line_needs_no_line_end(written) -> None:
-    assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "nurses care.")]
-    line = '{"head": "nurse", "relation": "IsA", "generations": ["x"]}'
-    assert generations.load(written("mine.jsonl", line)).triples["tail"].to_list() == ["x"]
 
 
 def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,12 +135,9 @@ def test_no_line_is_lost(written, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_many_bad_lines_are_counted_and_a_few_are_named(written) -> None:
+def test_many_bad_lines_are_counted_and_a_file_of_something_else_is_refused_at_once(written) -> None:
     with pytest.raises(MitigateError, match="8 bad lines:(.|\n)*:6: .*(.|\n)*and 3 more"):
         whole(assertions.load(written("some.csv", GOOD + "/a/nothing\n" * 8)))
-
-
-def test_a_file_of_something_else_is_told_at_once(written) -> None:
     path = written("some.csv", MIXED.replace("\t", ";"))
     with pytest.raises(MitigateError, match=f"{path} has no line that can be read; expected lines 'edge URI<TAB>/r/"):
         assertions.load(path)
@@ -186,9 +179,7 @@ LONG = "x" * (LONGEST + 1)
         ("some.txt", sentences.load, f"the nurse is {LONG}\n"),
     ],
 )
-def test_a_line_that_is_too_long_is_a_bad_line(
-    name: str, load: Callable, line: str, places: int, written, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_too_long_is_a_bad_line(name, load, line, places, written, monkeypatch) -> None:
     monkeypatch.setattr(stream, "BLOCK", 10 * places)
     monkeypatch.setattr(stream, "PEEKED", 10 * places)
     path = written(name, line.replace(LONG, "kind") * 2 + line + line.replace(LONG, "good") + line)
@@ -222,121 +213,6 @@ def test_json_that_breaks_a_parser_is_a_bad_line(text: str, written) -> None:
         assert notices[0].startswith(f"1 bad line left out: {path}:2: ")
 
 
-def test_edges_with_words_and_with_uris(written) -> None:
-    lines = "antonym\tab_extra\tab_intra\t1.0\natlocation\tnurse\thospital\t2\nfoo\ta\tb\t1\n"
-    rows, notices = whole(assertions.load(written("conceptnet.en.csv", lines)))
-    assert rows.select("row", "head", "relation", "tail").rows() == [
-        (1, "ab extra", "Antonym", "ab intra"),
-        (2, "nurse", "AtLocation", "hospital"),
-    ]
-    assert notices == ["1 triples left out, whose relation has no phrase: foo 1"]
-    lines = "/r/IsA\t/c/en/nurse/n\t/c/en/x_y\n/r/IsA\t/c/en/nurse\t/c/de/x\n/r/IsA\t/c/de/x\t/c/de/y\n"
-    rows, notices = whole(assertions.load(written("edges.csv", lines)))
-    assert rows.select("head", "tail").rows() == [("nurse", "x y")]
-    assert len(notices) == 2
-    with pytest.raises(MitigateError, match="2: 2 columns, expected 3 separated by a tab"):
-        whole(assertions.load(written("edges.csv", "IsA\ta\tb\nIsA\ta\n")))
-
-
-def test_genericskb_in_both_forms(written) -> None:
-    lines = "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t0.9\nW\tcat\n"
-    path = written("GenericsKB-Best.tsv", lines)
-    rows, notices = whole(genericskb.load(path, "skip"))
-    assert rows.rows() == [(2, "nurse", "nurses care.")]
-    assert notices == [f"1 bad line left out: {path}:3: 2 columns, expected 5 separated by a tab"]
-    rows, notices = whole(genericskb.load(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
-    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
-    assert notices == ["1 blank lines", "2 lines with Windows line ends (CRLF), accepted"]
-    with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
-        genericskb.load(written("other.tsv", "a\tb\n"))
-
-
-@pytest.mark.parametrize("header", ["", "head\trelation\ttail\n"])
-def test_atomic_with_a_line_of_names_or_without(written, header: str) -> None:
-    lines = "PersonX eats\txWant\tto sleep\nlawyer\tCapableOf\tnone\nlawyer\tObjectUse\tWin\nPersonX wins\txMood\tx\n"
-    rows, notices = whole(atomic.load(written("train.tsv", header + lines)))
-    assert rows.select("head", "relation", "tail").rows() == [
-        ("personx eats", "xWant", "to sleep"),
-        ("lawyer", "UsedFor", "win"),
-    ]
-    assert verbalise(rows)["statement"][0] == "personx eats as a result personx wants to sleep"
-    assert notices == [
-        "1 rows left out: the tail is 'none'",
-        "1 triples left out, whose relation has no phrase: xMood 1",
-    ]
-
-
-def test_atomic_in_a_folder_has_splits(written) -> None:
-    folder = Path(written("train.tsv", "PersonX eats a ___\txwant\tto sleep\n")).parent
-    written("atomic_dev.tsv", "PersonX wins\txwant\tnone\nPersonX wins\toreact\tsad\n")
-    resource = atomic.load(str(folder))
-    rows, notices = whole(resource)
-    assert rows.select("split", "row", "head", "relation").rows() == [
-        ("train", 1, "personx eats a ___", "xWant"),
-        ("dev", 2, "personx wins", "oReact"),
-    ]
-    assert notices == ["1 rows left out: the tail is 'none'"]
-    before = resource.digest
-    written("atomic_dev.tsv", "PersonX wins\toreact\thappy\n")
-    assert atomic.load(str(folder)).digest != before
-    written("dev.tsv", "PersonX wins\toreact\tsad\n")
-    with pytest.raises(MitigateError, match="has atomic_dev.tsv and dev.tsv, both of split dev; leave one"):
-        atomic.load(str(folder))
-    (folder / "train.tsv").unlink()
-    (folder / "dev.tsv").unlink()
-    with pytest.raises(MitigateError, match="has no train.tsv, but atomic_dev.tsv; give a folder with train.tsv"):
-        atomic.load(str(folder))
-
-
-def test_atomics_persons_are_verbalised_in_triples_and_phrases(written) -> None:
-    path = written("train.tsv", "PersonX buys a ___\txreact\tPersonX 's happy\n")
-    resource = atomic.load(str(path), persons="verbalised")
-    rows, _ = whole(resource)
-    assert rows.select("head", "tail").rows() == [("this person buys something", "this person's happy")]
-    said = "this person buys something as a result this person feels this person's happy"
-    assert verbalise(rows, own_relations=resource.own_relations)["statement"][0] == said
-
-
-def test_every_relation_of_atomic_2020_has_a_phrase(written) -> None:
-    names = (
-        "ObjectUse AtLocation MadeUpOf HasProperty CapableOf Desires NotDesires isAfter HasSubEvent isBefore HinderedBy"
-    )
-    names += " Causes xReason isFilledBy xNeed xAttr xEffect xReact xWant xIntent oEffect oReact oWant"
-    lines = "".join(f"a\t{name}\tb\n" for name in names.split())
-    rows, notices = whole(atomic.load(written("train.tsv", lines)))
-    assert (rows.height, notices) == (23, [])
-
-
-def test_a_table_of_another_width_is_something_else(written) -> None:
-    with pytest.raises(MitigateError, match="expected head, relation, tail, separated by a tab; its first line has 5"):
-        atomic.load(written("some.csv", MIXED))
-    with pytest.raises(
-        MitigateError, match="expected relation, head, tail, separated by a tab; its first line has 1 col"
-    ):
-        assertions.load(written("some.csv", "IsA,a,b\n"))
-
-
-COLUMNS = {"head": "Subject", "relation": "pred", "tail": "object"}
-
-
-def test_triples_in_every_format(written, tmp_path: Path) -> None:
-    expected = [("nurse", "IsA", "a, b"), ("court house", "AtLocation", "italy")]
-    comma = written("some.csv", 'subject,pred,object\nNurse,IsA,"a, b"\ncourt_house,at_location,italy\n')
-    tab = written(
-        "some.tsv.gz", gzip.compress(b"object\tsubject\tpred\na, b\tnurse\tIsA\nitaly\tcourt house\tAtLocation\n")
-    )
-    assert whole(any_triples.load(comma, columns=COLUMNS))[0].select("head", "relation", "tail").rows() == expected
-    assert whole(any_triples.load(tab, columns=COLUMNS))[0].select("head", "relation", "tail").rows() == expected
-    frame = pl.DataFrame(expected, schema=["head", "relation", "tail"], orient="row")
-    frame.write_parquet(tmp_path / "some.parquet")
-    frame.write_ndjson(tmp_path / "some.jsonl")
-    frame.write_csv(tmp_path / "bare.tsv", separator="\t", include_header=False)
-    places = {"head": 1, "relation": 2, "tail": 3}
-    for name, columns in (("some.parquet", None), ("some.jsonl", None), ("bare.tsv", places)):
-        rows, _ = whole(any_triples.load(str(tmp_path / name), columns=columns))
-        assert rows.select("head", "relation", "tail").rows() == expected
-
-
 def test_a_cell_of_parquet_may_be_as_long_as_a_line(tmp_path: Path) -> None:
     path = tmp_path / "some.parquet"
     heads = ["nurse", "x" * (lines.LONGEST + 1), "lawyer"]
@@ -361,73 +237,3 @@ def test_a_quoted_field_may_hold_line_ends_even_where_a_block_ends(written, monk
     path = written("some.csv", 'head,relation,tail\n"a\nb",IsA,c\nd,IsA,"e\n\nf"\ng,IsA,h\n')
     rows, _ = whole(any_triples.load(path))
     assert rows.select("row", "head", "tail").rows() == [(2, "a\nb", "c"), (4, "d", "e\n\nf"), (7, "g", "h")]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "fault"),
-    [
-        ("some.csv", "head,relation,tail\na,IsA,b\na,IsA\n", ":3: 2 columns, expected 3 separated by a comma"),
-        ("some.csv", 'head,relation,tail\na,IsA,b\n"a"b,IsA,b\n', """:3: ',' expected after '"'"""),
-        (
-            "some.csv",
-            'head,relation,tail\na,IsA,b\na,IsA,"b\nc,IsA,d\n',
-            ":3: unexpected end of data, and 1 lines behind it are lost",
-        ),
-        ("some.tsv", "head\trelation\ttail\na\tIsA\tb\na\t\tb\n", ":3: a blank field"),
-        ("some.jsonl", '{"head":"a","relation":"IsA","tail":"b"}\n{"head":"a","rel', ":2: not JSON (Unterminated"),
-        (
-            "some.jsonl",
-            '{"head":"a","relation":"IsA","tail":"b"}\n{"head":1}',
-            ":2: expected an object with texts head",
-        ),
-    ],
-)
-def test_bad_triples_are_named(written, name: str, content: str, fault: str) -> None:
-    path = written(name, content)
-    with pytest.raises(MitigateError) as error:
-        whole(any_triples.load(path))
-    assert path + fault in str(error.value)
-    assert whole(any_triples.load(path, "skip"))[0].height == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "columns", "message"),
-    [
-        ("some.csv", None, "has no column head, relation, tail; its first line is subject | pred | object"),
-        ("some.csv", {"head": "subject"}, "has no column relation, tail"),
-        (
-            "some.csv",
-            {"head": 1, "relation": 2, "tail": 4},
-            "tail in column 4, separated by a comma; its first line has 3: subject",
-        ),
-        (
-            "some.csv",
-            {"subject": "head"},
-            "give {head: ..., relation: ..., tail: ...}, the names of the file's columns",
-        ),
-        ("some.doc", None, "the ending '.doc' says no format; allowed: .csv, .tsv"),
-        ("some.parquet", None, "is no Parquet file that can be read"),
-    ],
-)
-def test_columns_that_are_not_there(written, name: str, columns: dict | None, message: str) -> None:
-    with pytest.raises(MitigateError) as error:
-        any_triples.load(written(name, "subject,pred,object\nnurse,IsA,x\n"), columns=columns)
-    assert message in str(error.value)
-
-
-def test_sentences_are_lines_or_a_column(written) -> None:
-    rows, notices = whole(sentences.load(written("mine.txt", "Nurses care.\n\nLawyers win.\n")))
-    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
-    assert notices == ["1 blank lines"]
-    path = written("posts.csv", 'id,Post\n1,"He said: ""no"""\n2,\n')
-    rows, notices = whole(sentences.load(path, columns={"statement": "post"}))
-    assert rows["statement"].to_list() == ['he said: "no"']
-    assert notices == ["1 rows without a sentence"]
-
-
-def test_recipes_that_need_triples_in_memory_get_them(written) -> None:
-    loaded = any_triples.load(written("some.csv", "head,relation,tail\nnurse,IsA,x\nnurse,foo,x\n"), "skip")
-    assert loaded.notices == ["1 triples left out, whose relation has no phrase: foo 1"]
-    assert loaded.triples.height == 1
-    with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):
-        _ = sentences.load(written("mine.txt", "Nurses care.\n")).notices

