@@ -131,7 +131,7 @@ def test_what_cannot_be_measured_says_why(finished: tuple[Path, str]) -> None:
 
 def test_a_licence_that_is_not_given_reads_so(finished: tuple[Path, str]) -> None:
     folder, _ = finished
-    assert "Licence: not given. Trained on mine.tsv, from" in (folder / "model" / "README.md").read_text()
+    assert "Trained on mine.tsv (licence: not given), from" in (folder / "model" / "README.md").read_text()
     assert "triples, licence not given" in (folder / "report.html").read_text()
 
 
