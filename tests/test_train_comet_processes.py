@@ -104,7 +104,8 @@ def test_devices_that_are_not_there_are_named() -> None:
         ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
         (
             {"compile": True, "devices": 2},
-            "trainer.compile=true is for one device; with trainer.devices=2 say auto or false",
+            "trainer.compile=true is for one device; with trainer.devices=2 say trainer.compile=auto or "
+            "trainer.compile=false",
         ),
         ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),
     ],
