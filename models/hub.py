@@ -23,11 +23,11 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
     no model although its kind is asked for."""
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
     has_tokenizer = any(path for pattern in TOKENIZER for path in folder.glob(pattern))
-    has_model = any((folder / file).is_file() for file in (layouts.CONFIG, layouts.ADAPTER))
-    if not has_model and (seq2seq is not None or not has_tokenizer):  # a tokenizer alone is of use, too
-        below = sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
-        meant = f"; did you mean {below[0]}?" if below else ""
-        raise ValueError(f"{name} has no {layouts.CONFIG}, so that it is no folder of a model{meant}")
+    if not any((folder / file).is_file() for file in (layouts.CONFIG, layouts.ADAPTER)):
+        below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
+        if below or seq2seq is not None:  # a tokenizer alone is of use, too
+            meant = f"; did you mean {below[0]}?" if below else ""
+            raise ValueError(f"{name} has no {layouts.CONFIG}, so that it is no folder of a model{meant}")
     if seq2seq is not None and not has_tokenizer:
         raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
     if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
