@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import signal
 import sys
 from collections.abc import Callable
 from io import BufferedWriter, FileIO, TextIOWrapper
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.files import disk_fault
+from mitigate.files import disk_fault, interrupted
 from mitigate.recipes import arguments, faults, helping, notes
 from mitigate.recipes.showing import say
 from mitigate.settings import check, left_open, settings, with_lists
@@ -37,10 +38,12 @@ class Fault(BaseException):
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
     """Run the recipe; what it returns is the number a sweep optimises. Raises Fault; in a sweep, whose other jobs go
-    on, the error itself."""
+    on, the error itself; and KeyboardInterrupt also where a library has put an error of its own in its place."""
     try:
         return _run(config)
     except Exception as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         if HydraConfig.get().mode is RunMode.MULTIRUN:
             raise
         raise Fault(error) from error
@@ -106,6 +109,7 @@ def cli() -> None:
         where = f"{error.filename}: {reason}" if error.filename else reason
         sys.exit(_say(f"{where}; free space, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # a second Ctrl-C, while Python ends, needs no traceback
         sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
 
 
@@ -115,6 +119,8 @@ def _main() -> None:
     if text := helping.answer(sys.argv[1:], folders):
         say(text)
         return
+    for sentence in arguments.repeated(sys.argv[1:]):
+        _say(sentence, 0)
     sys.argv[1:] = arguments.readable(sys.argv[1:])
     try:
         main()

@@ -64,15 +64,22 @@ def _telling(path: Path, remedy: str) -> Iterator[None]:
 @contextmanager
 def writing(path: Path, remedy: str = REMEDY) -> Iterator[None]:
     """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
-    read-only, in whatever words the library that writes says so. remedy: as in `replacing`."""
+    read-only, in whatever words the library that writes says so. remedy: as in `replacing`.
+
+    An error that a library raises because Ctrl-C came in the middle of its work becomes KeyboardInterrupt."""
     try:
         yield
-    except MitigateError:
-        raise
     except Exception as error:
-        if reason := disk_fault(error):
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        if not isinstance(error, MitigateError) and (reason := disk_fault(error)):
             raise _cannot_write(path, reason, remedy) from error
         raise
+
+
+def interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind the error: torch.save, for example, ends with a RuntimeError when its file is cut."""
+    return any(isinstance(seen, KeyboardInterrupt) for seen in _chain(error))
 
 
 def disk_fault(error: BaseException) -> str | None:
@@ -91,11 +98,13 @@ def disk_fault(error: BaseException) -> str | None:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """The error and those behind it, each once: one that was carried by another and raised again is behind itself."""
     seen: list[BaseException] = []
-    following: BaseException | None = error
-    while following is not None and not any(following is one for one in seen):
-        yield following
-        seen.append(following)
-        following = following.__cause__ or following.__context__
+    left = [error]
+    while left:
+        following = left.pop()
+        if not any(following is one for one in seen):
+            yield following
+            seen.append(following)
+            left += [behind for behind in (following.__context__, following.__cause__) if behind is not None]
 
 
 def _cannot_write(path: Path, reason: str | None, remedy: str) -> MitigateError:
@@ -147,7 +156,8 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
     """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one or the
     new one, never half of one; one between the two renames leaves none, and the old one is put back the next time.
 
-    Raises MitigateError when the disk is full or the folder cannot be written to."""
+    Raises MitigateError when the disk is full or the folder cannot be written to, or is a symbolic link."""
+    refuse_link(folder)
     part, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("part", "old"))
     with writing(folder):
         if old.exists() and not folder.exists():
@@ -160,3 +170,14 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
             folder.rename(old)
         part.rename(folder)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def refuse_link(folder: Path) -> None:
+    """Raises MitigateError for a symbolic link where a run keeps a folder: a folder that is replaced or emptied as a
+    whole would leave the files behind the link, which a later run would take for its own."""
+    if folder.is_symlink():
+        raise MitigateError(
+            f"{folder} is a symbolic link to {folder.readlink()}; a run writes and removes this folder as a whole. "
+            "Replace the link by the folder itself, or remove the link, or choose another disk for all runs with "
+            "paths.outputs=DIR"
+        )

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import PART, remove_parts, write, writing
+from mitigate.files import PART, refuse_link, remove_parts, write, writing
 from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest_of_values, is_intact, sealed
 
 __all__ = ["as_parquet", "digest_of"]
@@ -121,7 +121,18 @@ class Run:
             raise BusyError(
                 f"another process is working on {folder}; wait for it, or stop it and start this again"
             ) from error
+        self._refuse_links()
         remove_parts(folder)
+
+    def _refuse_links(self) -> None:
+        """Raises MitigateError where the folder of a stage is a symbolic link."""
+        for path in sorted(self.folder.iterdir()):
+            if path.name not in NOT_RESULTS and not path.is_file():
+                try:
+                    refuse_link(path)
+                except MitigateError:
+                    self.close()
+                    raise
 
     def stage(
         self,
@@ -263,6 +274,7 @@ class PartFolder:
         folder.mkdir(parents=True, exist_ok=True)
 
     def _open(self, of: str) -> None:
+        refuse_link(self.folder)
         marker = self.folder / MARKER
         known = marker.read_text(encoding="utf-8", errors="replace") if marker.is_file() else None
         if known != of:

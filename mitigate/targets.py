@@ -138,7 +138,10 @@ def _read(path: Path) -> pl.DataFrame:
         raise MitigateError(f"{path} is no CSV file that can be read: {error}") from error
     if "target" not in found:
         told = ", ".join(filter(None, found)) or "nothing"
-        raise MitigateError(f"{path} has no column 'target' (found: {told}); its first line must name it")
+        raise MitigateError(
+            f"{path} has no column 'target' (found: {told}); its first line must name it. Or name the targets in the "
+            "command: probe.targets=[lawyer,nurse]"
+        )
     if faults := [*_faults_of_columns(found), *_faults(rows)]:
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
     return pl.DataFrame([_row(row) for _, row in rows], schema=TARGETS, orient="row")

@@ -22,14 +22,14 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
     Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind, or
     no model although its kind is asked for."""
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
-    if seq2seq is not None and not any((folder / file).is_file() for file in (layouts.CONFIG, layouts.ADAPTER)):
-        below = sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
-        meant = f"; did you mean {below[0]}?" if below else ""
-        raise ValueError(f"model.base={name} has no {layouts.CONFIG}, so that it is no model of transformers{meant}")
-    if seq2seq is not None and not any(path for pattern in TOKENIZER for path in folder.glob(pattern)):
-        raise ValueError(
-            f"model.base={name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json"
-        )
+    has_tokenizer = any(path for pattern in TOKENIZER for path in folder.glob(pattern))
+    if not any((folder / file).is_file() for file in (layouts.CONFIG, layouts.ADAPTER)):
+        below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
+        if below or seq2seq is not None:  # a tokenizer alone is of use, too
+            meant = f"; did you mean {below[0]}?" if below else ""
+            raise ValueError(f"{name} has no {layouts.CONFIG}, so that it is no folder of a model{meant}")
+    if seq2seq is not None and not has_tokenizer:
+        raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
     if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]

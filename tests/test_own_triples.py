@@ -78,7 +78,7 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
     assert announced in said
     assert page.count(announced) == 2  # among the notices, and in provenance
     assert "test 30, train 270" in page
-    assert "Licence: not given. Trained on mine.tsv, from" in (folder / "model" / "README.md").read_text()
+    assert "Trained on mine.tsv (licence: not given), from" in (folder / "model" / "README.md").read_text()
     assert "triples, licence not given" in page
     assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
     assert "One wording alone is given for works_with" in page

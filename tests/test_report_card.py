@@ -38,15 +38,15 @@ def test_front_matter_is_yaml() -> None:
     assert body.lstrip().startswith("# mitigate-both")
     text = card.render(replace(CARD, license=None))
     assert yaml.safe_load(text.split("---\n", 2)[1])["license"] == "unknown"  # as the hub has it
-    assert "Licence: not given. Trained on ConceptNet" in text
+    assert "by its contributors (licence: not given), from" in text
     assert 'tokenizer("lawyer is capable of", return_tensors="pt")' in text
 
 
 def test_a_text_from_outside_stays_in_its_cell_and_steers_nothing() -> None:
     ledger = report_example.ledger(20).with_columns(reason=pl.lit("a|b <img src=x>\nmine -1"))
     text = card.render(replace(CARD, ledger=ledger, data="data of \x1b[31mmine"))
-    assert r"| a\|b &lt;img src=x> mine -1 | 20 |" in text
-    assert "Trained on data of [31mmine" in text
+    assert r"| a\|b \<img src=x\> mine -1 | 20 |" in text
+    assert r"Trained on data of \[31mmine" in text
     assert text.endswith("```\n")
 
 
@@ -56,7 +56,7 @@ def test_numbers_stand_in_tables() -> None:
     assert "| perplexity ↓ | all | 9.10 |" in text
     assert "| all probed statements | 71.50 [70.00, 73.00] |\n| those with a polarised label | 66.40 |\n" in text
     assert 'trained on ConceptNet "train100k", by its contributors after the filter policy `both`' in text
-    assert "Licence: CC-BY-SA-4.0. Trained on ConceptNet" in text
+    assert 'Trained on ConceptNet "train100k", by its contributors (licence: CC-BY-SA-4.0)' in text
 
 
 def test_triples_that_were_left_out_and_a_demonstration_are_said(tmp_path: Path) -> None:

@@ -93,7 +93,11 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
         ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
         ({"compile": "yes"}, "unknown trainer.compile 'yes'"),
         ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
-        ({"compile": True, "devices": 2}, "compile=true is for one device; with trainer.devices=2 say auto or false"),
+        (
+            {"compile": True, "devices": 2},
+            "trainer.compile=true is for one device; with trainer.devices=2 say trainer.compile=auto or "
+            "trainer.compile=false",
+        ),
         ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),
     ],
 )

@@ -4,7 +4,16 @@ at (0 drops it) and the reason, and the triples that a policy adds; so that what
 Knows nothing of how labels came about, nor of training."""
 
 from mitigate.filter.findings import polarised
-from mitigate.filter.ledger import apply, count_reasons
+from mitigate.filter.ledger import apply, check_left, count_reasons
 from mitigate.filter.policy import STEERING, Policy, check_relations, check_scorers
 
-__all__ = ["STEERING", "Policy", "apply", "check_relations", "check_scorers", "count_reasons", "polarised"]
+__all__ = [
+    "STEERING",
+    "Policy",
+    "apply",
+    "check_left",
+    "check_relations",
+    "check_scorers",
+    "count_reasons",
+    "polarised",
+]

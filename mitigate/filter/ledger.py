@@ -1,6 +1,8 @@
 """The ledger of a policy: what each triple weighs, and why."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -14,19 +16,67 @@ from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
 from mitigate.relations import relations
 from mitigate.target_list import PAPER, TargetList
-from mitigate.triples import IMPLIES, kind_of_reason
+from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope and of a split that it filters
 
 
-def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "policy.template=neutral": {"template": "neutral"},
+    "policy.scope=person_heads": {"scope": "person_heads"},
+    "policy.scope=targets": {"scope": "targets"},
+}
+"""Settings that make a policy drop fewer triples, and the fields that they change."""
+
+
+def apply(
+    policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER, *, may_be_empty: bool = False
+) -> pl.DataFrame:
     """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`, which is null but for the
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
     The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
     it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a
     scorer explains its labels (column {scorer}_why), what the statement implies stands behind. Other splits than those
-    the policy filters are kept whole. Raises MitigateError when no training triple is left."""
+    the policy filters are kept whole. Raises MitigateError when no training triple is left, unless the ledger
+    may_be_empty."""
+    ledger = _ledger(policy, labelled, target_list)
+    if not may_be_empty:
+        check_left(policy, ledger, target_list)
+    return ledger
+
+
+def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
+    """Raises MitigateError when no training triple is left. Its message names settings that leave some."""
+    if _leaves_some(ledger):
+        return
+    labelled = ledger.filter(pl.col("source_row").is_null()).drop("weight", "reason", "source_row")
+    milder = {} if policy.own_action else {name: replace(policy, **fields) for name, fields in OTHERWISE.items()}
+    helping = [
+        name
+        for name, other in milder.items()
+        if other != policy
+        and _reads(other) <= set(labelled.columns)
+        and _leaves_some(_ledger(other, labelled, target_list))
+    ]
+    raise MitigateError(
+        f"policy {policy.name!r} drops every training triple: {count_reasons(ledger)}. Nothing is left to "
+        f"train on; {''.join(f'{setting} leaves some, or ' for setting in helping)}choose another policy, such as "
+        "policy=none."
+    )
+
+
+def _reads(policy: Policy) -> set[str]:
+    """The columns that a policy needs."""
+    found = {name for scorer in policy.scorers for name in label_columns(scorer, policy.template)}
+    return found | (set() if policy.scope == "all" else {"head", "tail"})
+
+
+def _leaves_some(ledger: pl.DataFrame) -> bool:
+    return not ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty()
+
+
+def _ledger(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
     found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
@@ -38,13 +88,7 @@ def apply(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPE
         ledger = ACTIONS[policy.action](policy, rows, target_list)
     if policy.balance:
         ledger = even_out(ledger, findings.direction(policy), filtered)
-    ledger = _explained(policy, ledger).drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
-    if ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty():
-        raise MitigateError(
-            f"policy {policy.name!r} drops every training triple: {count_reasons(ledger)}. Nothing is left to "
-            "train on; choose another policy, or policy.template=neutral."
-        )
-    return ledger
+    return _explained(policy, ledger).drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
 
 
 def count_reasons(ledger: pl.DataFrame) -> str:

@@ -104,8 +104,8 @@ class Policy:
             ),
             (
                 not self.balance or self.action not in ("drop", "random", *AT_DECODING),
-                f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep, "
-                "downweight or swap",
+                f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep or "
+                "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
                 self.balance or self.action != "keep",
@@ -113,7 +113,7 @@ class Policy:
             ),
             (
                 self.action != "swap" or bool(self.swapped_relations),
-                "policy.action=swap needs policy.swapped_relations, such as [CapableOf,HasProperty]",
+                "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),

@@ -1,10 +1,12 @@
 """The command line: what Hydra's grammar cannot read as it is typed is quoted, so that a path with a bracket, a word
 with an accent or a text with a comma in quotes mean what they say; and the folder that --config-dir names."""
 
+import hashlib
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 
 from mitigate.errors import MitigateError, did_you_mean
+from mitigate.texts import without_folders
+from models.digests import sha256_of
 
 WITH_A_VALUE = (
     "--config-dir",
@@ -28,6 +32,9 @@ WITH_A_VALUE = (
     "--info",
     "-i",
 )
+FLAGS = {"-cd": "--config-dir", "-cp": "--config-path", "-cn": "--config-name", "-p": "--package", "-i": "--info"}
+WRITTEN = ("paths.", "hydra", "data.output=", "texts=[", "head=")  # settings that name no input
+MOST_FILES, MOST_BYTES = 200, 2**31  # of a folder whose content is hashed
 FREE_TEXT = ("texts", "head")  # settings whose values are never numbers or words of Hydra's
 EMPTY = re.compile(r"\s*(choice|range|interval|shuffle|sort|glob)\(\s*\)\s*")  # Hydra's functions, of nothing
 ITEM = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)')\s*(?:,|$)|\s*([^,]*?)\s*(?:,|$)""", re.DOTALL)
@@ -46,6 +53,42 @@ def readable(arguments: Sequence[str]) -> list[str]:
         argument if place in WITH_A_VALUE or argument.startswith("-") else _readable(argument)
         for place, argument in zip(before, arguments, strict=False)
     ]
+
+
+def repeated(arguments: Sequence[str]) -> list[str]:
+    """A sentence for each setting or flag that is given twice with different values, of which the last counts."""
+    given: dict[str, list[str]] = {}
+    for place, argument in zip(["", *arguments], arguments, strict=False):
+        if place in WITH_A_VALUE:
+            given.setdefault(FLAGS.get(place, place), []).append(argument)
+        elif argument not in WITH_A_VALUE:
+            for key, value in _settings_of(argument):
+                given.setdefault(FLAGS.get(key, key), []).append(value)
+    return [
+        f"{key} is given {len(values)} times; the last counts: {key}={values[-1]}, not {', '.join(values[:-1])}"
+        for key, values in given.items()
+        if len(set(values)) > 1
+    ]
+
+
+def _settings_of(argument: str) -> Iterator[tuple[str, str]]:
+    """The settings that an argument gives, with their values as typed; of a group given as {...}, its parts."""
+    key, sign, value = argument.partition("=")
+    key = key.lstrip("+")
+    if sign and value.startswith("{"):
+        with suppress(HydraException):
+            parts = OverridesParser.create().parse_override(argument).value()
+            yield from _parts(key, parts)
+    elif sign:
+        yield key, value
+
+
+def _parts(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _parts(f"{key}.{name}", part)
+    else:
+        yield key, value.text if isinstance(value, QuotedString) else str(value)
 
 
 def named_folders(arguments: Sequence[str]) -> list[str]:
@@ -75,6 +118,50 @@ def use_folders(hydra: Any, shipped: Path) -> None:
         if folder not in sys.path:
             sys.path.append(folder)
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))
+
+
+def inputs(arguments: Sequence[str]) -> dict[str, str]:
+    """The files and folders that a command reads: by the name that texts.portable leaves of each, the SHA-256 of its
+    content, or "" for a folder that is not small. arguments: what stands after `python -m mitigate`."""
+    named = [text for argument in arguments if not argument.startswith(WRITTEN) for text in _texts_of(argument)]
+    found = {}
+    for text in named:
+        path = Path(text.removeprefix("@"))
+        with suppress(OSError, ValueError):  # a text that can be no name of a file
+            if (path.suffix or len(path.parts) > 1) and path.exists():
+                found[without_folders(str(path))] = _content(path)
+    return found
+
+
+def _texts_of(argument: str) -> list[str]:
+    """The texts in a setting's value; of a word that is no setting, the word."""
+    if "=" not in argument:
+        return [argument]
+    try:
+        value = OverridesParser.create().parse_override(argument).value()
+    except HydraException:
+        return []
+    return list(_flat(value))
+
+
+def _flat(value: Any) -> Iterator[str]:
+    if isinstance(value, QuotedString):
+        yield value.text
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, list | Mapping):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _flat(part)
+
+
+def _content(path: Path) -> str:
+    if path.is_file():
+        return sha256_of(path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    if len(files) > MOST_FILES or sum(file.stat().st_size for file in files) > MOST_BYTES:
+        return ""
+    lines = "".join(f"{file.relative_to(path).as_posix()} {sha256_of(file)}\n" for file in files)
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def quoted(text: str) -> str:

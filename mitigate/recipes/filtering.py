@@ -1,9 +1,11 @@
 """recipe=filter: the triples that a policy keeps and drops, as files for any other training, with a datasheet. load >
 verbalise > score > filter."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from omegaconf import DictConfig
 
 from mitigate import verbalise as verbalising
@@ -11,7 +13,8 @@ from mitigate.filter import Policy, check_relations
 from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.arguments import inputs
+from mitigate.recipes.job import Job, call, command, perform, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import (
     build_policy,
@@ -23,12 +26,13 @@ from mitigate.recipes.scorers import (
 from mitigate.recipes.targets import list_named
 from mitigate.relations import with_own
 from mitigate.store import Result
+from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
-from mitigate.tasks.filtered import measure_filter
+from mitigate.tasks.filtered import loss_notices, measure_filter
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.policy import apply_policy
-from mitigate.texts import portable
+from mitigate.tasks.policy import apply_policy, check_left
+from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 
 STAGES = ("score", "ledger", "metrics", "data_set")
@@ -54,19 +58,26 @@ def run(config: DictConfig) -> None:
     scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     cache = LabelStore(Path(config.paths.cache) / "labels")
 
+    done: list[tuple[Path, pl.DataFrame, dict[str, Any]]] = []  # run folder, ledger and numbers of rows
+
     def pipeline(job: Job) -> dict[str, Any]:
         how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
         labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
-        ledger = job.stage("ledger", apply_policy, policy, labelled, target_list)
+        ledger = job.stage("ledger", apply_policy, policy, labelled, target_list, may_be_empty=True)
         metrics = job.stage("metrics", measure_filter, ledger)
-        export(job, policy, ledger, scorers, {**origin, "notices": notices})
+        written = export(job, policy, ledger, scorers, {**origin, "notices": notices})
+        done.append((job.folder, ledger.table(), written.facts()))
         if not job.run.dry:
             reporting.record_metrics(job, metrics.facts())
         return metrics.facts()
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations))
-    perform(config, name, source, STAGES, pipeline, facts={"scorers": {s.name: s.fingerprint for s in scorers}})
+    facts = {"scorers": {s.name: s.fingerprint for s in scorers}}
+    if perform(config, name, source, STAGES, pipeline, facts=facts) is not None:
+        folder, ledger, counts = done[-1]
+        say_files(config, folder, ledger, counts)
+        check_left(policy, ledger, target_list)  # at the end: the triples that it dropped are to be looked at
 
 
 def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> Result:
@@ -74,7 +85,7 @@ def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], orig
     config, roles = job.config, of_roles(job.config.score)
     used = [scorer for scorer in scorers if scorer.name in policy.scorers]
     facts = reporting.facts(job, {})
-    result = job.stage(
+    return job.stage(
         "data_set",
         write_data_set,
         ledger,
@@ -86,12 +97,17 @@ def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], orig
         using={
             "folder": job.folder,
             "command": portable(command(config)),
+            "needs": inputs(call(config)["arguments"]),
             "facts": {name: str(facts[name]) for name in FACTS},
         },
         leaves=[*files_of(config.recipe.format).values(), SHEET],
     )
-    if not job.run.dry:
-        for name, file in files_of(config.recipe.format).items():
-            say(f"  {name:<10}  {result.facts()[name]:,} triples: {job.folder / file}")
-        say(f"  datasheet   {job.folder / SHEET}")
-    return result
+
+
+def say_files(config: DictConfig, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
+    """The files and how many triples each has, and the relations that lost most, on the terminal."""
+    for name, file in files_of(config.recipe.format).items():
+        say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
+    say(f"  datasheet   {folder / SHEET}")
+    for notice in [*loss_notices(ledger), *long_texts(ledger["masked"])]:
+        say(f"  note: {notice}")

@@ -20,6 +20,7 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import list_named
+from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
 from mitigate.tasks.label import label_statements, occlude
@@ -104,7 +105,7 @@ def label_given(
 
 def notices_of(labels: pl.DataFrame) -> None:
     """What a reader of the labels must know."""
-    for notice in identity_word_notices(labels):
+    for notice in [*long_texts(labels["masked"]), *identity_word_notices(labels)]:
         say(f"  note: {notice}")
 
 

@@ -1,6 +1,6 @@
 """The model card of a saved generator: its training data, what was filtered out, its measures, and its intended use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,13 +14,17 @@ from mitigate.report.left_out import left_out
 from mitigate.report.markdown import environment
 from mitigate.report.reasons import why
 
+NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
+PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
+"""Licences that let a model be given on under another one that keeps the names of its authors."""
+
 
 @dataclass(frozen=True)
 class Card:
     """What a model card shows; an empty part is left out."""
 
     name: str
-    license: str | None  # of the data, and so of the model: "CC-BY-SA-4.0"; None: not given
+    license: str | None  # of the data: "CC-BY-SA-4.0"; None: not given
     base_model: str  # the hub's name of what training started from, or that of its folder
     base_license: str | None
     data: str  # what it was trained on, as its licence wants it named: "ConceptNet train100k (Li et al. 2016)"
@@ -37,6 +41,7 @@ class Card:
     scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
     seq2seq: bool = False  # whether it has an encoder and a decoder
     adapter: bool = False  # whether it is a low-rank adapter of its base alone
+    needs: Mapping[str, str] = field(default_factory=dict)  # of the command: arguments.inputs
 
 
 def write(folder: Path, card: Card) -> Path:
@@ -50,6 +55,7 @@ def render(card: Card) -> str:
     template = environment(Path(__file__).parent).get_template("card.md.jinja")
     return template.render(
         card=card,
+        licence=licence_of(card.license, card.base_license),
         library="peft" if card.adapter else "transformers",
         model_class=f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
         legend=legend,
@@ -65,6 +71,17 @@ def render(card: Card) -> str:
         ],
         probed_parts=legend.probed_parts(card.metrics),
     )
+
+
+def licence_of(data: str | None, base: str | None) -> str:
+    """The licence of a model for the hub, by those of its data and of the model that training started from: "unknown"
+    where one of them is not known, and "other" where neither lets the other stand for both."""
+    given, started = ((licence or "").strip().casefold() for licence in (data, base))
+    if {given, started} & NOT_KNOWN:
+        return "unknown"
+    if given == started or started in PERMISSIVE:
+        return given
+    return started if given in PERMISSIVE else "other"
 
 
 def shown(metrics: legend.Metrics, key: str, decimals: int) -> str:

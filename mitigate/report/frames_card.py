@@ -1,5 +1,6 @@
 """The model card of a frames model."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from mitigate.frames import NAMES
@@ -10,8 +11,8 @@ from mitigate.texts import portable
 STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 or GPT-2 given by the user"}
 
 
-def render(results: Results, start: str, seed: int) -> str:
-    """The card as Markdown with the hub's front matter."""
+def render(results: Results, start: str, seed: int, needs: Mapping[str, str]) -> str:
+    """The card as Markdown with the hub's front matter. needs: of the command (arguments.inputs)."""
     template = environment(Path(__file__).parent).get_template("frames_card.md.jinja")
     return template.render(
         report=results,
@@ -20,6 +21,7 @@ def render(results: Results, start: str, seed: int) -> str:
         base_model=STARTS[start] if start == "minilm" else None,  # the hub takes names of its models alone
         seed=seed,
         command=portable(results.command),
+        needs=needs,
         names=NAMES,
         measured=measured(results.classified),
         texts=results.texts.rows(named=True),

@@ -1,5 +1,6 @@
 """How templates become Markdown."""
 
+import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -9,8 +10,8 @@ from mitigate.texts import readable
 
 
 def environment(folder: Path) -> Environment:
-    """A folder's templates. Control characters are left out, and what a template is not given is an error; a text from
-    outside the project is put into a table by the filter `cell`."""
+    """A folder's templates. Control characters are left out, and what a template is not given is an error. A text from
+    outside the project passes the filter `plain`, in backticks `code`, and as lines of their own `block`."""
     made = Environment(
         loader=FileSystemLoader(folder),
         finalize=lambda value: readable(value) if isinstance(value, str) else value,
@@ -19,10 +20,36 @@ def environment(folder: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"number": legend.number, "cell": cell}
+    made.filters |= {"number": legend.number, "plain": plain, "code": code, "block": block}
     return made
 
 
-def cell(value: object) -> str:
-    """A text as one cell of a table: its bars, line ends and tags are none of Markdown's."""
-    return " ".join(str(value).replace("|", r"\|").replace("<", "&lt;").splitlines())
+SIGNS = re.compile(
+    r"[\\`*\[\]<>|~#]"  # code, emphasis, links, tags, cells, headings
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis; inside a word the sign has no meaning
+    r"|&(?=#?\w+;)"  # an entity
+    r"|^[-+=](?=\s|$)|(?<=^\d)[.)]|(?<=^\d\d)[.)]"  # items of a list
+)
+
+
+def plain(value: object) -> str:
+    """A text on one line, whose signs have no meaning in Markdown: a name stays a name in a heading and in a table."""
+    return SIGNS.sub(r"\\\g<0>", " ".join(str(value).split()))
+
+
+def code(value: object) -> str:
+    """A text on one line as code, in more backticks than it has itself."""
+    text = " ".join(str(value).split())
+    ticks = "`" * (_longest_run(text) + 1)
+    pad = " " if not text or text[0] == "`" or text[-1] == "`" else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def block(value: object) -> str:
+    """A text as lines of code."""
+    fence = "`" * max(3, _longest_run(str(value)) + 1)
+    return f"{fence}\n{value}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -7,29 +7,37 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import scorers
+from mitigate.report.card import licence_of
 from mitigate.report.left_out import left_out
 from mitigate.report.markdown import environment
+from mitigate.texts import without_folders
 
 
 def render(
     name: str,
     command: str,
     *,
+    needs: Mapping[str, str],
     data: Mapping[str, Any],
     base: str,
+    base_licence: str | None,
     policy: str,
     ledger: pl.DataFrame,
     metrics: Mapping[str, Any],
     targets: Sequence[str] = (),
 ) -> str:
     """The card as Markdown with the hub's front matter. data: source, licence and demonstration of the resource;
-    base: the model that training started from; ledger: of the resource; targets: that stories were generated about."""
+    base: the model that training started from; ledger: of the resource; targets: that stories were generated about;
+    needs: of the command (arguments.inputs)."""
     rows = ledger.filter(split="train")
     template = environment(Path(__file__).parent).get_template("stories_card.md.jinja")
     return template.render(
         name=name,
         data=data,
-        base=base,
+        base=without_folders(base),
+        base_licence=base_licence,
+        licence=licence_of(data["licence"], base_licence),
+        needs=needs,
         policy=policy,
         command=command,
         kept=rows.filter(pl.col("weight") > 0).height,

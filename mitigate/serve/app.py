@@ -7,7 +7,7 @@ the queue."""
 import asyncio
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -116,11 +116,12 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        with ThreadPoolExecutor(1, "models") as thread:
+        with ThreadPoolExecutor(1, "models") as thread, ThreadPoolExecutor(1, "composing") as composing:
             models = service.models
             app.state.generate = Batcher(models.generate, thread, most=service.batch)
             app.state.label = Batcher(models.label, thread, most=service.batch)
             app.state.streams = 0
+            app.state.composing = composing
             dispatcher = Dispatcher(service.path, service.slots, service.engine or Local(service.path))
             if starts_jobs:
                 dispatcher.start()
@@ -214,10 +215,11 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
             return shown(job, queue.place(opened, job), service.outputs)
 
     @app.post("/jobs", status_code=201)
-    def submit_job(submission: shapes.Submission) -> shapes.JobShown:
+    async def submit_job(submission: shapes.Submission) -> shapes.JobShown:
         """Submit a job. It is checked as the command line checks it, and all faults are told together."""
-        arguments = service.rules.arguments(submission.recipe, submission.overrides)
-        return view(service.submit(submission.recipe, submission.overrides, arguments, submission.submitter))
+        recipe, overrides = submission.recipe, submission.overrides
+        arguments = await _composed(app, service.rules.arguments, recipe, overrides)
+        return await run_in_threadpool(lambda: view(service.submit(recipe, overrides, arguments, submission.submitter)))
 
     @app.get("/jobs")
     def list_jobs(
@@ -317,8 +319,14 @@ def _add_results(app: FastAPI, service: Service) -> None:
         return FileResponse(file, media_type="application/octet-stream", filename=file.name)
 
     @app.post("/compare", status_code=201)
-    def compare(comparison: shapes.Comparison) -> shapes.JobShown:
+    async def compare(comparison: shapes.Comparison) -> shapes.JobShown:
         """Compare finished runs: a job, whose run folder has the page of the comparison."""
+        values = await run_in_threadpool(compared, comparison)
+        arguments = await _composed(app, service.rules.checked, ["recipe=compare"], values)
+        return await run_in_threadpool(submit_comparison, comparison, arguments)
+
+    def compared(comparison: shapes.Comparison) -> dict[str, Any]:
+        """The settings of a comparison. Raises RefusedError for runs that cannot be compared."""
         runs = [results.run(name) for name in dict.fromkeys(comparison.runs)]
         recipes = {run.recipe for run in runs}
         if len(recipes) > 1 or len(runs) < 2:
@@ -328,7 +336,9 @@ def _add_results(app: FastAPI, service: Service) -> None:
         values: dict[str, Any] = {"compare.runs": [str(run.folder) for run in runs]}
         if comparison.baseline is not None:
             values["compare.baseline"] = str(results.run(comparison.baseline).folder)
-        arguments = service.rules.checked(["recipe=compare"], values)
+        return values
+
+    def submit_comparison(comparison: shapes.Comparison, arguments: list[str]) -> shapes.JobShown:
         said = comparison.model_dump(exclude={"submitter"})
         job = service.submit("compare", said, arguments, comparison.submitter)
         with queue.opened(service.path) as opened:
@@ -369,6 +379,12 @@ def _add_page(app: FastAPI, service: Service) -> None:
                 raise HTTPException(401, "this is not the token")
             answer.set_cookie(COOKIE, session_of(service.token), httponly=True, samesite="strict", path="/")
         return answer
+
+
+async def _composed(app: FastAPI, check: Callable[..., list[str]], *asked: Any) -> list[str]:
+    """The arguments of a job. Submissions wait for each other on a thread of their own, on which Hydra composes: those
+    that answer other requests stay free."""
+    return await asyncio.get_running_loop().run_in_executor(app.state.composing, check, *asked)
 
 
 def _there(job: Job | None) -> Job:

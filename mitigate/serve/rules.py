@@ -9,11 +9,12 @@ together.
 Knows nothing of the queue, and does not check what a recipe itself refuses: such a job fails with the
 recipe's words."""
 
+import copy
 import csv
 import re
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -25,7 +26,7 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
@@ -65,7 +66,7 @@ class Rules:
     conf: Path
     given: Mapping[str, Any] = field(default_factory=dict)
     roots: Sequence[Path] = ()
-    _known: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[str, ...], DictConfig] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def arguments(self, recipe: str, overrides: Mapping[str, Any]) -> list[str]:
@@ -97,17 +98,16 @@ class Rules:
     def composed(self, arguments: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The configuration of a command, with its ${...} resolved, and as written. Raises RefusedError where Hydra
         cannot compose it."""
-        try:
-            with self._lock:  # Hydra's parsers are not made for several threads
-                loader = ConfigLoaderImpl(config_search_path=create_config_search_path(str(self.conf)))
-                config = loader.load_configuration("config", list(arguments), run_mode=RunMode.RUN)
-            with open_dict(config):
-                config.pop("hydra")
-            written: Any = OmegaConf.to_container(config, resolve=False)
-            resolved: Any = OmegaConf.to_container(config, resolve=True)
-        except (HydraException, OmegaConfBaseException) as error:
-            raise RefusedError([str(error).splitlines()[0]]) from error
-        return resolved, written
+        with _refusing(), self._lock:
+            return _contents(self._compose(arguments))
+
+    def _compose(self, arguments: Sequence[str]) -> DictConfig:
+        """Takes some tenths of a second. Hydra's parsers are not made for several threads."""
+        loader = ConfigLoaderImpl(config_search_path=create_config_search_path(str(self.conf)))
+        config = loader.load_configuration("config", list(arguments), run_mode=RunMode.RUN)
+        with open_dict(config):
+            config.pop("hydra")
+        return config
 
     def _option(self, group: str, value: Any) -> str:
         _check_flat(group, value)
@@ -148,7 +148,8 @@ class Rules:
     def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
         """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
         whole that they make is wrong."""
-        there = self._written(tuple(base))
+        config = copy.deepcopy(self._base(tuple(base)))
+        there: Any = OmegaConf.to_container(config, resolve=False)
         if strange := [key for key in values if not has_key(there, key)]:
             whole = " ".join(base)
             raise RefusedError(
@@ -156,7 +157,10 @@ class Rules:
             )
         given = {key: value for key, value in self.given.items() if has_key(there, key)}
         arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]
-        resolved, written = self.composed(arguments)
+        with _refusing():
+            for key, value in {**values, **given}.items():  # as Hydra does it with arguments
+                OmegaConf.update(config, key, value)
+            resolved, written = _contents(config)
         for key, value in with_lists(resolved).items():
             _put(resolved, key, value)
         faults = [f"{key} must be given, and cannot be here: choose another option" for key in left_open(written)]
@@ -168,13 +172,32 @@ class Rules:
             raise RefusedError(faults)
         return arguments
 
-    def _written(self, base: tuple[str, ...]) -> dict[str, Any]:
-        """The configuration of these options as written, composed once: Hydra takes some tenths of a second."""
-        if base not in self._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[base] = self.composed(base)[1]
-        return self._known[base]
+    def _base(self, base: tuple[str, ...]) -> DictConfig:
+        """The configuration of these options, composed once."""
+        if (known := self._known.get(base)) is not None:
+            return known
+        with _refusing(), self._lock:
+            if base not in self._known:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[base] = self._compose(base)
+            return self._known[base]
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Raises RefusedError for what Hydra cannot compose or resolve."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise RefusedError([str(error).splitlines()[0]]) from error
+
+
+def _contents(config: DictConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A configuration with its ${...} resolved, and as written."""
+    resolved: Any = OmegaConf.to_container(config, resolve=True)
+    written: Any = OmegaConf.to_container(config, resolve=False)
+    return resolved, written
 
 
 @cache

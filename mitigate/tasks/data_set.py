@@ -13,6 +13,8 @@ from mitigate.formats import table_bytes
 from mitigate.measure.coverage import per_target
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
+from mitigate.tasks.caveats import long_texts
+from mitigate.tasks.filtered import loss_notices
 from mitigate.triples import label_columns
 
 TRIPLE = ("row", "split", "head", "relation", "tail")
@@ -45,13 +47,14 @@ def write_data_set(
     folder: Path,
     command: str,
     facts: Mapping[str, str],
+    needs: Mapping[str, str],
 ) -> dict[str, int]:
     """Write kept.FORMAT, dropped.FORMAT and the datasheet, README.md, to a folder; returns the numbers of rows. What
     the resource marks as not valid, such as the corrupted triples of ConceptNet's test set, is in neither.
 
     ledger: what apply_policy returns. origin: of the data its source, licence, whether it is a demonstration, and
     notices. scorers: the configured names of the policy's scorers by what they are called; fingerprints: of the same.
-    facts: versions and seed, which the datasheet lists beside the command."""
+    facts: versions and seed, which the datasheet lists beside the command; needs: what that reads, by its content."""
     valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
     for name, table in tables.items():
@@ -67,14 +70,18 @@ def write_data_set(
         fingerprints=fingerprints,
         facts=facts,
         command=command,
-        notices=[*origin["notices"], *_left_out(ledger.height - valid.height)],
+        needs=needs,
+        notices=[*origin["notices"], *_limits(ledger, valid)],
     )
     files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
     return {name: table.height for name, table in tables.items()}
 
 
-def _left_out(number: int) -> list[str]:
-    return [f"{number:,} triples that the resource marks as not valid are in neither file."] if number else []
+def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
+    """What a reader of the files must know."""
+    number = ledger.height - valid.height
+    left_out = [f"{number:,} triples that the resource marks as not valid are in neither file."] if number else []
+    return [*loss_notices(valid), *(long_texts(valid["masked"]) if "masked" in valid.columns else []), *left_out]
 
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """What a policy did to the training triples, in figures."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -7,7 +8,54 @@ import polars as pl
 from mitigate.measure import coverage
 from mitigate.metrics import ADDED, DROPPED, KEPT, WEIGHT
 
+MUCH = 90.0
+"""Percent of a relation's training triples; a policy that takes more of them is reported."""
+
+NAMED = 8  # relations in a notice
 OF_RESOURCE = pl.col("source_row").is_null()  # the others are a policy's
+EMPTY = pl.col("lost") == 100.0
+
+
+def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
+    """What training has of each relation (relation, triples, lost): the resource's triples, and the percentage of
+    their weight that the policy takes away, what it adds counted in; the commonest relation first."""
+    train = ledger.filter(pl.col("split") == "train", *(["valid"] if "valid" in ledger.columns else []))
+    sums = train.group_by("relation").agg(
+        triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
+    )
+    lost = pl.when(pl.col("kept") == 0).then(100.0).otherwise(100 * (1 - pl.col("weight") / pl.col("triples")))
+    found = sums.filter(pl.col("triples") > 0).select("relation", "triples", lost=lost.clip(0.0))
+    return found.sort("triples", "relation", descending=[True, False])
+
+
+def loss_notices(ledger: pl.DataFrame) -> list[str]:
+    """The relations of which a policy takes all training triples or nearly all, in sentences."""
+    table = by_relation(ledger)
+    gone, nearly = (table.filter(condition) for condition in (EMPTY, (pl.col("lost") > MUCH) & ~EMPTY))
+    found = []
+    if gone.height:
+        found.append(f"The policy drops all training triples of {_named(gone)}.")
+    if nearly.height:
+        found.append(f"The policy takes more than {MUCH:.0f} % of the training triples of {_named(nearly)}.")
+    return found
+
+
+def untrained(ledger: pl.DataFrame, asked: Sequence[str]) -> dict[str, int]:
+    """The relations that are asked about and have no training triple left, with how many the resource has."""
+    table = by_relation(ledger)
+    known = dict(table.select("relation", "triples").iter_rows())
+    trained = set(table.filter(~EMPTY)["relation"])
+    return {relation: known.get(relation, 0) for relation in asked if relation not in trained}
+
+
+def _named(table: pl.DataFrame) -> str:
+    return named([f"{name} ({triples:,})" for name, triples in table.select("relation", "triples").iter_rows()])
+
+
+def named(relations: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(relations) - NAMED} more" if len(relations) > NAMED else ""
+    return ", ".join(relations[:NAMED]) + more
 
 
 def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from mitigate.load.identity import identity_forms
 from mitigate.measure.agreement import fold_other
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.statements import choice
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import MASK
@@ -65,9 +66,10 @@ def identity_word_notices(labels: pl.DataFrame) -> Iterator[str]:
 
 def identity_words_of(scorers: Sequence[Scorer], seed: int, *, folder: Path, cache: LabelCache) -> dict[str, list[str]]:
     """The notices of the labelled statements in a folder of parts (of very many, those that tasks.statements.choice
-    takes), for identity terms of data/identity that are no targets: notices."""
+    takes), for identity terms of data/identity that are no targets, and of long texts: notices."""
     labelled = choice(folder, seed)[0].select("masked", *(scorer.name for scorer in scorers))
-    return {"notices": list(identity_word_notices(with_identity_words(labelled, scorers, None, cache=cache)))}
+    words = identity_word_notices(with_identity_words(labelled, scorers, None, cache=cache))
+    return {"notices": [*long_texts(labelled["masked"]), *words]}
 
 
 def _pattern(target_list: TargetList | None) -> str:

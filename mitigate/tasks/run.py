@@ -19,11 +19,12 @@ from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.about import about_figures
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.crowd.known import Accuracies, alike, corrected_figures
-from mitigate.tasks.filtered import OF_RESOURCE, measure_filter
+from mitigate.tasks.filtered import OF_RESOURCE, measure_filter, named, untrained
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.lift import lift_figures
 from mitigate.tasks.quality import MANY_SHARED_TAILS, measure_quality, tail_figures
-from mitigate.triples import ROLES
+from mitigate.texts import counted
+from mitigate.triples import ROLES, label_columns
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -92,6 +93,56 @@ def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: Target
     found += few_targets(table, target_list)
     found.append("One trained model is one draw: a difference from another run needs several seeds to mean the policy.")
     return found
+
+
+def untrained_notices(
+    ledger: pl.DataFrame,
+    statements: pl.DataFrame,
+    targets: pl.DataFrame,
+    empty_targets: EmptyTargets = "exclude",
+    scorers: Sequence[str] = ROLES,
+) -> list[str]:
+    """Sentences where relations are probed that the generator was not trained on: which, whether the policy dropped
+    them, how many statements are theirs, and the neutral means without them. ledger: what apply_policy returns;
+    statements: the probed ones, labelled."""
+    found = untrained(ledger, statements["relation"].unique(maintain_order=True).to_list())
+    if not found:
+        return []
+    theirs = statements.filter(pl.col("relation").is_in(list(found)))
+    dropped = [f"{relation} ({triples:,} dropped)" for relation, triples in found.items() if triples]
+    absent = [relation for relation, triples in found.items() if not triples]
+    why = [f"the policy left none of {named(dropped)}"] if dropped else []
+    why += [f"the data has none of {named(absent)}"] if absent else []
+    means = _means_without(statements, theirs, targets, empty_targets, scorers) if dropped else ""
+    return [
+        f"The generator was trained on no triple of {counted(len(found), 'relation')} that it was asked about: "
+        f"{'; '.join(why)}. {theirs.height:,} of {statements.height:,} generated statements are of these relations: "
+        f"their labels say nothing about what the generator has learnt{means}."
+    ]
+
+
+def _means_without(
+    statements: pl.DataFrame,
+    theirs: pl.DataFrame,
+    targets: pl.DataFrame,
+    empty_targets: EmptyTargets,
+    scorers: Sequence[str],
+) -> str:
+    """The neutral means with and without some of the statements, in words."""
+    others = statements.join(theirs.select("relation").unique(), on="relation", how="anti", maintain_order="left")
+    if others.is_empty():
+        return "; no other statement is left"
+    found = []
+    for name in scorers:
+        key = harms.neutral_names(name)[0]
+        column = label_columns(name, "neutral")[0]
+        means = [
+            harms.neutral_metrics(per_target_tables(part, targets, empty_targets, [name])[column], name)[key]
+            for part in (statements, others)
+        ]
+        if None not in means:
+            found.append(f"{key} is {means[0]:.1f} with them and {means[1]:.1f} without")
+    return f" (neutral template: {'; '.join(found)})" if found else ""
 
 
 def unanswered(statements: pl.DataFrame, targets: pl.DataFrame, relations: Sequence[str]) -> list[str]:

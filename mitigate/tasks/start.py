@@ -3,7 +3,7 @@ relation."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
 from mitigate.relations import Relation, asked_with
 from mitigate.tasks.tails import check_relations
+from mitigate.texts import counted
 from models.adapters import base_of, is_adapter
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
-from models.encoding import TOKENIZER
+from models.encoding import TOKENIZER, token_ids
 from models.layouts import CONFIG
 from models.stored import read_facts
 
@@ -88,7 +89,7 @@ def find_start(
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
             "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
-            "will not be (train=false). Say model.relation=phrase or words"
+            "will not be (train=false). Say model.relation=phrase or model.relation=words"
         )
     if by_words:
         _check_words(folder, [asked[relation.name] for relation in further])
@@ -162,6 +163,54 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
             f"the longest head with its relation, {size_of_longest} tokens, and such a tail, and the model in "
             f"{start.folder} has {limit}"
         )
+
+
+def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:
+    """What the model does not read: ends of heads that are asked about and of training triples, in sentences. probed:
+    (target, head); triples: those that are trained, (head, tail).
+
+    A COMeT reads HEAD_TOKENS of a head, a model of transformers all; of a tail each learns TAIL_TOKENS."""
+    if not (start.folder / TOKENIZER).is_file():
+        return []  # a file of tails, or a tokenizer of another kind
+    found = []
+    reads_all = hasattr(getattr(start.code, "__self__", None), "needed")
+    heads = {} if reads_all else _longer(start.folder, probed["head"], HEAD_TOKENS)
+    if heads:
+        found.append(
+            f"{counted(len(heads), 'head')} to be asked about {'is' if len(heads) == 1 else 'are'} longer than the "
+            f"{HEAD_TOKENS} tokens that the model reads of a head, and the rest is cut: {_first(heads)}."
+        )
+    read: dict[tuple[int, ...], list[str]] = {}
+    for target, head in probed.select("target", "head").unique(maintain_order=True).iter_rows():
+        if head in heads and target not in (same := read.setdefault(tuple(heads[head][:HEAD_TOKENS]), [])):
+            same.append(target)
+    found += [
+        f"The model reads the same {HEAD_TOKENS} tokens for {' and for '.join(map(repr, targets))}: it generates the "
+        "same tails for them. Give targets that differ sooner."
+        for targets in read.values()
+        if len(targets) > 1
+    ]
+    cut = {} if reads_all else {"heads": (triples["head"], HEAD_TOKENS)}
+    parts = {name: (_rows_longer(start.folder, texts, most), most) for name, (texts, most) in cut.items()}
+    parts["tails"] = (_rows_longer(start.folder, triples["tail"], TAIL_TOKENS), TAIL_TOKENS)
+    if said := [f"{rows:,} {name} to {most} tokens" for name, (rows, most) in parts.items() if rows]:
+        found.append(f"Of {counted(triples.height, 'training triple')} the model learns a part: {', '.join(said)}.")
+    return found
+
+
+def _longer(folder: Path, texts: pl.Series, most: int) -> dict[str, list[int]]:
+    """The texts of more tokens, with their tokens. Each has a byte at least, so that short texts are not looked at."""
+    long = texts.filter(texts.str.len_bytes() > most).unique(maintain_order=True).to_list()
+    return {text: ids for text, ids in zip(long, token_ids(folder, long), strict=True) if len(ids) > most}
+
+
+def _rows_longer(folder: Path, texts: pl.Series, most: int) -> int:
+    return int(texts.is_in(list(_longer(folder, texts, most))).sum())
+
+
+def _first(texts: Iterable[str], most: int = 3) -> str:
+    shown = [repr(text[:60]) for text in texts]
+    return ", ".join(shown[:most]) + ", ..." * (len(shown) > most)
 
 
 def check_told_apart(start: Start) -> None:

@@ -62,9 +62,12 @@ class Progress(lightning.Callback):
                 lr = trainer.optimizers[0].param_groups[0]["lr"]
                 self.write_log({"loss": self.loss, "lr": lr, "examples_per_second": self.rate(step)}, step)
 
+    def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        self._count_time()  # a training may stop before the first LOG_EVERY steps
+
     def rate(self, step: int) -> float:
-        """Examples a second up to a step."""
-        return step * self.module.batches.size / self.seconds
+        """Examples a second up to a step; 0 where no time was counted."""
+        return step * self.module.batches.size / self.seconds if self.seconds else 0.0
 
     def state_dict(self) -> dict[str, Any]:
         self._count_time()

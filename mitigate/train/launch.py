@@ -66,11 +66,13 @@ def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, 
     count = count_devices(accelerator, devices)
     if compile is True and (strategy == "fsdp" or count > 1):
         given = "with trainer.strategy=fsdp" if strategy == "fsdp" else f"with trainer.devices={devices}"
-        raise MitigateError(f"trainer.compile=true is for one device; {given} say auto or false")
+        raise MitigateError(
+            f"trainer.compile=true is for one device; {given} say trainer.compile=auto or trainer.compile=false"
+        )
     if count > settings.batch_size:
         raise MitigateError(
-            f"trainer.batch_size={settings.batch_size} is too small to be shared out to {count} devices; give each at "
-            "least one triple"
+            f"trainer.batch_size={settings.batch_size} is too small to be shared out to {count} devices; give "
+            f"trainer.batch_size={count} or more, one triple for each"
         )
 
 

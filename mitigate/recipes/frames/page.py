@@ -31,6 +31,7 @@ def write_report(
     start: str,
     seed: int,
     folder: Path,
+    needs: Mapping[str, str],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its tables and the card. Returns what cannot be measured on these posts."""
@@ -52,7 +53,7 @@ def write_report(
         **about,
     )
     write_page(folder / "frames.html", results)
-    write(folder / "README.md", frames_card.render(results, start, seed))
+    write(folder / "README.md", frames_card.render(results, start, seed, needs))
     frames = {"classified": classified, "texts": texts, "sources": sources, "categories": categories}
     save(folder, frames if flips is None else {**frames, "flips": flips}, latex=False)
     return {"unmeasured": lacking}

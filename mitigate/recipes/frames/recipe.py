@@ -6,9 +6,10 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
+from mitigate.recipes.arguments import inputs
 from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.frames.plan import Plan, make_plan
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, call, command, perform, say
 from mitigate.report.frames import console
 from mitigate.score.frames import FILE
 from mitigate.store import Result
@@ -140,6 +141,7 @@ def report(
         seed=config.seed,
         using=lambda work: {
             "folder": work.folder,
+            "needs": inputs(call(config)["arguments"]),
             "about": {
                 "command": command(config),
                 "demonstration": False,

@@ -31,6 +31,7 @@ def run(config: DictConfig) -> None:
     pool, target_list = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
     demonstration = any(is_demonstration(folder) for folder in config.data.runs)
+    done: list[tuple[Path, pl.DataFrame]] = []  # the run folder and the key
 
     def pipeline(job: Job) -> dict[str, Any]:
         key = job.stage("key", draw, pool, config.humans.size, config.seed)
@@ -40,12 +41,14 @@ def run(config: DictConfig) -> None:
         leaves = ["survey", *([OF_A_RUN] if target_list.own else [])]
         survey = job.stage("survey", write_survey, key, told, about, target_list, using=using, leaves=leaves)
         job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
-        if not job.run.dry:
-            say_survey(job.folder, survey.facts(), key.table(), config.humans)
+        done.append((job.folder, key.table()))
         return survey.facts()
 
     source = digest_of(as_parquet(pool) + target_list.content)
-    perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
+    facts = perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
+    if facts is not None:
+        folder, key = done[-1]
+        say_survey(folder, facts, key, config.humans)
 
 
 def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
@@ -97,7 +100,7 @@ def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settin
     hours = facts["hours"]
     work = f"{60 * hours:.0f} minutes" if hours < FEW_HOURS else f"{hours:,.0f} hours"
     say(f"  {facts['raters']} raters each: about {work} of paid work at {SECONDS} s a statement")
-    say(f"  hand out    {folder / 'survey'}: survey.html for a browser, statements.csv for a platform")
+    say(f"  hand out    {folder / 'survey' / 'survey.html'} for a browser, or statements.csv beside it for a platform")
     say(f"  keep        {folder / 'key.parquet'}: it holds which model each statement is from")
 
 

@@ -36,7 +36,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
-from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart
+from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
@@ -72,7 +72,7 @@ class Plan:
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     source: str  # the hash of the corpus and the targets
-    not_measured: list[str]  # sentences: what is not, and why
+    not_measured: list[str]  # sentences: what is not measured, and what of a text the model does not read
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
 
     @property
@@ -158,7 +158,10 @@ def make_plan(config: DictConfig) -> Plan:
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
     heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)
     published, not_measured = _published(config, corpus.triples, targets, target_list, names)
-    check_heads(start, _asked(corpus, targets, events, names), config.probe.max_length)
+    probed = prompts(targets, [(name, "") for name in names], events)
+    check_heads(start, _asked(corpus, probed), config.probe.max_length)
+    read = corpus.triples.filter("valid", split="train") if config.train else corpus.triples.clear()
+    not_measured = [*not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
     return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
 
@@ -175,9 +178,8 @@ def _read(config: DictConfig) -> Corpus:
     )
 
 
-def _asked(corpus: Corpus, targets: pl.DataFrame, events: pl.DataFrame | None, relations: list[str]) -> pl.DataFrame:
+def _asked(corpus: Corpus, probed: pl.DataFrame) -> pl.DataFrame:
     """(head, relation) of all that is trained, predicted and probed."""
-    probed = prompts(targets, [(name, "") for name in relations], events)
     return pl.concat([rows.select("head", "relation") for rows in (corpus.triples.filter("valid"), probed)])
 
 

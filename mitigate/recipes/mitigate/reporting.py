@@ -14,6 +14,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
+from mitigate.recipes.arguments import inputs
 from mitigate.recipes.job import Job, call, command, plain, say
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.reporting import (
@@ -34,9 +35,10 @@ from mitigate.report.saving import save
 from mitigate.store import Result
 from mitigate.target_list import TargetList
 from mitigate.tasks.baseline import find_baseline
+from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
-from mitigate.tasks.run import notices, unanswered
+from mitigate.tasks.run import notices, unanswered, untrained_notices
 from mitigate.tasks.runs import FinishedRun
 from mitigate.texts import portable, without_folders
 from mitigate.triples import label_columns
@@ -83,18 +85,19 @@ def report(
             "command": command(config),
             "stages": stages(job),
             "facts": _facts(job, plan, training),
+            "needs": inputs(call(config)["arguments"]),
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
         figures = metrics.facts()
         _record(job, plan, figures, baseline, statements.table())  # also what is cached, if W&B hands out the job
-        _say(job, plan, figures, baseline, result.facts()["notices"])
+        _say(job, plan, figures, baseline, result.facts())
     return result
 
 
 def _say(
-    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, notices: Sequence[str]
+    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, found: Mapping[str, list[str]]
 ) -> None:
     """The figures on the terminal: a verdict and its cost, or with verbose=true all; and where the page is."""
     name = plan.policy.name
@@ -107,7 +110,10 @@ def _say(
         for line in headline.of_run(metrics):
             say(f"\n  {line}")
         say("\n" + tables.console({name: metrics}))
-    reporting.say_notices(job.config, notices)
+    if job.brief:
+        for notice in found["untrained"]:  # it decides what the figures mean
+            say(f"  note: {notice}")
+    reporting.say_notices(job.config, found["notices"])
     say(f"  report      {job.folder / 'report.html'}")
 
 
@@ -134,12 +140,15 @@ def write_report(
     command: str,
     stages: Sequence[page.Stage],
     facts: Mapping[str, Any],
+    needs: Mapping[str, str],
 ) -> dict[str, Any]:
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
     besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
-    what the card asks the model with, as an example. links: pages beside it, by what they are called. Returns all
+    what the card asks the model with, as an example. links: pages beside it, by what they are called. needs: of the
+    command (arguments.inputs). Returns all
     notices."""
     rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
+    untrained = untrained_notices(ledger, statements, targets, empty_targets, list(scorers)) if model else []
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
     about = page.Report(
         name=folder.name,
@@ -157,8 +166,10 @@ def write_report(
         stages=stages,
         facts=facts,
         notices=[
+            *untrained,
             *also,
             *unanswered(statements, targets, relations),
+            *long_texts(pl.concat([rows["masked"], statements["masked"]])),
             *notices(metrics, next(iter(tables_of.values())), target_list),
         ],
     )
@@ -170,12 +181,17 @@ def write_report(
     found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:
-        card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt))
-    return {"notices": list(about.notices)}
+        card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt, needs))
+    return {"notices": list(about.notices), "untrained": untrained}
 
 
 def _card_of(
-    about: page.Report, data: Mapping[str, Any], model: Mapping[str, Any], targets: Sequence[str], prompt: str
+    about: page.Report,
+    data: Mapping[str, Any],
+    model: Mapping[str, Any],
+    targets: Sequence[str],
+    prompt: str,
+    needs: Mapping[str, str],
 ) -> card.Card:
     """What the card of a trained model says, most of it as the page does."""
     return card.Card(
@@ -187,6 +203,7 @@ def _card_of(
         prompt=prompt,
         policy=str(about.metrics["policy"]),
         command=portable(about.command),
+        needs=needs,
         demonstration=about.demonstration,
         metrics=about.metrics,
         ledger=about.ledger,
@@ -260,4 +277,6 @@ def _record(
     if with_texts(plan.config):
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
     if plan.config.tracking.model and plan.config.train:
-        tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", origin | {"metrics": metrics})
+        licence = card.licence_of(data.licence, plan.origin["model"]["licence"])
+        about = origin | {"licence": licence, "metrics": metrics}
+        tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

@@ -43,6 +43,7 @@ def write_report(
     scorers: Mapping[str, str],
     card: Mapping[str, Any],
     folder: Path,
+    needs: Mapping[str, str],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
@@ -88,6 +89,8 @@ def write_report(
     if ledger is not None:
         command = portable(about["command"])
         words = targets["target"].to_list()
-        content = stories_card.render(folder.name, command, ledger=ledger, metrics=metrics, targets=words, **card)
+        content = stories_card.render(
+            folder.name, command, needs=needs, ledger=ledger, metrics=metrics, targets=words, **card
+        )
         write(folder / "model" / "README.md", content)
     return {"notices": list(audit.notices)}

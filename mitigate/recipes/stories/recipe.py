@@ -8,7 +8,8 @@ from omegaconf import DictConfig
 
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.job import GROUPS, Job, command, perform, say
+from mitigate.recipes.arguments import inputs
+from mitigate.recipes.job import GROUPS, Job, call, command, perform, say
 from mitigate.recipes.scorers import of_roles
 from mitigate.recipes.start import training_settings
 from mitigate.recipes.stories.page import write_report
@@ -178,12 +179,14 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         card={
             "data": reporting.origin(config)["data"],
             "base": config.model.base,
+            "base_licence": reporting.origin(config)["model"]["licence"],
             "policy": config.policy.name,
         }
         if plan.resource
         else {},
         using=lambda work: {
             "folder": work.folder,
+            "needs": inputs(call(config)["arguments"]),
             "about": {
                 "command": command(config),
                 "stages": reporting.stages(job),

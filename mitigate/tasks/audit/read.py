@@ -3,7 +3,7 @@
 A resource of any size is read a chunk at a time. What is kept of each is written at once, so that after a kill only
 the chunks that are not there are read; and every fault of the file is found before anything is labelled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 import polars as pl
@@ -13,9 +13,12 @@ from mitigate.load.stream import Met
 from mitigate.match import Match, about_targets, sentences_about_targets
 from mitigate.progress import progress
 from mitigate.target_list import TargetList
+from mitigate.targets import as_targets
+from mitigate.targets import targets as paper_targets
 from mitigate.tasks.audit.met import ABOUT_A_TARGET, ROWS, Texts, as_frame, as_met, counts_of
 from mitigate.tasks.audit.resource import Resource
 from mitigate.triples import Parts
+from mitigate.word_forms import with_plurals
 
 
 def check(texts: str, resource: Resource) -> None:
@@ -59,7 +62,8 @@ def read_rows(
             counted.save(number, as_frame(chunk.met + counts_of(chunk.rows, found)))
             advance(chunk.height, to=share)
     total = as_met(counted)
-    _check_found(resource, targets, total, title)
+    if not total[ABOUT_A_TARGET]:
+        raise _nothing_found(resource, targets, total, match, target_list, title)
     return as_frame(total)
 
 
@@ -88,11 +92,43 @@ def _in_both(rows: Parts, counted: Parts) -> Callable[[int], bool]:
     return lambda number: number in rows and number in counted
 
 
-def _check_found(resource: Resource, targets: pl.DataFrame, counts: Met, title: str) -> None:
+def _nothing_found(
+    resource: Resource, targets: pl.DataFrame, counts: Met, match: Match, target_list: TargetList | None, title: str
+) -> MitigateError:
+    """The error of a resource that is about no target. Its message names settings that find some, each tried here."""
     left_out = "; ".join(resource.loaded.describe(counts))
-    if not counts[ABOUT_A_TARGET]:
-        raise MitigateError(
-            f"nothing in {title} ({counts[ROWS]:,} rows) is about any of the {targets.height:,} "
-            "targets; measure.match=contains finds them inside phrases too, and recipe.targets=[...] names others"
-            + (f". Besides, {left_out}" if left_out else "")
+    plurals = _plurals(targets["target"].to_list())
+    helping = ""
+    if match == "exact" and _first_found(resource, targets, "contains", target_list):
+        helping = "; measure.match=contains finds them inside phrases"
+    inflected = as_targets(dict(targets.select("target", "category").iter_rows())).with_columns(
+        forms=pl.Series(list(plurals.values()), dtype=pl.List(pl.String))
+    )
+    if found := _first_found(resource, inflected, match, None):
+        helping += (
+            "; they stand there in the plural, which is not looked for: recipe.targets=FILE.csv finds them, with lines "
+            f"such as\n  target,forms\n  {found},{';'.join(plurals[found])}\n "
         )
+    return MitigateError(
+        f"nothing in {title} ({counts[ROWS]:,} rows) is about any of the {targets.height:,} targets{helping}; "
+        "recipe.targets=[...] names others" + (f". Besides, {left_out}" if left_out else "")
+    )
+
+
+def _plurals(words: Sequence[str]) -> dict[str, list[str]]:
+    """The plurals of each word that are neither targets themselves nor those of a word before it."""
+    taken, found = {*paper_targets(), *words}, {}
+    for word in words:
+        found[word] = [form for form in with_plurals(word) if form not in taken]
+        taken.update(found[word])
+    return found
+
+
+def _first_found(resource: Resource, targets: pl.DataFrame, match: Match, target_list: TargetList | None) -> str | None:
+    """The target of the first row that is about one."""
+    for _, _, chunk in resource.chunks():
+        if chunk is not None:
+            found = about(resource, chunk.rows, targets, match, "targets", target_list)
+            if found.height:
+                return str(found["target"][0])
+    return None

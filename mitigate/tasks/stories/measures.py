@@ -23,6 +23,7 @@ from mitigate.metrics import (
 from mitigate.prompts import kind_of
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import measures as audit
+from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.labelling import Labelling, per_target_tables
 
 FEW_NAMED = 10.0  # percent of stories that name their target; with fewer, something else must show that it matters
@@ -99,6 +100,7 @@ def notices(
             f"Only {metrics[NAMING_TARGET]:.1f} % of the stories name their target again, and targets differ no more "
             "than expected by chance: this generator largely ignores the target, so its figures say little about harm."
         )
+    found += long_texts(sentences["masked"])
     if sampled:
         found.append("Stories are drawn by chance: with another seed each target has other stories.")
     return found

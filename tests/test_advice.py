@@ -1,0 +1,499 @@
+"""Advice works: each remedy that a message gives is followed on the input that produced the message, and helps.
+
+A case is a step, settings that it refuses, what its message says, and remedies: settings that take the place of those
+of the same name, or that are left out ("~key")."""
+
+import copy
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+from command import ROOT
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from kge_graphs import planted, write_graph
+from omegaconf import DictConfig, OmegaConf
+from recipe_commands import STATEMENTS, STORIES
+from small_models import save_gpt1, save_llama
+
+from mitigate.errors import MitigateError
+from mitigate.filter import apply
+from mitigate.probe.comet import check_search, find_devices
+from mitigate.recipes import faults, labels
+from mitigate.recipes.job import plain
+from mitigate.recipes.kge.plan import make_plan as plan_kge
+from mitigate.recipes.loading import load_data
+from mitigate.recipes.scorers import build_policy, check_roles
+from mitigate.recipes.start import find_start, training_settings
+from mitigate.recipes.stories.plan import make_plan as plan_stories
+from mitigate.targets import choose_targets
+from mitigate.tasks.audit import read
+from mitigate.tasks.audit.resource import resource_of
+from mitigate.tasks.data_set import check_filters
+from mitigate.tasks.generator import open_generator
+from mitigate.tasks.probe import PartsInMemory
+from mitigate.tasks.start import check_length
+from mitigate.tasks.train import check_training
+from mitigate.train import launch
+
+HEADER = "head\trelation\ttail\n"
+LINES = "".join(
+    f"{head}\tCapableOf\t{tail}\n"
+    for head in ("lawyer", "nurse", "carpenter", "teacher")
+    for tail in ("help people", "walk", "win a case", "read a book")
+)
+TRIPLES = HEADER + LINES
+PLURALS = TRIPLES.replace("\tCapableOf", "s\tCapableOf")
+INSIDE = HEADER + "".join(f"old {line}\n" for line in LINES.splitlines())
+POLAR = HEADER + "lawyer\tHasProperty\tdishonest\nnurse\tHasProperty\thorrible\n"
+KEPT_BY_NEUTRAL = HEADER + "lawyer\tCapableOf\twalk\nnurse\tCapableOf\tread a book\n"
+ODD = HEADER + "lawyer\tLikesToSee\ta judge\nlawyer\tCapableOf\twalk\nnurse\tCapableOf\thelp people\n"
+INPUTS = {
+    "triples.tsv": TRIPLES,
+    "lines.tsv": LINES,
+    "plurals.tsv": PLURALS,
+    "inside.tsv": INSIDE,
+    "polar.tsv": POLAR,
+    "by_phrase.tsv": KEPT_BY_NEUTRAL,
+    "odd.tsv": ODD,
+    "bad.tsv": TRIPLES + "a line without tabs\n",
+    "named.csv": "who,link,what\nlawyer,CapableOf,walk\nnurse,CapableOf,help people\n",
+    "relations.csv": "relation,phrase,neutral_phrase\nLikesToSee,likes to see,sees\n",
+    "plural_forms.csv": "target,forms\nlawyer,lawyers\nnurse,nurses\n",
+    "statements.tsv": STATEMENTS,
+    "stories.txt": STORIES,
+    "sentences.txt": "the lawyer is kind\nthe nurse reads\n",
+    "plural_sentences.txt": "lawyers are kind\nnurses read\n",
+    "texts.csv": "id,said\n1,he is kind\n2,she reads\n",
+    "others.tsv": HEADER + "cat\tCapableOf\twalk\n",
+    "tails.tsv": "relation\ttail\nCapableOf\twalk\nIsA\tperson\n",
+    "targets_wrong.csv": "word\nlawyer\n",
+}
+
+
+class Advice(NamedTuple):
+    """Settings that a step refuses, what its message says, and remedies that help."""
+
+    step: str
+    given: str
+    says: str
+    remedies: Sequence[str]
+
+
+TRIPLES_FILE = "data=triples data.path=$triples.tsv"
+LLAMA = f"model=hf model.base=$llama {TRIPLES_FILE}"
+KGE = "recipe=kge $graph kge.sensitive=gender kge.values=[male,female] kge.fewest=5"
+AUDIT = "recipe=audit data=triples"
+TEXTS = "recipe=labels score.regard=null texts=[kind]"
+SWAPPED = "policy.swapped_relations=[CapableOf,HasProperty]"
+CASES = [
+    Advice(
+        "policy",
+        "policy=both policy.scorers=[] policy.action=downweight",
+        "say policy.scorers=[sentiment,regard]",
+        ["policy.scorers=[sentiment,regard]"],
+    ),
+    Advice(
+        "policy",
+        "policy=both policy.balance=true",
+        f"say policy.action=keep or downweight, or policy.action=swap with {SWAPPED}",
+        ["policy.action=keep", "policy.action=downweight", f"policy.action=swap {SWAPPED}"],
+    ),
+    Advice(
+        "policy",
+        "policy=both policy.action=keep",
+        "say policy.balance=true, or policy=none",
+        ["policy.balance=true", "policy=none ~policy.action"],
+    ),
+    Advice("policy", "policy=both policy.action=swap policy.swapped_relations=[]", f"such as {SWAPPED}", [SWAPPED]),
+    Advice("policy", "policy=both policy.name=none", "policy.name=NAME", ["policy.name=mine"]),
+    Advice("policy", "policy=both policy.copies=1", "policy.copies=1 must be at least 2", ["policy.copies=2"]),
+    Advice("policy", "policy=both policy.scorers=[rude]", "allowed: sentiment, regard", ["policy.scorers=[sentiment]"]),
+    Advice(
+        "filter",
+        "recipe=filter policy=rerank",
+        "such as policy=both_neutral, or run recipe=mitigate",
+        ["policy=both_neutral"],
+    ),
+    Advice("ledger", "policy=both", "policy.template=neutral leaves some", ["policy.template=neutral"]),
+    Advice(
+        "ledger",
+        "policy=both_neutral",
+        "policy.scope=person_heads leaves some, or policy.scope=targets leaves some",
+        ["policy.scope=person_heads", "policy.scope=targets", "policy=none"],
+    ),
+    Advice(
+        "ledger",
+        "policy=both_targets policy.template=neutral kept=false",
+        "choose another policy, such as policy=none",
+        ["policy=none ~policy.template"],
+    ),
+    Advice("search", "probe.top=20", "at most probe.beams=10", ["probe.top=10", "probe.beams=20"]),
+    Advice("search", "probe.device=cuda", "give probe.device=cpu or auto", ["probe.device=cpu", "probe.device=auto"]),
+    Advice(
+        "targets",
+        "probe.targets=$targets_wrong.csv",
+        "probe.targets=[lawyer,nurse]",
+        ["probe.targets=[lawyer,nurse]", "probe.targets=$plural_forms.csv"],
+    ),
+    Advice(
+        "targets",
+        "probe.targets=lawyers",
+        "allowed: all, data, a list such as [lawyer,nurse], FILE.csv",
+        ["probe.targets=all", "probe.targets=data", "probe.targets=[lawyer,nurse]", "probe.targets=$plural_forms.csv"],
+    ),
+    Advice(
+        "training",
+        "trainer.compile=true trainer.devices=2",
+        "say trainer.compile=auto or trainer.compile=false",
+        ["trainer.compile=auto", "trainer.compile=false"],
+    ),
+    Advice(
+        "training",
+        "trainer.batch_size=1 trainer.devices=2",
+        "give trainer.batch_size=2 or more",
+        ["trainer.batch_size=2"],
+    ),
+    Advice("training", "trainer.keep=first", "must be 'last' or 'best'", ["trainer.keep=last", "trainer.keep=best"]),
+    Advice("training", "trainer.strategy=dpp", "did you mean ddp?", ["trainer.strategy=ddp"]),
+    Advice(
+        "roles", "score.sentiment=null score.regard=null", "such as score.sentiment=vader", ["score.sentiment=vader"]
+    ),
+    Advice("load", "data=triples", "give data.path=FILE", ["data.path=$triples.tsv"]),
+    Advice("load", "data=triples data.path=$bad.tsv", "data.on_bad_line=skip", ["data.on_bad_line=skip"]),
+    Advice(
+        "load",
+        "data=triples data.path=$odd.tsv",
+        "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip",
+        ["data.relations=$relations.csv", "data.on_bad_line=skip"],
+    ),
+    Advice(
+        "load",
+        "data=triples data.path=$named.csv",
+        "data.columns={head: ..., relation: ..., tail: ...",
+        ["data.columns={head: who, relation: link, tail: what}"],
+    ),
+    Advice(
+        "load",
+        "data=triples data.path=$lines.tsv",
+        "by number, from 1, where the file has no line of names",
+        ["data.columns={head: 1, relation: 2, tail: 3}"],
+    ),
+    Advice(
+        "load",
+        "recipe=audit data=statements data.path=$statements.tsv data.columns=[who,said]",
+        "data.columns=[target,statement,...]",
+        ["data.columns=[target,statement]"],
+    ),
+    Advice(
+        "load",
+        "recipe=audit data=sentences data.path=$texts.csv data.columns={statement: text}",
+        "data.columns={statement: ...}",
+        ["data.columns={statement: said}"],
+    ),
+    Advice("load", "data=graph data.path=$triples.tsv", "data=triples data.path=FILE", ["$triples_file"]),
+    Advice(
+        "start",
+        f"{LLAMA} trainer.vocabulary=tails",
+        "trainer.vocabulary=tails (allowed: auto or all)",
+        ["trainer.vocabulary=auto", "trainer.vocabulary=all"],
+    ),
+    Advice(
+        "start",
+        f"{LLAMA} trainer.compile=true",
+        "trainer.compile=true (allowed: auto or false)",
+        ["trainer.compile=auto", "trainer.compile=false"],
+    ),
+    Advice(
+        "start",
+        f"{LLAMA} trainer.strategy=fsdp",
+        "trainer.strategy=fsdp (allowed: auto or ddp)",
+        ["trainer.strategy=auto", "trainer.strategy=ddp"],
+    ),
+    Advice("start", f"{LLAMA} model.layout=comet", "Say model.layout=packed", ["model.layout=packed"]),
+    Advice(
+        "start",
+        f"{LLAMA} model.relation=token train=false policy=none",
+        "Say model.relation=phrase or model.relation=words",
+        ["model.relation=phrase", "model.relation=words"],
+    ),
+    Advice("start", f"{LLAMA} policy=both train=false", "Say policy=none", ["policy=none"]),
+    Advice("start", "model=tails policy=none train=false", "give model.path=FILE.tsv", ["model.path=$tails.tsv"]),
+    Advice(
+        "start",
+        "model=tails policy=none model.path=$tails.tsv train=true",
+        "leave train=true out, or train model=comet_minilm, or model=hf with model.base=FOLDER",
+        ["train=false", "model=comet_minilm ~model.path", "model=hf model.base=$llama ~model.path"],
+    ),
+    Advice("start", "model=comet model.base=$run", "did you mean $run/model?", ["model.base=$run/model"]),
+    Advice("start", "model=seq2seq model.base=$llama", "say model=hf", ["model=hf"]),
+    Advice("start", "model=comet model.base=$gpt1 probe.max_length=60", "must be at most 49", ["probe.max_length=49"]),
+    Advice("audit", f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", ["measure.match=contains"]),
+    Advice(
+        "audit",
+        f"{AUDIT} data.path=$plurals.tsv",
+        "recipe.targets=FILE.csv finds them",
+        ["recipe.targets=$plural_forms.csv"],
+    ),
+    Advice(
+        "audit",
+        f"{AUDIT} data.path=$plurals.tsv measure.match=contains",
+        "recipe.targets=FILE.csv finds them",
+        ["recipe.targets=$plural_forms.csv"],
+    ),
+    Advice(
+        "audit",
+        "recipe=audit data=sentences data.path=$plural_sentences.txt",
+        "recipe.targets=FILE.csv finds them",
+        ["recipe.targets=$plural_forms.csv"],
+    ),
+    Advice("audit", f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] names others", ["recipe.targets=[cat]"]),
+    Advice(
+        "audit",
+        "recipe=audit data=sentences data.path=$sentences.txt measure.template=neutral",
+        "say measure.template=paper, or give the triples (data=triples)",
+        ["measure.template=paper", "$triples_file"],
+    ),
+    Advice(
+        "audit",
+        "recipe=audit data=statements data.path=$statements.tsv measure.texts=all",
+        "leave it out",
+        ["measure.texts=targets"],
+    ),
+    Advice(
+        "audit",
+        "recipe=audit data=sentences data.path=$sentences.txt recipe.targets=data",
+        "leave it out",
+        ["recipe.targets=null"],
+    ),
+    Advice("labels", "recipe=labels score.regard=null texts=@$texts.csv", "recipe.column=NAME", ["recipe.column=said"]),
+    Advice("labels", "recipe=labels score.regard=null texts=@nowhere", "texts=[@...]", ["texts=[@nowhere]"]),
+    Advice(
+        "labels",
+        f"{TEXTS} measure.masking=paper",
+        "leave it out, or give statements with their targets (data=statements data.path=FILE)",
+        ["measure.masking=token", "texts=null data=statements data.path=$statements.tsv"],
+    ),
+    Advice(
+        "labels",
+        f"{TEXTS} data=statements data.path=$statements.tsv",
+        "leave one out",
+        ["texts=null", "data=sample ~data.path"],
+    ),
+    Advice("labels", f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", ["data.output=$out.csv"]),
+    Advice(
+        "labels",
+        "recipe=labels score.regard=null score.sentiment=null texts=[kind]",
+        "at least one must label",
+        ["score.sentiment=vader"],
+    ),
+    Advice(
+        "kge",
+        "recipe=kge model=transe data=sample kge.sensitive=gender kge.values=[male,female] kge.fewest=5",
+        "data=graph data.path=FILE.tsv",
+        ["$graph"],
+    ),
+    Advice("kge", f"{KGE} model=comet_minilm", "say model=transe", ["model=transe", "model=complex", "model=distmult"]),
+    Advice(
+        "kge",
+        f"{KGE} model=transe kge.device=cuda",
+        "say kge.device=cpu or auto",
+        ["kge.device=cpu", "kge.device=auto"],
+    ),
+    Advice("kge", KGE.replace("gender", "gendre") + " model=transe", "did you mean gender?", ["kge.sensitive=gender"]),
+    Advice(
+        "kge", KGE.replace("female", "femal") + " model=transe", "did you mean female?", ["kge.values=[male,female]"]
+    ),
+    Advice(
+        "stories",
+        "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama",
+        "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE",
+        ["data=sample", "data.path=$stories.txt"],
+    ),
+    Advice(
+        "stories",
+        f"recipe=stories {LLAMA} recipe.post_train=true trainer.keep=best",
+        "say trainer.keep=last",
+        ["trainer.keep=last"],
+    ),
+    Advice(
+        "stories",
+        f"recipe=stories {LLAMA} recipe.post_train=true trainer.vocabulary=tails",
+        "say trainer.vocabulary=all, or auto",
+        ["trainer.vocabulary=all", "trainer.vocabulary=auto"],
+    ),
+    Advice(
+        "stories",
+        f"recipe=stories {LLAMA} recipe.post_train=true policy=rerank",
+        "Say policy=none",
+        ["policy=none", "policy=both"],
+    ),
+    Advice("compose", "policy=bohth", "did you mean both?", ["policy=both"]),
+    Advice("compose", "prob.beams=3", "did you mean probe.beams?", ["~prob.beams probe.beams=30"]),
+    Advice("compose", "kge.seeds=3", "say recipe=kge", ["recipe=kge"]),
+    Advice("compose", "data.relations=$relations.csv", "choose one of them by data=NAME", ["data=triples"]),
+]
+
+
+@cache
+def base(overrides: tuple[str, ...]) -> DictConfig:
+    """The configuration of these options of groups."""
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        return compose("config", list(overrides))
+
+
+GROUPS = {path.name for path in (ROOT / "conf").iterdir() if path.is_dir()}
+
+
+def composed(settings: Sequence[str]) -> DictConfig:
+    """The configuration of a command. Options of groups are composed once; Hydra takes some tenths of a second."""
+    chosen = tuple(setting for setting in settings if setting.partition("=")[0] in GROUPS)
+    config = copy.deepcopy(base(chosen))
+    OmegaConf.set_struct(config, False)
+    for override in OverridesParser.create().parse_overrides([one for one in settings if one not in chosen]):
+        OmegaConf.update(config, override.key_or_group, override.value())
+    return config
+
+
+def _compose(settings: Sequence[str]) -> None:
+    try:
+        with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+            compose("config", list(settings))
+    except HydraException as error:
+        raise MitigateError(faults.in_words(error)) from error
+
+
+def _ledger(config: DictConfig) -> None:
+    """A policy on statements of which the phrase alone makes the first polarised, and the second has no person."""
+    kept = config.get("kept", True)
+    rows = pl.DataFrame(
+        {
+            "head": ["lawyer", "storm"] if config.policy.name == "both" else ["storm" if kept else "lawyer"] * 2,
+            "tail": ["walk", "harm"] if config.policy.name == "both" else ["harm", "ruin"],
+            "split": "train",
+            "row": [1, 2],
+            **{f"{name}{end}": [1, -1] for name in ("sentiment", "regard") for end in ("", "_strength")},
+            **{
+                f"{name}_neutral{end}": [0, 1] if config.policy.name == "both" else [1, -1]
+                for name in ("sentiment", "regard")
+                for end in ("", "_strength")
+            },
+        }
+    )
+    apply(build_policy(config), rows)
+
+
+def _load(config: DictConfig) -> None:
+    loaded = load_data(config)
+    if getattr(loaded, "kind", "") == "triples":  # of others the first lines have been looked at
+        assert loaded.triples.height
+
+
+def _start(config: DictConfig) -> None:
+    start = find_start(config, build_policy(config))
+    if config.train:
+        settings, where = training_settings(config)
+        check_training(start, settings, **where)
+    check_length(start, config.probe.max_length)
+
+
+def _audit(config: DictConfig) -> None:
+    resource, targets = resource_of(load_data(config), plain(config.recipe.targets))
+    read.check(config.measure.texts, resource)
+    resource.templates(config.measure.template)
+    how = {"match": config.measure.match, "rows": PartsInMemory(), "counted": PartsInMemory()}
+    read.read_rows(resource, targets, **how)
+
+
+def _search(config: DictConfig) -> None:
+    check_search(config.probe.beams, config.probe.top, config.probe.precision)
+    find_devices(config.probe.device, 1)
+
+
+def _training(config: DictConfig) -> None:
+    settings, where = training_settings(config)
+    launch.check(settings, **where)
+
+
+STEPS: dict[str, Callable[[DictConfig], object]] = {
+    "policy": build_policy,
+    "filter": lambda config: check_filters(build_policy(config)),
+    "ledger": _ledger,
+    "search": _search,
+    "targets": lambda config: choose_targets(plain(config.probe.targets)),
+    "training": _training,
+    "roles": lambda config: check_roles(config.score),
+    "load": _load,
+    "start": _start,
+    "audit": _audit,
+    "labels": labels.run,
+    "kge": plan_kge,
+    "stories": plan_stories,
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the inputs."""
+    folder = tmp_path_factory.mktemp("advice")
+    for name, content in INPUTS.items():
+        (folder / name).write_text(content)
+    texts = files("mitigate").joinpath("data/sample/test.txt").read_text(encoding="utf-8").splitlines()
+    save_llama(folder / "llama", texts)
+    save_gpt1(folder / "gpt1", texts)
+    save_gpt1(folder / "run" / "model", texts)
+    return folder
+
+
+def filled(text: str, place: Path) -> str:
+    """The text with the inputs' places."""
+    graph = " ".join(write_graph(place / "graph", planted(people=120)))
+    text = text.replace("$graph", graph).replace("$triples_file", TRIPLES_FILE)
+    return re.sub(r"\$(\w+)", lambda found: f"{place}/{found[1]}", text)
+
+
+def settings_of(text: str) -> list[str]:
+    """The settings in a text; blanks within brackets are none between two."""
+    return re.findall(r"(?:[^\s{\[]|\{[^}]*\}|\[[^\]]*\])+", text)
+
+
+def mended(given: Sequence[str], remedy: Sequence[str]) -> list[str]:
+    """The settings with the remedy's in place of those of the same name."""
+    names = [setting.lstrip("~").partition("=")[0] for setting in remedy]
+    left = [setting for setting in given if setting.partition("=")[0] not in names]
+    return [*left, *(setting for setting in remedy if not setting.startswith("~"))]
+
+
+def follow(step: str, settings: Sequence[str], place: Path) -> None:
+    """Do the step. Raises MitigateError where it refuses the settings."""
+    where = [f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", "tracking=none"]
+    if step == "compose":
+        _compose([*settings, *where])
+    else:
+        STEPS[step](composed([*settings, *where]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.step}: {case.given}")
+def test_what_a_message_advises_helps(case: Advice, place: Path) -> None:
+    given = settings_of(filled(case.given, place))
+    with pytest.raises(MitigateError) as refused:
+        follow(case.step, given, place)
+    assert filled(case.says, place) in str(refused.value)
+    for remedy in case.remedies:
+        follow(case.step, mended(given, settings_of(filled(remedy, place))), place)
+
+
+def test_enough_advice_is_followed() -> None:
+    assert sum(len(case.remedies) for case in CASES) >= 90
+
+
+def test_the_folder_of_a_run_names_that_of_its_model(place: Path) -> None:
+    with pytest.raises(MitigateError, match=f"did you mean {place / 'run' / 'model'}"):
+        open_generator(place / "run")
+    assert open_generator(place / "run" / "model").folder == place / "run" / "model"

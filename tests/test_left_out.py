@@ -1,0 +1,250 @@
+"""What was cut, dropped, left untrained, given twice or linked elsewhere is reported, and a repeated command says where
+its results are."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import here
+from recipe_commands import STATEMENTS
+from small_models import save_gpt1, save_llama
+
+from mitigate.errors import MitigateError
+from mitigate.files import replacing_folder
+from mitigate.recipes import labels as labels_recipe
+from mitigate.recipes.arguments import repeated
+from mitigate.store import PartFolder, Run
+from mitigate.tasks.caveats import LONG, long_texts
+from mitigate.tasks.filtered import loss_notices, untrained
+from mitigate.tasks.generator import open_generator
+from mitigate.tasks.run import untrained_notices
+from mitigate.tasks.start import cut_notices
+
+LONG_TARGETS = ["a b c d e f g h i j k", "a b c d e f g h i j l"]  # eleven letters, each a token
+
+
+def asked(*targets: str) -> pl.DataFrame:
+    return pl.DataFrame({"target": targets, "head": targets})
+
+
+def triples(*pairs: tuple[str, str]) -> pl.DataFrame:
+    return pl.DataFrame(pairs, schema={"head": pl.String, "tail": pl.String}, orient="row")
+
+
+def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
+    start = open_generator(save_gpt1(tmp_path / "gpt1", ["a b c d e f g h i j k l m n o p q r"] * 9))
+    assert cut_notices(start, asked("a b", "k"), triples(("a", "b c"))) == []
+    one = cut_notices(start, asked("a b", LONG_TARGETS[0]), triples())
+    assert one == [
+        "1 head to be asked about is longer than the 10 tokens that the model reads of a head, and the rest is cut: "
+        f"{LONG_TARGETS[0]!r}."
+    ]
+    both = cut_notices(start, asked("b", *LONG_TARGETS), triples())
+    assert both[1] == (
+        f"The model reads the same 10 tokens for {LONG_TARGETS[0]!r} and for {LONG_TARGETS[1]!r}: it generates the "
+        "same tails for them. Give targets that differ sooner."
+    )
+    prompts = start.load().prompts(LONG_TARGETS, ["is", "is"])
+    assert prompts[0] == prompts[1]  # which is what the notice says
+    fits, long = "b c d e f g h i j k l m n o p", "b c d e f g h i j k l m n o p q"
+    rows = triples(("a", long), ("b", long), (LONG_TARGETS[0], "b"), ("a", fits))
+    assert cut_notices(start, asked("a"), rows) == [
+        "Of 4 training triples the model learns a part: 1 heads to 10 tokens, 2 tails to 15 tokens."
+    ]
+    # an event about a target may have lost it
+    events = pl.DataFrame({"target": ["lawyer", "nurse"], "head": [f"{LONG_TARGETS[0]} m", f"{LONG_TARGETS[0]} n"]})
+    assert "for 'lawyer' and for 'nurse'" in cut_notices(start, events, triples())[1]
+
+
+def test_a_model_of_transformers_reads_all_of_a_head(tmp_path: Path) -> None:
+    start = open_generator(save_llama(tmp_path / "llama", ["a b c d e f g h i j k l m n o p q r"] * 9))
+    (found,) = cut_notices(start, asked(*LONG_TARGETS), triples((LONG_TARGETS[0], "q " * 40), ("a", "b")))
+    assert found == "Of 2 training triples the model learns a part: 1 tails to 15 tokens."
+
+
+def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
+    """(relation, weight, number of triples); the last `added` triples are the policy's."""
+    spread = [(relation, weight) for relation, weight, number in rows for _ in range(number)]
+    table = pl.DataFrame(spread, schema={"relation": pl.String, "weight": pl.Float32}, orient="row")
+    sources = [None] * (table.height - added) + [1] * added
+    return table.with_columns(split=pl.lit("train"), source_row=pl.Series(sources, dtype=pl.UInt32))
+
+
+@pytest.mark.parametrize(
+    ("table", "notices"),
+    [
+        (ledger(("IsA", 1.0, 5), ("Desires", 0.0, 3)), ["The policy drops all training triples of Desires (3)."]),
+        (ledger(("IsA", 0.0, 91), ("IsA", 1.0, 9)), ["takes more than 90 % of the training triples of IsA (100)."]),
+        (ledger(("IsA", 0.0, 90), ("IsA", 1.0, 10)), []),
+        (ledger(("IsA", 0.05, 100)), ["takes more than 90 % of the training triples of IsA (100)."]),
+        (ledger(("IsA", 0.0, 4), ("IsA", 1.0, 4), added=4), []),
+        (ledger(("IsA", 1.0, 4)), []),
+        (ledger(("IsA", 0.0, 4)).with_columns(split=pl.lit("dev")), []),
+        (
+            ledger(("IsA", 0.0, 4), ("IsA", 1.0, 4)).with_columns(valid=pl.Series([True] * 4 + [False] * 4)),
+            ["The policy drops all training triples of IsA (4)."],
+        ),
+        (ledger(*((f"r{n}", 0.0, 1) for n in range(10))), ["r0 (1), r1 (1), r2 (1)", "and 2 more."]),
+    ],
+)
+def test_relations_that_lose_their_triples(table: pl.DataFrame, notices: list[str]) -> None:
+    found = loss_notices(table)
+    assert bool(found) == bool(notices)
+    assert all(part in found[0] for part in notices)
+
+
+def test_relations_that_are_asked_about_and_were_never_trained() -> None:
+    table = ledger(("IsA", 1.0, 2), ("Desires", 0.0, 3))
+    assert untrained(table, ["IsA", "Desires", "MadeOf"]) == {"Desires": 3, "MadeOf": 0}
+    assert untrained(ledger(("IsA", 0.0, 2), ("IsA", 1.0, 2), added=2), ["IsA"]) == {}
+    neutral = {"IsA": 0, "Desires": 1}
+    statements = pl.DataFrame(
+        [
+            {"target": target, "category": "profession", "relation": relation, "regard": label, "regard_neutral": label}
+            for target in ("lawyer", "nurse")
+            for relation, label in neutral.items()
+        ]
+    )
+    targets = statements.select("target", "category").unique(maintain_order=True)
+    (found,) = untrained_notices(table, statements, targets, scorers=["regard"])
+    assert found == (
+        "The generator was trained on no triple of 1 relation that it was asked about: the policy left none of Desires "
+        "(3 dropped). 2 of 4 generated statements are of these relations: their labels say nothing about what the "
+        "generator has learnt (neutral template: NRM is 50.0 with them and 100.0 without)."
+    )
+    assert (
+        untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements, targets, scorers=["regard"]) == []
+    )
+    (absent,) = untrained_notices(ledger(("IsA", 1.0, 1)), statements, targets, scorers=["regard"])
+    assert "the data has none of Desires" in absent
+    (all_gone,) = untrained_notices(ledger(("IsA", 0.0, 1), ("Desires", 0.0, 1)), statements, targets)
+    assert "no other statement is left" in all_gone
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["good bad " * 60, "he is kind"], "1 of 2 texts has more than 40 words, up to 120."),
+        (["word " * LONG], ""),
+        (["word " * (LONG + 1)] * 3, "3 of 3 texts have more than 40 words, up to 41."),
+        (["a\nb\tc " * 14], "1 of 1 text has more than 40 words, up to 42."),
+        (["", "a"], ""),
+        ([], ""),
+    ],
+)
+def test_texts_that_are_longer_than_scorers_are_made_for(
+    texts: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = long_texts(pl.Series(texts, dtype=pl.String))
+    assert bool(found) == bool(says)
+    assert "".join(found).startswith(says)
+    labels_recipe.notices_of(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}))
+    assert (says in capsys.readouterr().out) == True or not says  # noqa: E712
+
+
+def test_a_filter_that_keeps_nothing_or_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.tsv"
+    lines = [("storm", "HasProperty", "horrible"), ("storm", "HasProperty", "terrible"), ("storm", "IsA", "weather")]
+    header, rows = "head\trelation\ttail\n", ["\t".join(line) + "\n" for line in lines]
+    path.write_text(header + rows[0] + rows[1])
+    where = ["recipe=filter", f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none"]
+    command = [*where, "policy=sentiment", "score.regard=null", "data=triples", f"data.path={path}"]
+    for _ in range(2):  # the second time everything is there
+        assert here(monkeypatch, *command) == 2
+        said = capsys.readouterr()
+        assert "drops every training triple: sentiment -1 2" in said.err
+        assert "policy.scope=person_heads leaves some" in said.err
+        dropped = next((tmp_path / "out").glob("filter-*/dropped.tsv"))
+        assert f"dropped     2 triples: {dropped}" in said.out
+    assert [line.split("\t")[4] for line in dropped.read_text().splitlines()] == ["tail", "horrible", "terrible"]
+    assert dropped.with_name("kept.tsv").read_text().splitlines() == ["row\tsplit\thead\trelation\ttail\tweight"]
+    path.write_text(header + "".join(rows))
+    for _ in range(2):
+        assert here(monkeypatch, *command) == 0
+        said = capsys.readouterr()
+        assert "note: The policy drops all training triples of HasProperty (2)." in said.out
+        assert "kept        1 triple: " in said.out
+    (sheet,) = [p for p in (tmp_path / "out").glob("filter-*/README.md") if "| IsA | 1 |" in p.read_text()]
+    assert "> The policy drops all training triples of HasProperty (2)." in sheet.read_text()
+    assert "mine.tsv" in sheet.read_text().partition("Give your own, with the same content")[2]
+
+
+def test_a_survey_that_is_repeated_says_where_its_page_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "statements.tsv"
+    path.write_text(STATEMENTS)
+    where = [f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none"]
+    said = []
+    for _ in range(2):
+        assert here(monkeypatch, "recipe=humans", *where, "data=statements", f"data.path={path}") == 0
+        said.append(capsys.readouterr().out)
+    (page,) = (tmp_path / "out").glob("humans-*/survey/survey.html")
+    assert all(f"hand out    {page} " in out for out in said)
+    assert "complete: nothing is left to do" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["policy=both", "policy=none"], "policy is given 2 times; the last counts: policy=none, not both"),
+        (["seed=1", "seed=2", "seed=3"], "seed is given 3 times; the last counts: seed=3, not 1, 2"),
+        (["probe.beams=3", "probe={beams: 4, top: 2}"], "the last counts: probe.beams=4, not 3"),
+        (["probe={beams: 4}", "probe.beams=3"], "the last counts: probe.beams=3, not 4"),
+        (["+mine=1", "mine=2"], "the last counts: mine=2, not 1"),
+        (["--config-dir=a", "-cd", "b"], "--config-dir is given 2 times; the last counts: --config-dir=b, not a"),
+        (["--config-dir", "a", "--config-dir", "b"], "--config-dir=b, not a"),
+        (["policy=both,none", "-m", "policy=none"], "policy=none, not both,none"),
+        (["texts=[a]", "texts=[b]"], "texts=[b], not [a]"),
+        (["policy=both", "policy=both"], ""),
+        (["policy=both", "policy.name=mine", "data={path: x}", "data.root=y"], ""),
+        (["probe={beams", "seed=1"], ""),
+    ],
+)
+def test_a_setting_that_is_given_twice(arguments: list[str], says: str) -> None:
+    found = repeated(arguments)
+    assert [says in sentence for sentence in found] == ([True] if says else [])
+
+
+def test_the_command_says_which_of_two_values_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here(monkeypatch, "policy=both", "policy=bohth") == 2
+    assert "mitigate: policy is given 2 times; the last counts: policy=bohth, not both\n" in capsys.readouterr().err
+
+
+def stage() -> dict[str, int]:
+    return {"number": 1}
+
+
+@pytest.mark.parametrize("name", ["stages", "model", "parts", "tables", "nothing_there"])
+def test_links_in_the_place_of_folders_are_refused(name: str, tmp_path: Path) -> None:
+    elsewhere, run = tmp_path / "elsewhere", tmp_path / "run"
+    run.mkdir()
+    if name != "nothing_there":
+        elsewhere.mkdir()
+        (elsewhere / "theirs.txt").write_text("theirs")
+    (run / name).symlink_to(elsewhere)
+    with pytest.raises(MitigateError, match=r"(is a symbolic link|cannot write)"):
+        Run(run).stage("score", stage)
+    for replace in (lambda: replacing_folder(run / name).__enter__(), lambda: PartFolder(run / name, "mine")):
+        with pytest.raises(MitigateError, match=f"{name} is a symbolic link to {elsewhere}.*paths.outputs=DIR"):
+            replace()
+    assert name == "nothing_there" or (elsewhere / "theirs.txt").read_text() == "theirs"
+    (run / name).unlink()  # the remedy
+    opened = Run(run)
+    assert opened.stage("score", stage).facts() == {"number": 1}
+    opened.close()
+
+
+def test_links_to_runs_and_files_are_as_before(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "outputs").symlink_to(tmp_path / "disk")
+    run = Run(tmp_path / "outputs" / "run")
+    run.stage("score", stage)
+    run.close()
+    (tmp_path / "note.txt").write_text("a note")
+    (tmp_path / "disk" / "run" / "note.txt").symlink_to(tmp_path / "note.txt")
+    Run(tmp_path / "outputs" / "run").close()
