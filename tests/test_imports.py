@@ -13,6 +13,7 @@ BASE = {
     "charts",
     "data_tables",
     "headlines",
+    "learnt",
     "triples",
     "relations",
     "events",

@@ -13,7 +13,15 @@ from omegaconf import DictConfig
 
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_brief, with_facts
+from mitigate.recipes.comparing import (
+    MOST_OF_A_TAG,
+    data_of,
+    end_by_gate,
+    endpoints_of,
+    folder_name,
+    say_brief,
+    with_facts,
+)
 from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.pair import Pair
@@ -38,7 +46,9 @@ def run(config: DictConfig) -> None:
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
     uploads = ["tables", "charts", "plots"]
     stages = partial(pipeline, plan=plan, endpoints=endpoints)
-    say_brief(config, perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
+    found = perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan))
+    say_brief(config, found)
+    end_by_gate(config, found)
 
 
 def what_of(plan: ComparePlan) -> dict[str, list[str]]:
@@ -80,6 +90,9 @@ def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> dict[str, Any
     if not job.run.dry:
         tables = harms.table(), quality.table(), moved.table()  # also of cached stages, if W&B hands out the job
         _record(job, plan, findings.pairs(plan, *tables, endpoints), *tables[1:])
+        found = compared.facts()
+        sentences = " ".join(contrast["sentence"] for contrast in found["contrasts"])
+        job.tracking.summarise({"verdict": sentences, "gate": found["gate"]})
         say(f"  comparison  {job.folder / 'comparison.html'}")
     return compared.facts()
 

@@ -87,27 +87,28 @@ def report(
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
-        figures = metrics.facts()
+        figures, said = metrics.facts(), result.facts()
         _record(job, plan, figures, baseline, statements.table())  # also what is cached, if W&B hands out the job
-        _say(job, plan, figures, baseline, result.facts()["notices"])
+        job.tracking.summarise({"verdict": said["verdict"]})
+        _say(job, plan, figures, baseline, said)
     return result
 
 
 def _say(
-    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, notices: Sequence[str]
+    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, said: Mapping[str, Any]
 ) -> None:
-    """The figures on the terminal: a verdict and its cost, or with verbose=true all; and where the page is."""
+    """The verdict and its cost on the terminal, four figures or with verbose=true all, and where the page is."""
     name = plan.policy.name
+    reporting.say_verdict(said["verdict"], said["cost"])
     if job.brief:
         scorers, before = list(of_roles(plan.config.score)), {"none": baseline.metrics} if baseline else {}
-        reporting.say_verdict(*brief.of_run(metrics, scorers, baseline.metrics if baseline else None))
         if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
             say(brief.figures({**before, name: metrics}, scorers))
     else:
         for line in headline.of_run(metrics):
             say(f"\n  {line}")
         say("\n" + tables.console({name: metrics}))
-    reporting.say_notices(job.config, notices)
+    reporting.say_notices(job.config, said["notices"])
     say(f"  report      {job.folder / 'report.html'}")
 
 
@@ -137,8 +138,8 @@ def write_report(
 ) -> dict[str, Any]:
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
     besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
-    what the card asks the model with, as an example. links: pages beside it, by what they are called. Returns all
-    notices."""
+    what the card asks the model with, as an example. links: pages beside it, by what they are called. Returns the
+    verdict with its cost, and all notices."""
     rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
     about = page.Report(
@@ -171,7 +172,8 @@ def write_report(
     save(folder, found, about.pictures)
     if model:
         card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt))
-    return {"notices": list(about.notices)}
+    verdict, cost = about.verdict
+    return {"verdict": verdict, "cost": cost, "notices": list(about.notices)}
 
 
 def _card_of(
@@ -189,6 +191,7 @@ def _card_of(
         command=portable(about.command),
         demonstration=about.demonstration,
         metrics=about.metrics,
+        verdict=about.verdict[0],
         ledger=about.ledger,
         targets=targets,
         notices=about.notices,

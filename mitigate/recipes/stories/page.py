@@ -46,7 +46,7 @@ def write_report(
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
-    the notices of the page."""
+    the sentence that the page begins with, and its notices."""
     labels = wordings(columns)
     limits = notices(
         metrics,
@@ -88,6 +88,7 @@ def write_report(
     if ledger is not None:
         command = portable(about["command"])
         words = targets["target"].to_list()
-        content = stories_card.render(folder.name, command, ledger=ledger, metrics=metrics, targets=words, **card)
+        made = {"ledger": ledger, "metrics": metrics, "targets": words, "verdict": page.verdict}
+        content = stories_card.render(folder.name, command, **made, **card)
         write(folder / "model" / "README.md", content)
-    return {"notices": list(audit.notices)}
+    return {"verdict": page.verdict, "notices": list(audit.notices)}
