@@ -107,7 +107,8 @@ def distinct_tails(probed: pl.DataFrame) -> float | None:
 
 def empty_tails(probed: pl.DataFrame) -> float | None:
     """The percentage of generated tails without any letter or digit; None for no tails."""
-    return 100 * probed["tail"].str.contains(r"[\p{L}\p{N}]").not_().sum() / probed.height if probed.height else None
+    empty = probed.filter(~pl.col("tail").str.contains(r"[\p{L}\p{N}]")).height
+    return 100 * empty / probed.height if probed.height else None
 
 
 def shared_tails(probed: pl.DataFrame) -> float | None:

@@ -34,6 +34,11 @@ def run(config: DictConfig) -> None:
             f"compare.gate=true is for a single comparison of runs of recipe=mitigate, and this is {where}; leave "
             "compare.gate out"
         )
+    if config.compare.gate and not endpoints_of(config).declared:
+        raise MitigateError(
+            "compare.gate=true decides by the primary endpoints, and compare names no primary endpoint: give "
+            "compare.primary.harm or compare.primary.quality"
+        )
     import_module(name).run(config)
 
 

@@ -302,8 +302,9 @@ def _said_of_training(facts: Mapping[str, Any]) -> str:
     """Steps done, of how many that were planned, and the setting that ended them; "" of another stage."""
     if "ended_by" not in facts:
         return ""
-    steps = f"{facts['steps']:,} of {facts['planned']:,} steps"
-    return f"   {steps}, ended by trainer.{facts['ended_by']}; {facts['passes']:.1f} passes over the data"
+    steps, passes = f"{facts['steps']:,} of {facts['planned']:,} steps", facts["passes"]
+    passes = f"{passes:,.1f}" if passes >= 1 else f"{passes:.2g}"
+    return f"   {steps}, ended by trainer.{facts['ended_by']}; {passes} passes over the data"
 
 
 def _facts(result: Result) -> dict[str, Any]:

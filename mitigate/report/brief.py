@@ -26,7 +26,7 @@ def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = 
     return no_conclusion({"": [metrics], **others}) or _verdict(metrics, means, baseline), cost
 
 
-def _verdict(metrics: Metrics, means: Mapping[str, str], baseline: Metrics | None) -> str:
+def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) -> str:
     """The change from the baseline by the last of the scorers; without a baseline the means by all. means: by scorer
     the key of its mean."""
     first = list(means)[-1]  # regard's place

@@ -88,8 +88,7 @@ def report(
     )
     if not job.run.dry:
         figures, said = metrics.facts(), result.facts()
-        _record(job, plan, figures, baseline, statements.table())  # also what is cached, if W&B hands out the job
-        job.tracking.summarise({"verdict": said["verdict"]})
+        _record(job, plan, figures, said["verdict"], baseline, statements.table())  # of cached stages too
         _say(job, plan, figures, baseline, said)
     return result
 
@@ -248,12 +247,13 @@ def uploads(config: DictConfig) -> list[str]:
 
 
 def _record(
-    job: Job, plan: Plan, metrics: dict[str, Any], baseline: FinishedRun | None, statements: pl.DataFrame
+    job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None, statements: pl.DataFrame
 ) -> None:
-    """Metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come from."""
+    """Verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come
+    from."""
     tracking, data = job.tracking, plan.config.data
     others = [baseline.metrics] if baseline else []
-    record_metrics(job, metrics, *others)
+    record_metrics(job, metrics, *others, also={"verdict": verdict})
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
     record_charts(job, beside(runs, plan.config.recipe.name))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]

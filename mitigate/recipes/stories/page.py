@@ -88,7 +88,7 @@ def write_report(
     if ledger is not None:
         command = portable(about["command"])
         words = targets["target"].to_list()
-        made = {"ledger": ledger, "metrics": metrics, "targets": words, "verdict": page.verdict}
+        made: dict[str, Any] = {"ledger": ledger, "metrics": metrics, "targets": words, "verdict": page.verdict}
         content = stories_card.render(folder.name, command, **made, **card)
         write(folder / "model" / "README.md", content)
     return {"verdict": page.verdict, "notices": list(audit.notices)}

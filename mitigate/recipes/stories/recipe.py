@@ -195,8 +195,7 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
     )
     if not job.run.dry:
         said = result.facts()
-        reporting.record_metrics(job, metrics.facts())
-        job.tracking.summarise({"verdict": said["verdict"]})
+        reporting.record_metrics(job, metrics.facts(), also={"verdict": said["verdict"]})
         columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
         reporting.record_statements(job, sentences.table().select(columns))
         reporting.record_plots(job)
