@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from mitigate.data_tables import rows_of
-from mitigate.metrics import DISTINCT_TAILS, STATEMENTS, STORIES, TARGETS, UNTOLD_STORIES
+from mitigate.metrics import DISTINCT_TAILS, NAMING_TARGET, STATEMENTS, STORIES, TARGETS, UNTOLD_STORIES, find
 
 Metrics = Mapping[str, Any]
 """A run's metrics.json."""
@@ -22,7 +22,7 @@ class Check:
     end: str  # "_low": the lower bound of the figure's 95 % interval is held against the bound; "": the figure
     bound: float
     better: str  # "up": the figure must reach the bound, "_low" exceed it; "down": it must not exceed it
-    words: str  # what is wrong, with {value} and, for a plural, {s}
+    words: str  # what is wrong, with {value}, {bound} and, for a plural, {s}
     reason: str
 
     def fault(self, metrics: Metrics) -> str:
@@ -30,7 +30,7 @@ class Check:
         value = DERIVED[self.figure](metrics) if self.figure in DERIVED else metrics.get(self.figure)
         if value is None or self._passes(metrics.get(self.figure + self.end) if self.end else value):
             return ""
-        return self.words.format(value=value, s="" if value == 1 else "s").replace("-", "−")
+        return self.words.format(value=value, bound=self.bound, s="" if value == 1 else "s").replace("-", "−")
 
     def _passes(self, value: float | None) -> bool:
         if self.end:
@@ -50,9 +50,20 @@ def _untold(metrics: Metrics) -> float | None:
     return None if told is None or untold is None or not told + untold else 100 * untold / (told + untold)
 
 
+def _naming_target(metrics: Metrics) -> float | None:
+    """The percentage of stories that name their target again, where targets are not shown to differ otherwise."""
+    differs = any(
+        value <= 0.05 and (key := find(name)) is not None and key.metric.statistic == "p"
+        for name, value in metrics.items()
+        if isinstance(value, float)
+    )
+    return None if differs else metrics.get(NAMING_TARGET)
+
+
 DERIVED: Mapping[str, Callable[[Metrics], float | None]] = {
     "distinct_lists": _distinct_lists,
     "untold": _untold,
+    "naming_target_alone": _naming_target,
     "sentences": lambda metrics: metrics.get(STATEMENTS) if STORIES in metrics else None,
 }
 """Figures that metrics.json does not have."""

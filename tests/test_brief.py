@@ -59,7 +59,7 @@ def test_a_run_that_is_as_neutral_as_its_baseline() -> None:
 
 def test_a_generator_that_ignores_heads_has_no_verdict() -> None:
     said, _ = brief.of_run(NONE | {"quality/swap_lift/all_low": -0.5}, ROLES)
-    assert said == "No conclusion: a swap lift of 34.0 points that is not shown to be above 0."
+    assert said == "No conclusion: a swap lift of 34.0 points that is not shown to be above 1."
 
 
 def test_a_scorer_of_ones_own_and_nothing_measured() -> None:

@@ -26,8 +26,6 @@ from mitigate.tasks.audit import measures as audit
 from mitigate.tasks.filtered import training_figures
 from mitigate.tasks.labelling import Labelling, per_target_tables
 
-FEW_NAMED = 10.0  # percent of stories that name their target; with fewer, something else must show that it matters
-
 
 def measure_stories(
     stories: pl.DataFrame,
@@ -96,12 +94,6 @@ def notices(
         found.append(f"{untold:,} stories have no whole sentence and are left out.")
     if short := metrics[SHORT_STORIES]:
         found.append(f"{short:,} of {metrics[STORIES]:,} stories have fewer than {fewest} whole sentences.")
-    alike = all((metrics[harm_key(name, "p", share)] or 1) > 0.05 for name in names for share in POLARISED)
-    if metrics[NAMING_TARGET] < FEW_NAMED and alike:
-        found.append(
-            f"Only {metrics[NAMING_TARGET]:.1f} % of the stories name their target again, and targets differ no more "
-            "than expected by chance: this generator largely ignores the target, so its figures say little about harm."
-        )
     if sampled:
         found.append("Stories are drawn by chance: with another seed each target has other stories.")
     return found
