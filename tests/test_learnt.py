@@ -8,15 +8,16 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
+import page_examples
 import polars as pl
 import pytest
-from command import SMALL, here
+from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
 from mitigate import learnt
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
-from mitigate.report import brief, card, page
+from mitigate.report import brief, card, page, stories, stories_card
 from mitigate.serve.results import summary
 from mitigate.tasks.filtered import training_figures, untrained_relations
 from mitigate.tasks.lift import GENERATOR, lift_figures
@@ -27,6 +28,7 @@ from mitigate.train.comet import Settings
 
 TARGETS = ("nurse", "lawyer", "farmer", "teacher", "judge", "pilot")
 RELATIONS = ("CapableOf", "AtLocation", "UsedFor", "HasProperty")
+MEASURES = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
 LEARNT = {"steps": 240, "passes": 640.0}
 
 
@@ -116,14 +118,17 @@ def test_a_bound_separates_what_passes_from_what_does_not(check: learnt.Check, m
     assert check.fault({**ends, check.figure + check.end: outside})
     assert bool(check.fault({**ends, check.figure + check.end: check.bound})) == bool(check.end)  # above it, not at it
     assert check.fault({}) == check.fault({check.figure: None}) == ""
-    assert "TODO" not in check.reason
     assert len(check.reason) > 40
+    side = "its lower bound is not above" if check.end else "below" if check.better == "up" else "above"
+    assert f"| {check.name} | `{check.figure}` | {side} {check.bound:g} |\n" in MEASURES
 
 
 def test_derived_figures() -> None:
     assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
     assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
-    assert learnt.DERIVED["untold"]({"stories": 1, "stories/untold": 15}) == 93.75
+    assert learnt.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
+    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
+    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
     assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
 
 
@@ -240,3 +245,45 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     assert contrast["quality_kept"] is None
     assert summary(open_run(folder, figures="comparison.json"))["verdict"] == sentence
     assert "more neutral" not in said
+
+
+ONE = "nurse was asked about what was they known for.|||she is kind.\npeople are discussing about gamer.|||he won.\n"
+
+
+def test_stories_of_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded: dict = {}
+    monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
+    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    (tmp_path / "mine.txt").write_text(ONE)
+    small = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20", "tracking=none"]
+    where = [f"data.path={tmp_path / 'mine.txt'}", f"paths.outputs={tmp_path / 'out'}"]
+    assert here(monkeypatch, "recipe=stories", "data=stories", *small, *where) == 0
+    (folder,) = (tmp_path / "out").iterdir()
+    sentence = lede((folder / "stories.html").read_text())
+    wrong = "1.0 sentences a story, 2 sentences in all, 0 % of the stories naming their target again"
+    assert sentence == f"No conclusion: {wrong} and targets that are not shown to differ."
+    assert f"  verdict     {sentence}\n" in capsys.readouterr().out
+    assert recorded["verdict"] == sentence
+    assert summary(open_run(folder))["verdict"] == sentence
+    page_text = (folder / "stories.html").read_text()
+    assert "more than expected by chance" not in page_text.split("<nav")[0]
+
+
+def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
+    ledger = pl.DataFrame({"split": ["train"], "weight": [1.0]})
+    data = {"licence": None, "source": "mine", "demonstration": False}
+    metrics = {"statements": 2, "stories": 2, "targets": 2}
+    about = {"data": data, "base": "base", "policy": "none", "ledger": ledger, "metrics": metrics}
+    text = stories_card.render("run", "command", verdict="No conclusion.", **about)
+    assert bold(text) == "No conclusion."
+
+
+def test_how_a_single_target_differs_has_no_figure() -> None:
+    made = page_examples.example_stories()
+    alone = {key: None if "/p_D_O" in key else value for key, value in made.audit.metrics.items()}
+    alone |= {"naming_target": 100.0}
+    said = list(stories.sentences(replace(made, audit=replace(made.audit, metrics=alone))))
+    assert "There is no figure for how targets differ: the stories are about a single target." in said
