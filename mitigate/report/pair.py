@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key, relation_part
 from mitigate.report import comparison_tables
 from mitigate.report.headline import QUALITY
-from mitigate.report.verdicts import FEWEST_SEEDS, OPEN, UNLEARNT, gate, gates, kept, verdict
+from mitigate.report.verdicts import FEWEST_SEEDS, HOLDS, KEPT, OPEN, UNLEARNT, gate, gates, kept, verdict
 
 SHORT = {
     QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
@@ -92,8 +92,9 @@ class Pair:
         return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
 
     def verdict(self, row: Mapping[str, Any]) -> str:
-        """The finding of a row of `primary`."""
-        if self.unlearnt:
+        """The finding of a row of `primary`. That a generator which has learnt nothing is worse in quality is one; what
+        it says shows nothing about harm."""
+        if self.unlearnt and row["endpoint"] != "quality":
             return UNLEARNT
         return verdict(row, parse(row["figure"]).metric.better, min(self.seeds), self.is_same)
 
@@ -105,7 +106,8 @@ class Pair:
 
     def _gate(self, row: Mapping[str, Any]) -> str:
         within = self.within.filter(figure=row["figure"]).to_dicts() if row["endpoint"] == "quality" else []
-        return gate(self.verdict(row), kept(within), self.fewest)
+        found = gate(self.verdict(row), kept(within), self.fewest)
+        return OPEN if self.unlearnt and found == HOLDS else found
 
     @property
     def exploratory(self) -> list[dict[str, Any]]:
@@ -126,8 +128,10 @@ class Pair:
 
     @property
     def quality_kept(self) -> str | None:
-        """ "kept", "lost" or "not shown to be kept"; None where that was not measured, and where nothing was learnt."""
-        return None if self.unlearnt else kept(self.within.to_dicts())
+        """ "kept", "lost" or "not shown to be kept"; None where that was not measured, and in place of "kept" where
+        nothing was learnt."""
+        found = kept(self.within.to_dicts())
+        return None if self.unlearnt and found == KEPT else found
 
     def quality_row(self, figure: str) -> dict[str, Any] | None:
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
