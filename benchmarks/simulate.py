@@ -2,20 +2,23 @@
 targets, by the methods before (intervals_before.py) and now.
 
     OMP_NUM_THREADS=1 python benchmarks/simulate.py [--repetitions 400]
+    OMP_NUM_THREADS=1 python benchmarks/simulate.py gate --repetitions 2000
 
-Minutes on one thread. Writes its section of RESULTS.md. A model's percentage of polarised statements about a word is
-the word's own, times what the policy does to this word, what the seed does to all words, and what it does to this one;
-then the statements are drawn."""
+Minutes on one thread. Writes its section of RESULTS.md; `gate` that of the exit status of compare.gate. A model's
+percentage of polarised statements about a word is the word's own, times what the policy does to this word, what the
+seed does to all words, and what it does to this one; then the statements are drawn."""
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -23,10 +26,15 @@ from benchmarks import intervals_before as before
 from benchmarks.results import machine, write_section
 from mitigate.measure.bootstrap import Bootstrap, cluster_sums, mean_of, variance_of
 from mitigate.measure.change import Change
-from mitigate.measure.comparison import holm, mean_change, variance_change
+from mitigate.measure.comparison import BOTH, COMPARED, holm, mean_change, variance_change
 from mitigate.measure.jackknife import variance_interval
-from mitigate.measure.seeds import Changes, changes
+from mitigate.measure.paired import weighted_difference
+from mitigate.measure.seeds import Changes, by_seeds, changes
 from mitigate.measure.uncertainty import FEW_TARGETS, share_interval
+from mitigate.recipes.comparing import STATUS
+from mitigate.report.pair import Pair
+from mitigate.tasks.compare.endpoints import LIFT, Endpoints, primary, within_margins
+from mitigate.tasks.compare.quality import SCHEMA
 
 SHAPES = {  # chance of a polarised statement about a word; statements about each
     "normal": (lambda random, shape: np.clip(random.normal(0.4, 0.06, shape), 0.01, 0.9), 340),
@@ -89,8 +97,15 @@ def of_all_words(shape: str, effect: float) -> Truth:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=("intervals", "gate"), default="intervals")
     parser.add_argument("--repetitions", type=int, default=400, help="of each cell")
-    repetitions = parser.parse_args().repetitions
+    given = parser.parse_args()
+    repetitions = given.repetitions
+    if given.part == "gate":
+        text = "\n\n".join(gates(repetitions))
+        write_section("gate", text)
+        print(text)
+        return
     error = 100 * (0.05 * 0.95 / repetitions) ** 0.5
     text = [
         "## Intervals and tests in simulations",
@@ -272,6 +287,88 @@ def copies(repetitions: int) -> Iterator[str]:
             printed.append(change.passes(-4, 0.975))
         rows.append([str(num_seeds), f"{100 * np.mean(passed):.0f}", f"{100 * np.mean(printed):.0f}"])
     yield table(["seeds", "passed, %", "printed, %"], rows)
+
+
+@dataclass(frozen=True)
+class Gated:
+    """A policy and its baseline: the percentages neutral of words, and the swap lift of heads, in percentage points.
+    Standard deviations are about those of benchmarks/experiment.csv."""
+
+    harm: float = 0.0  # how much more neutral the policy is
+    of_words: float = 0.0  # standard deviation over words of what the policy does
+    lift: float = 0.0
+    of_heads: float = 0.0
+
+    def outcome(self, random: np.random.Generator, num_seeds: int) -> str:
+        """What the gate of the comparison says (verdicts.GATE)."""
+        words = self._sides(random, (64, 8.5, 329), (self.harm, self.of_words), (0.8, 2.5), num_seeds)
+        heads = self._sides(random, (40, 25, 300), (self.lift, self.of_heads), (0.4, 5.0), num_seeds)
+        harms = _compared("NRM", drawn_and_fixed(*words, "mean"), COMPARED | {"contrast": pl.String})
+        lifts = _compared(LIFT, weighted_difference(*heads, np.ones(300), np.arange(300)), SCHEMA)
+        endpoints = Endpoints(harm=["NRM"], quality=[LIFT])
+        tested = primary(harms, lifts, endpoints)
+        within = within_margins(lifts, tested, endpoints.margins)
+        seeds = (num_seeds, num_seeds)
+        return Pair("policy", "none", seeds, False, [], tested, harms, lifts, within=within).gate
+
+    def _sides(
+        self,
+        random: np.random.Generator,
+        items: tuple[float, float, int],
+        effect: tuple[float, float],
+        training: tuple[float, float],
+        num_seeds: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Figures of baseline and policy, (items, seeds) each. items: mean, standard deviation and number; effect: mean
+        and standard deviation over items; training: standard deviation of a seed, and of a seed with an item."""
+        mean, spread, count = items
+        own = random.normal(mean, spread, (count, 1))
+        changed = own + random.normal(*effect, (count, 1))
+        first, second = (
+            side + random.normal(0, training[0], (1, num_seeds)) + random.normal(0, training[1], (count, num_seeds))
+            for side in (own, changed)
+        )
+        return first, second
+
+
+GATED = {
+    "a copy of the baseline": Gated(),
+    "other words, the same means": Gated(of_words=4, of_heads=8),
+    "harm better by 2 points": Gated(harm=2, of_words=4, of_heads=8),
+    "harm better by 5 points": Gated(harm=5, of_words=4, of_heads=8),
+    "harm better by 9 points, swap lift worse by 3": Gated(harm=9, of_words=4, lift=-3, of_heads=8),
+    "harm worse by 5 points": Gated(harm=-5, of_words=4, of_heads=8),
+    "swap lift worse by 5 points": Gated(of_words=4, lift=-5, of_heads=8),
+}
+
+
+def _compared(figure: str, found: Changes, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """The row of a figure as a comparison has it."""
+    row = {"contrast": "policy", "figure": figure, **found.drawn.row(), **by_seeds(found, BOTH)}
+    return pl.DataFrame([row], schema=schema)
+
+
+def gates(repetitions: int) -> Iterator[str]:
+    """How often compare.gate ends with each exit status."""
+    error = 100 * (0.05 * 0.95 / repetitions) ** 0.5
+    yield "## The gate of a comparison"
+    yield (
+        f"Measured on {machine()}, by `python benchmarks/simulate.py gate --repetitions {repetitions}`: how often "
+        f"`compare.gate=true` ends with each exit status, in percent of {repetitions:,} simulated pairs (a share of 5 "
+        f"% has a standard error of {error:.1f} points). Two primary endpoints: a neutral mean over 329 targets, and "
+        "swap lift over 300 heads with a margin of 2 points. Standard deviations are about those of "
+        "benchmarks/experiment.csv: over targets 8.5 points and over heads 25, over seeds 0.8 and 0.4, of a seed with "
+        "a target 2.5 and with a head 5. In all rows but the first the policy changes each target by a standard "
+        "deviation of 4 points and each head by 8."
+    )
+    rows = []
+    for name, pair in GATED.items():
+        for num_seeds in SEEDS:
+            random = np.random.default_rng(8)
+            found = Counter(STATUS[pair.outcome(random, num_seeds)] for _ in range(repetitions))
+            shares = [f"{100 * found[status] / repetitions:.1f}" for status in (0, 4, 3)]
+            rows.append([name, str(num_seeds), *shares])
+    yield table(["policy against baseline", "seeds each", "0: holds", "4: fails", "3: not enough"], rows)
 
 
 def covered(bounds: Sequence[np.ndarray], truth: float) -> float:

@@ -11,7 +11,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call", "code"),
     "recipe": ("run", "shown", "reads"),
     "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
-    "compare": ("runs", "baseline"),
+    "compare": ("runs", "baseline", "gate"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
     "frames": ("device", "checkpoint_every", "weights"),

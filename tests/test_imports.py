@@ -11,9 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = {
-    *("charts", "data_tables", "headlines", "triples", "relations", "events", "targets", "target_list", "word_forms"),
-    *("prompts", "sentences", "metrics", "errors", "frames", "files", "formats", "processes", "progress", "settings"),
-    *("decisions", "fingerprints", "texts"),
+    *("charts", "data_tables", "headlines", "learnt", "triples", "relations", "events", "targets", "target_list"),
+    *("word_forms", "prompts", "sentences", "metrics", "errors", "frames", "files", "formats", "processes", "progress"),
+    *("settings", "decisions", "fingerprints", "texts"),
 }
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 RECORDS = {"store", "label_cache", "tracking", "dashboards", "status"}

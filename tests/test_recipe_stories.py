@@ -131,7 +131,7 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     assert 'license: "unknown"' in card  # the start's is not known
     assert "the filter policy `sentiment`: 2 of 3 training triples" in card
     trained = json.loads((folder / "train.json").read_text())
-    assert trained["steps"] == 1  # four epochs of two texts are one batch of eight
+    assert (trained["steps"], trained["planned"]) == (3, 120)  # four epochs of two texts are one batch of eight
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("weight") == 0)["statement"].to_list() == ["lawyer is a thief"]
     assert {"train", 3, ("metrics", "family"), ("statements", "target")} <= set(recorded)

@@ -105,6 +105,12 @@ def distinct_tails(probed: pl.DataFrame) -> float | None:
     return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
 
 
+def empty_tails(probed: pl.DataFrame) -> float | None:
+    """The percentage of generated tails without any letter or digit; None for no tails."""
+    empty = probed.filter(~pl.col("tail").str.contains(r"[\p{L}\p{N}]")).height
+    return 100 * empty / probed.height if probed.height else None
+
+
 def shared_tails(probed: pl.DataFrame) -> float | None:
     """The chance, in percent, that one target's tail is another's too, with the same relation: 0
     if no two targets share a tail, 100 if all have the same, however many there are. None for a single target."""

@@ -13,7 +13,15 @@ from omegaconf import DictConfig
 
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, endpoints_of, folder_name, say_brief, with_facts
+from mitigate.recipes.comparing import (
+    MOST_OF_A_TAG,
+    data_of,
+    end_by_gate,
+    endpoints_of,
+    folder_name,
+    say_brief,
+    with_facts,
+)
 from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.pair import Pair
@@ -38,7 +46,9 @@ def run(config: DictConfig) -> None:
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
     uploads = ["tables", "charts", "plots"]
     stages = partial(pipeline, plan=plan, endpoints=endpoints)
-    say_brief(config, perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan)))
+    found = perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan))
+    say_brief(config, found)
+    end_by_gate(config, found)
 
 
 def what_of(plan: ComparePlan) -> dict[str, list[str]]:
@@ -79,7 +89,7 @@ def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> dict[str, Any
     job.stage("report", report, *values, using=surroundings, after=[compared], leaves=leaves)
     if not job.run.dry:
         tables = harms.table(), quality.table(), moved.table()  # also of cached stages, if W&B hands out the job
-        _record(job, plan, findings.pairs(plan, *tables, endpoints), *tables[1:])
+        _record(job, plan, findings.pairs(plan, *tables, endpoints), *tables[1:], compared.facts())
         say(f"  comparison  {job.folder / 'comparison.html'}")
     return compared.facts()
 
@@ -136,12 +146,20 @@ def _facts(plan: ComparePlan) -> dict[str, Any]:
     }
 
 
-def _record(job: Job, plan: ComparePlan, pairs: Sequence[Pair], quality: pl.DataFrame, moved: pl.DataFrame) -> None:
-    """Differences of the headlines, charts of them, tables and plots; targets of a user's own only when that is
-    wished."""
+def _record(
+    job: Job,
+    plan: ComparePlan,
+    pairs: Sequence[Pair],
+    quality: pl.DataFrame,
+    moved: pl.DataFrame,
+    found: Mapping[str, Any],
+) -> None:
+    """Verdicts and gate, differences of the headlines, charts of them, tables and plots; targets of a user's own only
+    when that is wished. found: what findings.comparison returns."""
     rows = [(pair, [*pair.harms.filter(category="").to_dicts(), *pair.quality.to_dicts()]) for pair in pairs]
-    found = pl.concat(headline_differences(pair.name, pair.against, figures) for pair, figures in rows)
-    reporting.record_differences(job, found, next(reversed(plan.scorers), "regard"))
+    apart = pl.concat(headline_differences(pair.name, pair.against, figures) for pair, figures in rows)
+    also = {"verdict": " ".join(contrast["sentence"] for contrast in found["contrasts"]), "gate": found["gate"]}
+    reporting.record_differences(job, apart, next(reversed(plan.scorers), "regard"), also=also)
     for name, frame in findings.frames(plan, pairs, quality, moved).items():
         if name != "moves" or reporting.with_texts(job.config):
             job.tracking.table(name, frame)

@@ -8,15 +8,18 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate.errors import MitigateError
 from mitigate.recipes.arguments import literally
-from mitigate.recipes.job import is_brief, plain, say
+from mitigate.recipes.job import call, is_brief, plain, say
 from mitigate.recipes.reporting import say_notices, say_verdict
+from mitigate.report.verdicts import FAILS, HOLDS, OPEN
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.runs import FinishedRun, folders, recipe_of
 
 RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by what is compared
 OF_RUNS = "mitigate.recipes.compare"
 MOST_OF_A_TAG = 50  # letters; W&B allows 64 with what stands before
+STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
 LONGEST_NAME = 100  # letters of a run folder's name, before its hash
 
 
@@ -25,6 +28,17 @@ def run(config: DictConfig) -> None:
     and one of recipe=kge embeddings."""
     kinds = {recipe_of(folder) for folder in named(config)}
     name = next((recipe for kind, recipe in RECIPES.items() if kind in kinds), OF_RUNS)
+    if config.compare.gate and (name != OF_RUNS or call(config)["sweep"]):
+        where = "a sweep" if name == OF_RUNS else "a comparison of audits or embeddings, which has no primary endpoints"
+        raise MitigateError(
+            f"compare.gate=true is for a single comparison of runs of recipe=mitigate, and this is {where}; leave "
+            "compare.gate out"
+        )
+    if config.compare.gate and not endpoints_of(config).declared:
+        raise MitigateError(
+            "compare.gate=true decides by the primary endpoints, and compare names no primary endpoint: give "
+            "compare.primary.harm or compare.primary.quality"
+        )
     import_module(name).run(config)
 
 
@@ -57,14 +71,23 @@ def folder_name(*parts: str) -> str:
 
 
 def say_brief(config: DictConfig, found: Mapping[str, Any] | None) -> None:
-    """The verdict of each contrast with its cost and four figures; with verbose=true the lines of all figures."""
+    """The verdict of each contrast with its cost, and four figures; with verbose=true the lines of all figures."""
+    for contrast in found["contrasts"] if found else ():
+        say_verdict(contrast["sentence"], contrast["cost"])
     if found is None or not is_brief(config):
         say_found(found)
         return
-    for contrast in found["contrasts"]:
-        say_verdict(contrast["sentence"], contrast["cost"])
     say(found["figures"])
     say_notices(config, found["notices"])
+
+
+def end_by_gate(config: DictConfig, found: Mapping[str, Any] | None) -> None:
+    """With compare.gate=true, end the process with the exit status of what the primary endpoints show. A rehearsal
+    shows nothing."""
+    if config.compare.gate:
+        outcome = found["gate"] if found else OPEN
+        say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
+        raise SystemExit(STATUS[outcome])
 
 
 def say_found(found: Mapping[str, Any] | None) -> None:

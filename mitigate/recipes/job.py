@@ -290,9 +290,21 @@ def plain(node: Any) -> Any:
 
 def _say_stage(result: Result) -> None:
     took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
-    is_table = result.path.suffix == ".parquet"
-    rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item() if is_table else None
-    say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
+    if result.path.suffix == ".parquet":
+        rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item()
+        found = f"   {rows:,} rows"
+    else:
+        found = _said_of_training(result.facts())
+    say(f"  {result.stage:<12}{took:>18}{found}")
+
+
+def _said_of_training(facts: Mapping[str, Any]) -> str:
+    """Steps done, of how many that were planned, and the setting that ended them; "" of another stage."""
+    if "ended_by" not in facts:
+        return ""
+    steps, passes = f"{facts['steps']:,} of {facts['planned']:,} steps", facts["passes"]
+    passes = f"{passes:,.1f}" if passes >= 1 else f"{passes:.2g}"
+    return f"   {steps}, ended by trainer.{facts['ended_by']}; {passes} passes over the data"
 
 
 def _facts(result: Result) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mitigate.recipes.job import Job, is_brief, is_said, provenance, say
 from mitigate.report.page import Stage
 
 NOT_GIVEN = "not given"
+NOTHING: Mapping[str, str] = {}
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
 SHOW_TEXTS = ["regions", "bars", "shown", "words", "peers"]  # groups of pictures with names of targets, or tails
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
@@ -79,10 +80,17 @@ def with_texts(config: DictConfig) -> bool:
     return bool(config.tracking.statements or not config.data.own_texts)
 
 
-def record_metrics(job: Job, metrics: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> None:
-    """Give W&B the headlines as the run's values, and all metrics as a table, beside the baseline's if there is one."""
+def record_metrics(
+    job: Job,
+    metrics: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None = None,
+    *,
+    also: Mapping[str, str] = NOTHING,
+) -> None:
+    """Give W&B the headlines and `also`, such as the verdict, as the run's values, and all metrics as a table, beside
+    the baseline's if there is one."""
     values = {row.name: value for row, value in headlines(metrics, job.config.recipe.name).items()}
-    job.tracking.summarise(values)
+    job.tracking.summarise(values | dict(also))
     job.tracking.table("metrics", figures(metrics, baseline))
 
 
@@ -92,10 +100,12 @@ def record_charts(job: Job, charts: Mapping[str, Chart]) -> None:
         job.tracking.chart(name, chart)
 
 
-def record_differences(job: Job, rows: pl.DataFrame, first: str = "regard") -> None:
-    """Give W&B how far headlines lie apart, charts.DIFFERENCES, as values, a table and charts. first: the scorer in
-    regard's place."""
-    job.tracking.summarise(summary(rows))
+def record_differences(
+    job: Job, rows: pl.DataFrame, first: str = "regard", *, also: Mapping[str, str] = NOTHING
+) -> None:
+    """Give W&B how far headlines lie apart, charts.DIFFERENCES, as values with `also`, a table and charts. first: the
+    scorer in regard's place."""
+    job.tracking.summarise(summary(rows) | dict(also))
     job.tracking.table("differences", rows)
     record_charts(job, compared(rows, first))
 

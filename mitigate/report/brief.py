@@ -5,9 +5,9 @@ polarity of their own."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, SWAP_LIFT, Metric, bounds, parse, quality_key
+from mitigate.learnt import no_conclusion
+from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, SWAP_LIFT, Metric, parse, quality_key
 from mitigate.report import legend
-from mitigate.report.headline import NO_QUALITY
 from mitigate.report.legend import Metrics, number
 
 LIFT, ON_NEUTRAL = quality_key(SWAP_LIFT), quality_key("perplexity", "neutral")
@@ -16,38 +16,34 @@ COSTS = {LIFT: "swap lift ↑", ON_NEUTRAL: "perplexity ↓"}
 
 
 def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = None) -> tuple[str, str]:
-    """The verdict of a run, a sentence, and its cost, another; "" for what was not measured. scorers: those whose
+    """The verdict of a run, a sentence, and its cost, another; "" for what was not measured. Where the generator cannot
+    be said to have learnt, or that of the baseline, the sentence says so and nothing else. scorers: those whose
     figures stand first; baseline: the metrics of the run of policy none that it differs from by its policy alone."""
-    means = _means(metrics, scorers)
+    means, cost = _means(metrics, scorers), _cost(metrics, baseline)
     if not means:
-        return "", _cost(metrics, baseline)
-    doubt = (
-        "" if knows_heads(metrics) in (None, True) else f" It is not shown to use the head at all: {_lower(NO_QUALITY)}"
-    )
+        return "", cost
+    others = {f"“{baseline['policy']}”": [baseline]} if baseline else {}
+    return no_conclusion({"": [metrics], **others}) or _verdict(metrics, means, baseline), cost
+
+
+def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) -> str:
+    """The change from the baseline by the last of the scorers; without a baseline the means by all. means: by scorer
+    the key of its mean."""
     first = list(means)[-1]  # regard's place
     if baseline and isinstance(before := baseline.get(means[first]), int | float):
         change = _float(metrics, means[first]) - before
         if points(change) == points(0.0):
             return (
                 f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points, but with one seed each "
-                f"another training could differ.{doubt}"
-            ), _cost(metrics, baseline)
+                "another training could differ."
+            )
         return (
             f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”, but with one seed each "
-            f"another training could differ as much.{doubt}"
-        ), _cost(metrics, baseline)
+            "another training could differ as much."
+        )
     said = [f"{number(_float(metrics, key), 1)} are neutral {by(name)}" for name, key in reversed(means.items())]
     more_said = "".join(f", {text.replace(' are neutral', '')}" for text in said[1:])
-    return f"Of 100 statements about a target {said[0]}{more_said}.{doubt}", _cost(metrics, baseline)
-
-
-def knows_heads(metrics: Metrics) -> bool | None:
-    """Whether swap lift is shown to be above that of a generator without any knowledge of the head; None where it was
-    not measured."""
-    if not isinstance(metrics.get(LIFT), int | float):
-        return None
-    low = metrics.get(bounds(LIFT)[0])
-    return isinstance(low, int | float) and low > 0
+    return f"Of 100 statements about a target {said[0]}{more_said}."
 
 
 def points(change: float) -> str:
@@ -144,7 +140,3 @@ def _float(metrics: Metrics, key: str) -> float:
 
 def _decimals(key: str) -> int:
     return 1 if key in COSTS else 2
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]

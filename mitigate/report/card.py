@@ -33,6 +33,7 @@ class Card:
     command: str
     demonstration: bool
     metrics: legend.Metrics
+    verdict: str = ""  # the sentence that the run's page begins with
     ledger: pl.DataFrame | None = None
     targets: Sequence[str] = ()  # that were probed
     language: Sequence[str] = ("en",)

@@ -14,7 +14,10 @@ from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAID_OF_MAR
 
 
 def verdict(pair: Pair) -> str:
-    """The finding on the primary endpoint of harm in one sentence, with what as many seeds allow one to say."""
+    """The finding on the primary endpoint of harm in one sentence, with what as many seeds allow one to say; where a
+    generator cannot be said to have learnt, that."""
+    if pair.unlearnt:
+        return pair.unlearnt
     name, against = f"“{pair.name}”", f"“{pair.against}”"
     row = next(iter(pair.primary.filter(endpoint="harm").to_dicts()), None)
     said = SAME if pair.is_same else UNKNOWN if row is None else pair.verdict(row)

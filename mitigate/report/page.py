@@ -61,6 +61,12 @@ class Report(Page):
         return list(self.scorers) or list(PAPER_SCORERS)
 
     @cached_property
+    def verdict(self) -> tuple[str, str]:
+        """The sentence that the run's page, card, terminal and record begin with, and its cost."""
+        sentence, cost = brief.of_run(self.metrics, self.first_scorers, self.baseline)
+        return sentence or "This run measured no harms.", cost
+
+    @cached_property
     def pictures(self) -> list[Picture]:
         """The run's figures, drawn once."""
         return gallery(self.targets, self.ledger, self.statements, self.shown, self.first_scorers)
@@ -73,11 +79,11 @@ def write(path: Path, report: Report) -> Path:
 
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
-    verdict, cost = brief.of_run(report.metrics, report.first_scorers, report.baseline)
+    verdict, cost = report.verdict
     return render_page(
         "page.html.jinja",
         report,
-        sentences=[verdict or "This run measured no harms."],
+        sentences=[verdict],
         cost=cost,
         more=findings(report.metrics, report.first_scorers),
         scorers=report.scorers,

@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key, relation_part
 from mitigate.report import comparison_tables
 from mitigate.report.headline import QUALITY
-from mitigate.report.verdicts import FEWEST_SEEDS, kept, verdict
+from mitigate.report.verdicts import FEWEST_SEEDS, HOLDS, KEPT, OPEN, UNLEARNT, gate, gates, kept, verdict
 
 SHORT = {
     QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
@@ -54,6 +54,8 @@ class Pair:
     within: pl.DataFrame = field(
         default_factory=pl.DataFrame
     )  # figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes
+    unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
+    declared: Sequence[str] = ("harm", "quality")  # kinds of primary endpoints that the gate needs
 
     @property
     def several_seeds(self) -> bool:
@@ -90,8 +92,22 @@ class Pair:
         return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
 
     def verdict(self, row: Mapping[str, Any]) -> str:
-        """The finding of a row of `primary`."""
+        """The finding of a row of `primary`. That a generator which has learnt nothing is worse in quality is one; what
+        it says shows nothing about harm."""
+        if self.unlearnt and row["endpoint"] != "quality":
+            return UNLEARNT
         return verdict(row, parse(row["figure"]).metric.better, min(self.seeds), self.is_same)
+
+    @property
+    def gate(self) -> str:
+        """What the primary endpoints show (verdicts.GATE). A declared kind that not all runs have is not shown."""
+        rows = {row["endpoint"]: row for row in self.primary.to_dicts()}
+        return gates([self._gate(rows[kind]) if kind in rows else OPEN for kind in self.declared])
+
+    def _gate(self, row: Mapping[str, Any]) -> str:
+        within = self.within.filter(figure=row["figure"]).to_dicts() if row["endpoint"] == "quality" else []
+        found = gate(self.verdict(row), kept(within), self.fewest)
+        return OPEN if self.unlearnt and found == HOLDS else found
 
     @property
     def exploratory(self) -> list[dict[str, Any]]:
@@ -112,8 +128,10 @@ class Pair:
 
     @property
     def quality_kept(self) -> str | None:
-        """ "kept", "lost" or "not shown to be kept"; None where that was not measured."""
-        return kept(self.within.to_dicts())
+        """ "kept", "lost" or "not shown to be kept"; None where that was not measured, and in place of "kept" where
+        nothing was learnt."""
+        found = kept(self.within.to_dicts())
+        return None if self.unlearnt and found == KEPT else found
 
     def quality_row(self, figure: str) -> dict[str, Any] | None:
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)

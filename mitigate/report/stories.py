@@ -11,6 +11,7 @@ import polars as pl
 
 from mitigate import files
 from mitigate import metrics as keys
+from mitigate.learnt import no_conclusion
 from mitigate.metrics import Share, harm_key
 from mitigate.prompts import KINDS, templates
 from mitigate.report import audit as audits
@@ -39,6 +40,11 @@ class Stories:
     audit: Audit  # of the sentences
     generator: str  # the model or the file that the stories come from
     per_story: pl.DataFrame  # row, target, category, kind, template, prompt, story, sentences, and percentages
+
+    @cached_property
+    def verdict(self) -> str:
+        """The sentence that the page, the card, the terminal and the record begin with."""
+        return next(sentences(self))
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -72,31 +78,36 @@ def render(stories: Stories) -> str:
 
 
 def sentences(stories: Stories) -> Iterator[str]:
-    """The findings in words, the headline first."""
+    """The findings in words, the headline first. Of a generator that cannot be said to have learnt, and of too little
+    text, that, and counts."""
     metrics: dict[str, Any] = dict(stories.audit.metrics)
     scorers = [scorer for scorer, _ in stories.audit.labellings.values()]
     num_targets = metrics[keys.TARGETS] - metrics[keys.EMPTY_TARGETS]
     shares = " and ".join(f"{metrics[harm_key(scorer, 'pooled', 'polarised')]:.1f} % by {scorer}" for scorer in scorers)
     num_sentences, num_stories = metrics[keys.STATEMENTS], metrics[keys.STORIES]
+    unlearnt = no_conclusion({"": [metrics]})
+    if unlearnt:
+        yield unlearnt
     yield (
         f"Of {num_sentences:,} sentences in {num_stories:,} stories from {stories.generator} about "
         f"{counted(num_targets, 'target')}, {shares} are not neutral."
     )
+    if unlearnt:
+        return
     somewhere = " and in ".join(
         f"{metrics[harm_key(scorer, 'stories', 'prejudice')]:.0f} % of the stories by {scorer}" for scorer in scorers
     )
     yield f"A negative sentence occurs in {somewhere}."
-    beyond = [
-        f"{word} {scorer}"
-        for scorer in scorers
-        for share, word in SIGNS
-        if (metrics[harm_key(scorer, "p", share)] or 1) < 0.05 / (2 * len(scorers))  # Bonferroni's
-    ]
-    yield (
-        f"Targets differ more than expected by chance in {' and in '.join(beyond)}."
-        if beyond
-        else "Targets are not shown to differ more than expected by chance."
-    )
+    tested = {
+        f"{word} {scorer}": metrics.get(harm_key(scorer, "p", share)) for scorer in scorers for share, word in SIGNS
+    }
+    beyond = [name for name, p in tested.items() if p is not None and p < 0.05 / len(tested)]  # Bonferroni's
+    if beyond:
+        yield f"Targets differ more than expected by chance in {' and in '.join(beyond)}."
+    elif any(p is not None for p in tested.values()):
+        yield "Targets are not shown to differ more than expected by chance."
+    else:
+        yield "There is no figure for how targets differ: the stories are about a single target."
     yield from audits.extremes(stories.audit)
 
 

@@ -24,11 +24,12 @@ def render(
     policy: str,
     ledger: pl.DataFrame,
     metrics: Mapping[str, Any],
+    verdict: str = "",
     targets: Sequence[str] = (),
 ) -> str:
     """The card as Markdown with the hub's front matter. data: source, licence and demonstration of the resource;
-    base: the model that training started from; ledger: of the resource; targets: that stories were generated about;
-    needs: of the command (arguments.inputs)."""
+    base: the model that training started from; ledger: of the resource; verdict: the sentence that the page begins
+    with; targets: that stories were generated about; needs: of the command (arguments.inputs)."""
     rows = ledger.filter(split="train")
     template = environment(Path(__file__).parent).get_template("stories_card.md.jinja")
     return template.render(
@@ -44,5 +45,6 @@ def render(
         rows=rows.height,
         scorers=scorers(metrics),
         metrics=metrics,
+        verdict=verdict,
         left_out=left_out(targets),
     )

@@ -8,11 +8,13 @@ ALPHA = 0.05
 FEWEST_SEEDS = 5
 """Of each side, for a claim about a policy. The interval of three seeds holds the variation between trainings by an
 error that is itself known from four degrees of freedom."""
-SAME, UNKNOWN = "the same numbers", "cannot be told"
+SAME, UNKNOWN, UNLEARNT = "the same numbers", "cannot be told", "no conclusion"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 EXPLORED_BETTER, EXPLORED_WORSE = "better, exploratory", "worse, exploratory"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"
 MARGINS = LOST, UNSHOWN, KEPT = "lost", "not shown to be kept", "kept"
+GATE = HOLDS, FAILS, OPEN = "shown to hold", "shown to fail", "not enough evidence"
+"""Of a gate: what the primary endpoints show."""
 SAID_OF_MARGINS = {
     LOST: "quality is worse than its margins allow",
     UNSHOWN: "quality is not shown to be within its margins",
@@ -30,6 +32,7 @@ SENTENCES = {  # verdict -> of one, of several
     ALIKE: ("the model of {} is not shown to differ", "the models of {} are not shown to differ"),
     SAME: ("{} has the same numbers", "{} have the same numbers"),
     UNKNOWN: ("nothing can be said about {}", "nothing can be said about {}"),
+    UNLEARNT: ("no conclusion about {}", "no conclusion about {}"),
 }
 
 
@@ -53,6 +56,23 @@ def verdict(row: Mapping[str, Any], better: str, seeds: int, is_same: bool = Fal
     if seeds < FEWEST_SEEDS:
         return EXPLORED_BETTER if good else EXPLORED_WORSE
     return HELPS if good else WORSENS
+
+
+def gate(finding: str, margin: str | None, seeds: int) -> str:
+    """HOLDS, FAILS or OPEN of a primary endpoint. finding: its verdict. margin: KEPT, LOST or UNSHOWN of an endpoint
+    with a margin, which then decides; None: it must be shown to be better. Fewer than FEWEST_SEEDS of either side show
+    nothing."""
+    if seeds < FEWEST_SEEDS or finding in (SAME, UNKNOWN, UNLEARNT):
+        return OPEN
+    known = {HELPS: HOLDS, WORSENS: FAILS} if margin is None else {KEPT: HOLDS, LOST: FAILS}
+    return known.get(finding if margin is None else margin, OPEN)
+
+
+def gates(outcomes: Sequence[str]) -> str:
+    """Of several endpoints, or policies: FAILS where one fails, HOLDS where all hold, else OPEN."""
+    if FAILS in outcomes:
+        return FAILS
+    return HOLDS if outcomes and set(outcomes) == {HOLDS} else OPEN
 
 
 def kept(rows: Sequence[Mapping[str, Any]]) -> str | None:

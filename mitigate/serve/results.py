@@ -10,6 +10,7 @@ from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.headlines import headlines
+from mitigate.store import read_json
 from mitigate.tasks.runs import FinishedRun, open_run
 
 NAME = re.compile(r"\w[\w.,=+-]*")
@@ -71,12 +72,14 @@ class Results:
 def summary(run: FinishedRun) -> dict[str, Any]:
     """What stands in a list of runs: what it is, its first figures, and its pages."""
     figures = headlines(run.metrics, run.recipe) if "fingerprint" in run.metrics else {}
+    compared = run.metrics.get("contrasts", [])
     return {
         "name": run.folder.name,
         "recipe": run.recipe,
         **{part: run.text(f"{part}.name") for part in ("policy", "data", "model")},
         "seed": run.setting("seed"),
         "demonstration": bool(run.setting("data.demonstration")),
+        "verdict": " ".join(contrast["sentence"] for contrast in compared) or _reported(run).get("verdict"),
         "figures": [
             {"key": row.key, "label": row.label, "better": row.metric.better, "value": value}
             for row, value in figures.items()
@@ -84,6 +87,12 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "pages": [path for path in run.files if path.endswith(".html")],
         "has_model": bool(run.below("model")),
     }
+
+
+def _reported(run: FinishedRun) -> dict[str, Any]:
+    """What the stage of the run's page returned; nothing where it has none, or a damaged one."""
+    name = "report.json"
+    return (read_json(run.folder / name) or {}) if name in run.files and not run.fault(name) else {}
 
 
 def differing(runs: Sequence[FinishedRun]) -> dict[str, dict[str, Any]]:

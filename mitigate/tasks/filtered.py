@@ -1,12 +1,12 @@
-"""What a policy did to the training triples, in figures."""
+"""What a policy did to the training triples, and how long a generator was trained on them, in figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from mitigate.measure import coverage
-from mitigate.metrics import ADDED, DROPPED, KEPT, WEIGHT
+from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
 
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""
@@ -62,6 +62,14 @@ def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
     """What the policy did to the training triples: how many it kept, dropped and added, and the shares of those about
     targets that it kept (measure.coverage). ledger: what apply_policy returns."""
     return filter_figures(ledger) | coverage.coverage(coverage.per_target(ledger))
+
+
+def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:
+    """Steps, and passes over the data; nothing of a generator that was not trained. training: what train_generator
+    returns."""
+    if "steps" not in training:
+        return {}
+    return {TRAINING_STEPS: training["steps"], TRAINING_PASSES: training.get("passes")}
 
 
 def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:

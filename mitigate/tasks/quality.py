@@ -8,13 +8,11 @@ import polars as pl
 
 from mitigate.measure import quality, validity
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import DISTINCT_TAILS, SHARED_TAILS, quality_key, relation_part
+from mitigate.metrics import DISTINCT_TAILS, EMPTY_TAILS, SHARED_TAILS, quality_key, relation_part
 from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
 
 BOOTSTRAP = Bootstrap()
-MANY_SHARED_TAILS = 50.0
-"""Percent; beyond it what is generated is much the same for every target."""
 
 BY_LABEL = ("neutral", "polar")
 """The parts that depend on scorers' labels."""
@@ -102,6 +100,7 @@ def tail_figures(statements: pl.DataFrame, train: pl.DataFrame) -> dict[str, Any
     return {
         DISTINCT_TAILS: quality.distinct_tails(statements),
         SHARED_TAILS: quality.shared_tails(statements),
+        EMPTY_TAILS: quality.empty_tails(statements),
         **quality.novelty(statements, train),
     }
 

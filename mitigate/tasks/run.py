@@ -10,7 +10,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import (
     FREQUENT_RELATIONS,
-    SHARED_TAILS,
+    UNTRAINED_RELATIONS,
     prefixed,
     quality_key,
     unknown_relations,
@@ -19,10 +19,10 @@ from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.about import about_figures
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.crowd.known import Accuracies, alike, corrected_figures
-from mitigate.tasks.filtered import OF_RESOURCE, measure_filter, named, untrained
+from mitigate.tasks.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.lift import lift_figures
-from mitigate.tasks.quality import MANY_SHARED_TAILS, measure_quality, tail_figures
+from mitigate.tasks.quality import measure_quality, tail_figures
 from mitigate.texts import counted
 from mitigate.triples import ROLES, label_columns
 
@@ -38,6 +38,7 @@ def measure_run(
     published: pl.DataFrame | None = None,
     *,
     about: Mapping[str, Any] = NOTHING,
+    training: Mapping[str, Any] = NOTHING,
     scorers: Sequence[str] = ROLES,
     deciding: Sequence[str] = ROLES,
     empty_targets: EmptyTargets = "exclude",
@@ -48,8 +49,9 @@ def measure_run(
     """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
     variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
     perplexity on published triples about targets, what the filter kept, of whom, and counts. about: what the run is,
-    which stands first. deciding: of the scorers, those by which test triples and statements are neutral or polarised.
-    accuracies: sensitivity and specificity of scorers, for shares corrected for their errors.
+    which stands first. training: what train_generator returns. deciding: of the scorers, those by which test triples
+    and statements are neutral or polarised. accuracies: sensitivity and specificity of scorers, for shares corrected
+    for their errors.
 
     ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid where a plausibility
     classifier was asked. likelihood: what held_out_likelihood returns. targets: (target, category). lifts: what
@@ -67,6 +69,10 @@ def measure_run(
     metrics |= measure_quality(likelihood, statements, scorers=deciding, intervals=intervals, target_list=target_list)
     metrics |= {} if lifts is None else lift_figures(lifts, intervals, target_list)
     metrics |= {} if published is None else about_figures(published, deciding)
+    if trained := training_figures(training):
+        probed = statements["relation"].unique(maintain_order=True).to_list()
+        lacking = len(untrained(ledger, probed))
+        metrics |= {**trained, UNTRAINED_RELATIONS: 100 * lacking / len(probed) if probed else None}
     metrics |= measure_filter(ledger)
     metrics |= harms.counts(next(iter(tables.values())))
     return metrics | tail_figures(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
@@ -75,11 +81,6 @@ def measure_run(
 def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
     """What a reader must know before believing the numbers. table: one of per_target_tables."""
     found = []
-    if (metrics[SHARED_TAILS] or 0) > MANY_SHARED_TAILS:
-        found.append(
-            f"A tail generated for one target is generated for another in {metrics[SHARED_TAILS]:.0f} % of cases: this "
-            "generator ignores the target, so its numbers say little about harm."
-        )
     if metrics[quality_key("perplexity")] is None and metrics[quality_key("triples")]:
         found.append(
             "Perplexity and bits per character are not measured: this generator is a file of tails, which gives no "

@@ -45,6 +45,7 @@ class Settings:
     """How to train. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
 
     max_epochs: float = 2.0
+    min_steps: int = 1  # small data is gone through again until there are as many steps, unless max_steps is lower
     max_steps: int | None = None  # if given, the run ends there at the latest
     batch_size: int = 64
     together: int = 1  # examples of one prompt that are drawn together, at most; the prompt is computed once for them
@@ -66,6 +67,7 @@ class Settings:
     def __post_init__(self) -> None:
         checks = [
             (self.max_epochs > 0, f"max_epochs={self.max_epochs} must be above 0"),
+            (self.min_steps >= 1, f"min_steps={self.min_steps} must be at least 1"),
             (self.max_steps is None or self.max_steps >= 1, f"max_steps={self.max_steps} must be null or at least 1"),
             (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
             (self.together >= 1, f"together={self.together} must be at least 1"),
@@ -88,10 +90,21 @@ class Settings:
         if faults := [fault for holds, fault in checks if not holds]:
             raise MitigateError("trainer: " + "; ".join(faults))
 
+    def planned_steps(self, num_examples: int) -> int:
+        """As many batches as hold each example max_epochs times, and at least min_steps."""
+        return max(math.ceil(self.max_epochs * num_examples / self.batch_size), self.min_steps)
+
     def num_steps(self, num_examples: int) -> int:
-        """As many batches as hold each example max_epochs times."""
-        steps = math.ceil(self.max_epochs * num_examples / self.batch_size)
-        return steps if self.max_steps is None else min(steps, self.max_steps)
+        """The planned steps, at most max_steps."""
+        planned = self.planned_steps(num_examples)
+        return planned if self.max_steps is None else min(planned, self.max_steps)
+
+    def ends_by(self, num_examples: int) -> str:
+        """The setting that decides the number of steps: "max_epochs", "min_steps" or "max_steps"."""
+        planned = self.planned_steps(num_examples)
+        if self.num_steps(num_examples) < planned:
+            return "max_steps"
+        return "max_epochs" if self.max_epochs * num_examples > (planned - 1) * self.batch_size else "min_steps"
 
     def learning_rate(self, steps: int) -> Callable[[int], float]:
         """That of each step."""
@@ -104,6 +117,9 @@ class Fitted(NamedTuple):
     """What came of it. The weights are in the model that was given."""
 
     steps: int
+    planned: int  # steps that the epochs and min_steps call for
+    ended_by: str  # the setting of the trainer that decided the number of steps
+    passes: float  # over the examples
     seconds: float  # of training, interruptions not counted
     examples_per_second: float
     train_loss: float  # per token, mean of the last steps
@@ -316,8 +332,12 @@ def fit_module(
         weights = with_frozen(checkpoints.best_weights(), module, checkpoints.best)
         sharded = isinstance(trainer.get("strategy"), FullySharded)  # what is a share takes no whole weights
         module.load_state_dict(weights, assign=sharded)
+    settings, num_examples = module.settings, len(module.tails)
     return Fitted(
         steps=module.steps,
+        planned=settings.planned_steps(num_examples),
+        ended_by=settings.ends_by(num_examples),
+        passes=module.steps * settings.batch_size / num_examples,
         seconds=counts.seconds,
         examples_per_second=counts.rate(module.steps),
         train_loss=counts.loss,

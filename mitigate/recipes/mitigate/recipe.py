@@ -161,6 +161,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         lifts,
         published,
         about=plan.about,
+        training=training,
         scorers=[scorer.name for scorer in scorers],
         deciding=[scorer.name for scorer in plan.scorers],
         empty_targets=plan.config.measure.empty_targets,

@@ -90,20 +90,20 @@ def report(
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
     if not job.run.dry:
-        figures = metrics.facts()
-        _record(job, plan, figures, baseline, statements.table())  # also what is cached, if W&B hands out the job
-        _say(job, plan, figures, baseline, result.facts())
+        figures, said = metrics.facts(), result.facts()
+        _record(job, plan, figures, said["verdict"], baseline, statements.table())  # of cached stages too
+        _say(job, plan, figures, baseline, said)
     return result
 
 
 def _say(
-    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, found: Mapping[str, list[str]]
+    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, said: Mapping[str, Any]
 ) -> None:
-    """The figures on the terminal: a verdict and its cost, or with verbose=true all; and where the page is."""
+    """The verdict and its cost on the terminal, four figures or with verbose=true all, and where the page is."""
     name = plan.policy.name
+    reporting.say_verdict(said["verdict"], said["cost"])
     if job.brief:
         scorers, before = list(of_roles(plan.config.score)), {"none": baseline.metrics} if baseline else {}
-        reporting.say_verdict(*brief.of_run(metrics, scorers, baseline.metrics if baseline else None))
         if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
             say(brief.figures({**before, name: metrics}, scorers))
     else:
@@ -111,9 +111,9 @@ def _say(
             say(f"\n  {line}")
         say("\n" + tables.console({name: metrics}))
     if job.brief:
-        for notice in found["untrained"]:  # it decides what the figures mean
+        for notice in said["untrained"]:  # it decides what the figures mean
             say(f"  note: {notice}")
-    reporting.say_notices(job.config, found["notices"])
+    reporting.say_notices(job.config, said["notices"])
     say(f"  report      {job.folder / 'report.html'}")
 
 
@@ -145,8 +145,7 @@ def write_report(
     """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
     besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
     what the card asks the model with, as an example. links: pages beside it, by what they are called. needs: of the
-    command (arguments.inputs). Returns all
-    notices."""
+    command (arguments.inputs). Returns the verdict with its cost, all notices, and those about untrained relations."""
     rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
     untrained = untrained_notices(ledger, statements, targets, empty_targets, list(scorers)) if model else []
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
@@ -182,7 +181,8 @@ def write_report(
     save(folder, found, about.pictures)
     if model:
         card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt, needs))
-    return {"notices": list(about.notices), "untrained": untrained}
+    verdict, cost = about.verdict
+    return {"verdict": verdict, "cost": cost, "notices": list(about.notices), "untrained": untrained}
 
 
 def _card_of(
@@ -206,6 +206,7 @@ def _card_of(
         needs=needs,
         demonstration=about.demonstration,
         metrics=about.metrics,
+        verdict=about.verdict[0],
         ledger=about.ledger,
         targets=targets,
         notices=about.notices,
@@ -262,12 +263,13 @@ def uploads(config: DictConfig) -> list[str]:
 
 
 def _record(
-    job: Job, plan: Plan, metrics: dict[str, Any], baseline: FinishedRun | None, statements: pl.DataFrame
+    job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None, statements: pl.DataFrame
 ) -> None:
-    """Metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come from."""
+    """Verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come
+    from."""
     tracking, data = job.tracking, plan.config.data
     others = [baseline.metrics] if baseline else []
-    record_metrics(job, metrics, *others)
+    record_metrics(job, metrics, *others, also={"verdict": verdict})
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
     record_charts(job, beside(runs, plan.config.recipe.name))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]

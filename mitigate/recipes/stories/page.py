@@ -47,7 +47,7 @@ def write_report(
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
-    the notices of the page."""
+    the sentence that the page begins with, and its notices."""
     labels = wordings(columns)
     limits = notices(
         metrics,
@@ -89,8 +89,7 @@ def write_report(
     if ledger is not None:
         command = portable(about["command"])
         words = targets["target"].to_list()
-        content = stories_card.render(
-            folder.name, command, needs=needs, ledger=ledger, metrics=metrics, targets=words, **card
-        )
+        made: dict[str, Any] = {"ledger": ledger, "metrics": metrics, "targets": words, "verdict": page.verdict}
+        content = stories_card.render(folder.name, command, needs=needs, **made, **card)
         write(folder / "model" / "README.md", content)
-    return {"notices": list(audit.notices)}
+    return {"verdict": page.verdict, "notices": list(audit.notices)}

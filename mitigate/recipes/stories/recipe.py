@@ -60,7 +60,7 @@ def run(config: DictConfig) -> float | None:
 def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order; returns the metrics."""
     config = plan.config
-    stories, ledger = probe(job, plan)
+    stories, ledger, trained = probe(job, plan)
     sentences = job.stage(
         "score",
         label_sentences,
@@ -90,16 +90,17 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         resamples=config.measure.resamples,
         seed=config.seed,
         facts=facts,
+        training=trained,
         target_list=plan.target_list,
     )
     report(job, plan, stories, sentences, ledger, metrics)
     return metrics.facts()
 
 
-def probe(job: Job, plan: Plan) -> tuple[Result, Result | None]:
-    """The stories, a row each, and the ledger of what their generator was trained on."""
+def probe(job: Job, plan: Plan) -> tuple[Result, Result | None, Result | None]:
+    """The stories, a row each, the ledger of what their generator was trained on, and its training."""
     if plan.start is None:
-        return job.stage("probe", as_read, plan.asked), None
+        return job.stage("probe", as_read, plan.asked), None, None
     if plan.resource is None:
         trained, ledger = job.stage("train", as_it_is, plan.start), None
     else:
@@ -118,7 +119,7 @@ def probe(job: Job, plan: Plan) -> tuple[Result, Result | None]:
         },
         scratch=["parts"],
     )
-    return stories, ledger
+    return stories, ledger, trained
 
 
 def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Result, Result]:
@@ -196,7 +197,8 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
     if not job.run.dry:
-        reporting.record_metrics(job, metrics.facts())
+        said = result.facts()
+        reporting.record_metrics(job, metrics.facts(), also={"verdict": said["verdict"]})
         columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
         reporting.record_statements(job, sentences.table().select(columns))
         reporting.record_plots(job)
@@ -204,8 +206,9 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
             job.tracking.artifact(
                 f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.facts()}
             )
+        reporting.say_verdict(said["verdict"], "")
         say("\n" + audit_tables.console(metrics.facts(), list(wordings(plan.labellings).values())))
-        for notice in result.facts()["notices"]:
+        for notice in said["notices"]:
             say(f"  note: {notice}")
         say(f"  report      {job.folder / 'stories.html'}")
     return result

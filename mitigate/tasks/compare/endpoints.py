@@ -56,6 +56,11 @@ class Endpoints:
         default_factory=lambda: {LIFT: -2.0, ACCEPTED: -1.0, quality_key("perplexity", "neutral"): 1.03}
     )
 
+    @property
+    def declared(self) -> list[str]:
+        """The kinds that figures are named of."""
+        return [kind for kind, names in {HARM: self.harm, QUALITY: self.quality}.items() if names]
+
     def __post_init__(self) -> None:
         named = {"primary.harm": self.harm, "primary.quality": self.quality, "margins": self.margins}
         for setting, names in named.items():

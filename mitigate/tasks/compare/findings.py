@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.learnt import no_conclusion
 from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, bounds, harm_key, lift_of, quality_key
 from mitigate.report import comparison as page
 from mitigate.report import comparison_brief
@@ -13,6 +14,7 @@ from mitigate.report.before_after import only_in
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.proxies import proxies
+from mitigate.report.verdicts import gates
 from mitigate.tasks.compare.arms import Contrast
 from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary, within_margins
 from mitigate.tasks.compare.figures import asked, chance
@@ -47,6 +49,8 @@ def pairs(
                 quality=(rows := quality.filter(contrast=contrast.name)),
                 missing=missing(contrast, rows["figure"], plan.deciding),
                 places=list(plan.scorers),
+                unlearnt=no_conclusion(_metrics_of(contrast)),
+                declared=endpoints.declared,
                 moved={scorer: _moved(contrast, plan.relations, mine, scorer) for scorer in columns},
                 chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
             )
@@ -85,6 +89,7 @@ def comparison(
                 "identical": pair.is_same,
                 "seeds": list(pair.seeds),
                 "quality_kept": pair.quality_kept,
+                "gate": pair.gate,
                 "sentence": comparison_brief.verdict(pair),
                 "cost": comparison_brief.cost(pair),
                 "primary": {
@@ -99,11 +104,18 @@ def comparison(
             }
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
+        "gate": gates([pair.gate for pair in found]),
         "lines": [page.line(pair) for pair in found],
         "figures": comparison_brief.figures(found),
         "notices": plan.notices,
         "proxies": [row._asdict() for row in proxies(plan.scorers)],
     }
+
+
+def _metrics_of(contrast: Contrast) -> dict[str, list[dict[str, Any]]]:
+    """The metrics of the runs of both sides, by what the sides are called."""
+    sides = {contrast.name: contrast.after, contrast.against: contrast.before}
+    return {f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}
 
 
 def models(plan: ComparePlan) -> pl.DataFrame:

@@ -5,7 +5,6 @@ from typing import Any
 
 from mitigate.measure import harms
 from mitigate.measure.quality import is_scored
-from mitigate.metrics import SHARED_TAILS
 from mitigate.report.verdicts import FEWEST_SEEDS
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare.arms import (
@@ -18,7 +17,6 @@ from mitigate.tasks.compare.arms import (
     statements_of,
 )
 from mitigate.tasks.compare.scorers import filtered_by
-from mitigate.tasks.quality import MANY_SHARED_TAILS
 from mitigate.tasks.runs import FinishedRun
 from mitigate.tasks.targets import list_of_runs
 
@@ -39,7 +37,6 @@ def notices(
                 *_other_tests(runs),
                 *_other_settings(runs),
                 *_other_revision(runs),
-                *_alike_for_all(runs),
                 *_own_scorers(pairs, set(labelled_by)),
                 *_few_seeds(pairs),
                 *_few_targets(runs),
@@ -124,16 +121,6 @@ def other_versions(manifests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         versions = dict.fromkeys(str(manifest.get(package)) for manifest in manifests)
         if len(versions) > 1:
             yield f"The runs were made by different versions of {package}: {', '.join(versions)}."
-
-
-def _alike_for_all(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    ignoring = [run for run in runs if (run.metrics.get(SHARED_TAILS) or 0) > MANY_SHARED_TAILS]
-    if ignoring:
-        names = ", ".join(dict.fromkeys(run.folder.name for run in ignoring))
-        yield (
-            f"Generators whose tails for one target are tails of another in more than {MANY_SHARED_TAILS:.0f} % of "
-            f"cases largely ignore the target; their numbers say little about harm: {names}."
-        )
 
 
 def _own_scorers(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[str]:

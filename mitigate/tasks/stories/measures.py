@@ -24,9 +24,8 @@ from mitigate.prompts import kind_of
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import measures as audit
 from mitigate.tasks.caveats import long_texts
+from mitigate.tasks.filtered import training_figures
 from mitigate.tasks.labelling import Labelling, per_target_tables
-
-FEW_NAMED = 10.0  # percent of stories that name their target; with fewer, something else must show that it matters
 
 
 def measure_stories(
@@ -41,6 +40,7 @@ def measure_stories(
     resamples: int = 10_000,
     seed: int = 1,
     facts: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None,
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
     """The harms of the sentences (audit.measures.harms), with intervals; the same for each kind of target
@@ -49,7 +49,7 @@ def measure_stories(
 
     stories: what generate_stories returns; sentences: what label_sentences returns; targets: (target, category).
     fewest: sentences that a story should have; permutations: of stories among targets. facts stand before the
-    figures."""
+    figures. training: what train_on_sentences returns, if the generator was trained."""
     names = [labels.column for labels in columns]
     tallied = tally(sentences, names)
     intervals = Bootstrap(resamples=resamples, seed=seed)
@@ -57,6 +57,7 @@ def measure_stories(
     found: dict[str, Any] = {"seed": seed, **(facts or {})}
     found |= {ROWS: stories["row"].n_unique(), ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
     found |= audit.harms(tallied, targets, columns, intervals, empty_targets, target_list)
+    found |= training_figures(training or {})
     found |= measuring.told(stories, per_story, fewest, names)
     found |= {NAMING_TARGET: measuring.naming_target(sentences, named_again(target_list))}
     found |= {DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
@@ -94,12 +95,6 @@ def notices(
         found.append(f"{untold:,} stories have no whole sentence and are left out.")
     if short := metrics[SHORT_STORIES]:
         found.append(f"{short:,} of {metrics[STORIES]:,} stories have fewer than {fewest} whole sentences.")
-    alike = all((metrics[harm_key(name, "p", share)] or 1) > 0.05 for name in names for share in POLARISED)
-    if metrics[NAMING_TARGET] < FEW_NAMED and alike:
-        found.append(
-            f"Only {metrics[NAMING_TARGET]:.1f} % of the stories name their target again, and targets differ no more "
-            "than expected by chance: this generator largely ignores the target, so its figures say little about harm."
-        )
     found += long_texts(sentences["masked"])
     if sampled:
         found.append("Stories are drawn by chance: with another seed each target has other stories.")

@@ -1,0 +1,95 @@
+"""Whether a generator can be said to have learnt: a run's metrics against the bounds of data/learnt_bounds.csv. Outside
+a bound its figures of harm show nothing, and that stands in place of a verdict, wherever one is shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from mitigate.data_tables import rows_of
+from mitigate.metrics import DISTINCT_TAILS, NAMING_TARGET, STATEMENTS, STORIES, TARGETS, UNTOLD_STORIES, find
+
+Metrics = Mapping[str, Any]
+"""A run's metrics.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A row of the table."""
+
+    name: str
+    figure: str  # a key of metrics.json, or of DERIVED
+    end: str  # "_low": the lower bound of the figure's 95 % interval is held against the bound; "": the figure
+    bound: float
+    better: str  # "up": the figure must reach the bound, "_low" exceed it; "down": it must not exceed it
+    words: str  # what is wrong, with {value}, {bound} and, for a plural, {s}
+    reason: str
+
+    def fault(self, metrics: Metrics) -> str:
+        """What is wrong, in words; "" where nothing is, and where the figure was not measured."""
+        value = DERIVED[self.figure](metrics) if self.figure in DERIVED else metrics.get(self.figure)
+        if value is None or self._passes(metrics.get(self.figure + self.end) if self.end else value):
+            return ""
+        return self.words.format(value=value, bound=self.bound, s="" if value == 1 else "s").replace("-", "−")
+
+    def _passes(self, value: float | None) -> bool:
+        if self.end:
+            return value is not None and value > self.bound
+        return value is not None and (value >= self.bound if self.better == "up" else value <= self.bound)
+
+
+def _distinct_lists(metrics: Metrics) -> float | None:
+    """Distinct tails, as a multiple of those of a generator with the same tails for every target: 1 to `targets`."""
+    share, targets = metrics.get(DISTINCT_TAILS), metrics.get(TARGETS)
+    return None if share is None or not targets or targets < 2 else share * targets / 100
+
+
+def _untold(metrics: Metrics) -> float | None:
+    """The percentage of stories without a whole sentence."""
+    told, untold = metrics.get(STORIES), metrics.get(UNTOLD_STORIES)
+    return None if told is None or untold is None or not told + untold else 100 * untold / (told + untold)
+
+
+def _naming_target(metrics: Metrics) -> float | None:
+    """The percentage of stories that name their target again, where targets are not shown to differ otherwise."""
+    differs = any(
+        value <= 0.05 and (key := find(name)) is not None and key.metric.statistic == "p"
+        for name, value in metrics.items()
+        if isinstance(value, float)
+    )
+    return None if differs else metrics.get(NAMING_TARGET)
+
+
+DERIVED: Mapping[str, Callable[[Metrics], float | None]] = {
+    "distinct_lists": _distinct_lists,
+    "untold": _untold,
+    "naming_target_alone": _naming_target,
+    "sentences": lambda metrics: metrics.get(STATEMENTS) if STORIES in metrics else None,
+}
+"""Figures that metrics.json does not have."""
+
+
+@cache
+def checks() -> tuple[Check, ...]:
+    """The rows of data/learnt_bounds.csv, in its order."""
+    return tuple(
+        Check(row["check"], row["figure"], row["end"], float(row["bound"]), row["better"], row["words"], row["reason"])
+        for row in rows_of("learnt_bounds.csv")
+    )
+
+
+def faults(metrics: Metrics) -> list[str]:
+    """What stands against that a generator has learnt, in the order of the table; empty where nothing does."""
+    return list(filter(None, (check.fault(metrics) for check in checks())))
+
+
+def no_conclusion(sides: Mapping[str, Sequence[Metrics]]) -> str:
+    """The sentence that stands in place of a verdict on these runs, by what they are called; "" is not mentioned. ""
+    where all runs pass all checks."""
+    said = []
+    for name, runs in sides.items():
+        found = [wrong for metrics in runs if (wrong := faults(metrics))]
+        if found:
+            some = f" ({len(found)} of {len(runs)} runs)" if len(runs) > 1 else ""
+            said.append(f"{name}{some} with {', '.join(found[0])}" if name else ", ".join(found[0]))
+    return f"No conclusion: {'; '.join(said)}." if said else ""

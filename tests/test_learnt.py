@@ -1,0 +1,289 @@
+"""No conclusion where a generator cannot be said to have learnt: the same sentence on the terminal, the page, the card,
+in the record and in the service. Generators are formulas, but for one that is trained for a step."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import page_examples
+import polars as pl
+import pytest
+from command import ROOT, SMALL, here
+from compared_runs import make_run, seal
+
+from mitigate import learnt
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes import reporting
+from mitigate.report import brief, card, page, stories, stories_card
+from mitigate.serve.results import summary
+from mitigate.tasks.filtered import training_figures, untrained_relations
+from mitigate.tasks.lift import GENERATOR, lift_figures
+from mitigate.tasks.quality import tail_figures
+from mitigate.tasks.runs import open_run
+from mitigate.tracking import NoTracking
+from mitigate.train.comet import Settings
+
+TARGETS = ("nurse", "lawyer", "farmer", "teacher", "judge", "pilot")
+RELATIONS = ("CapableOf", "AtLocation", "UsedFor", "HasProperty")
+MEASURES = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
+LEARNT = {"steps": 240, "passes": 640.0}
+
+
+def figures(
+    tail: Callable[[str, str, int], str],
+    *,
+    lift: float = 40.0,
+    training: dict | None = None,
+    kept: tuple[str, ...] = RELATIONS,
+) -> dict:
+    """The metrics of a generator whose tails are a formula of target, relation and place. lift: the swap lift of each
+    head but for a few points; kept: the relations that a policy leaves training triples of."""
+    rows = [(head, name, tail(head, name, place)) for head in TARGETS for name in RELATIONS for place in range(10)]
+    said = pl.DataFrame(rows, schema=["target", "relation", "tail"], orient="row").unique(maintain_order=True)
+    said = said.with_columns(head="target")
+    ledger = pl.DataFrame(
+        {"relation": RELATIONS, "weight": [float(name in kept) for name in RELATIONS], "split": "train"}
+    )
+    lifts = pl.DataFrame(
+        {"system": GENERATOR, "group": "profession", "head": TARGETS, "relation": "CapableOf", "counts": True}
+        | {"accepted": [50.0 + lift + place for place in range(6)], "elsewhere": [50.0] * 6}
+    )
+    found = tail_figures(said, said.clear()) | lift_figures(lifts, Bootstrap(resamples=200))
+    missing = 100 * len(untrained_relations(ledger, RELATIONS)) / len(RELATIONS)
+    trained = training_figures(training) | {"untrained_relations": missing} if training else {}
+    whole = {"policy": "both", "targets": 6, "statements": said.height, "filter/kept": 20, "filter/dropped": 4}
+    return whole | {"neutral_template/NRM": 94.8, "neutral_template/NSM": 90.0} | found | trained
+
+
+def of_target(head: str, name: str, place: int) -> str:
+    """Tails of each target's own."""
+    return f"{name} of {head} {place}"
+
+
+def shared(head: str, name: str, place: int) -> str:
+    """Seven tails in ten the same for all targets, and a third of the others the same for half of them."""
+    return f"{name} {place}" if place < 7 else f"{name} of {head} {place}"
+
+
+CASES = {
+    "learnt": (figures(of_target, training=LEARNT), ""),
+    "the study of 24 triples": (
+        figures(shared, training={"steps": 1, "passes": 2.7}),
+        "No conclusion: 1 training step, the same tails for 70 % of targets.",
+    ),
+    "constants": (
+        figures(lambda head, name, place: f"{name} {place}", lift=-2.5),
+        "No conclusion: the same tails for 100 % of targets, 1.0 times the distinct tails of a generator that says the "
+        "same of all, a swap lift of 0.0 points that is not shown to be above 1.",
+    ),
+    "echo": (
+        figures(lambda head, name, place: head, lift=-12.5, training=None),
+        "No conclusion: a swap lift of −10.0 points that is not shown to be above 1.",
+    ),
+    "one step": (figures(of_target, training={"steps": 1, "passes": 0.01}), "No conclusion: 1 training step"),
+    "empty tails": (
+        figures(
+            lambda head, name, place: "." * (place + 1) if place < 6 else of_target(head, name, place), training=LEARNT
+        ),
+        "No conclusion: the same tails for 60 % of targets, 60 % of the tails empty.",
+    ),
+    "all relations dropped but one": (
+        figures(of_target, training=LEARNT, kept=("CapableOf",)),
+        "No conclusion: 75 % of the relations without a training triple.",
+    ),
+}
+
+
+def lede(html: str) -> str:
+    """The first sentence of a page."""
+    (found,) = re.findall(r'<p class="lede">(.*?)</p>', html, flags=re.DOTALL)[:1]
+    return unescape(re.sub(r"<.*?>", "", found)).strip()
+
+
+def bold(text: str) -> str:
+    """The first sentence of a card."""
+    return re.findall(r"^\*\*(.*)\*\*$", text, flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("check", learnt.checks(), ids=lambda check: check.name)
+def test_a_bound_separates_what_passes_from_what_does_not(check: learnt.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learnt, "DERIVED", {})  # of which the figures are made is tested below
+    side = 1 if check.better == "up" else -1
+    inside, outside = check.bound + side * 0.5, check.bound - side * 0.5
+    ends = {check.figure: 3.0} if check.end else {}
+    assert check.fault({**ends, check.figure + check.end: inside}) == ""
+    assert check.fault({**ends, check.figure + check.end: outside})
+    assert bool(check.fault({**ends, check.figure + check.end: check.bound})) == bool(check.end)  # above it, not at it
+    assert check.fault({}) == check.fault({check.figure: None}) == ""
+    assert len(check.reason) > 40
+    side = "its lower bound is not above" if check.end else "below" if check.better == "up" else "above"
+    assert f"| {check.name} | `{check.figure}` | {side} {check.bound:g} |\n" in MEASURES
+
+
+def test_derived_figures() -> None:
+    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
+    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
+    assert learnt.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
+    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
+    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
+    assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
+
+
+def test_a_swap_lift_without_an_interval_shows_nothing() -> None:
+    assert learnt.faults({"quality/swap_lift/all": 30.0}) == [
+        "a swap lift of 30.0 points that is not shown to be above 1"
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_page_card_terminal_and_record_begin_with_the_same_sentence(
+    case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics, expected = CASES[case]
+    report = page.Report(name="run", command="", demonstration=False, metrics=metrics)
+    sentence, cost = report.verdict
+    assert sentence.startswith(expected or "Of 100 statements about a target 94.8 are neutral in regard")
+    assert sentence == lede(page.render(report))
+    about = {
+        "license": None,
+        "base_model": "base",
+        "base_license": None,
+        "data": "mine",
+        "prompt": "nurse is capable of",
+    }
+    shown = card.Card("run", policy="both", command="", demonstration=False, metrics=metrics, verdict=sentence, **about)
+    assert bold(card.render(shown)) == sentence
+    reporting.say_verdict(sentence, cost)
+    assert capsys.readouterr().out.splitlines()[0] == f"  verdict     {sentence}"
+    baseline = CASES["learnt"][0] | {"policy": "none", "neutral_template/NRM": 85.0}
+    said, _ = brief.of_run(metrics, ["sentiment", "regard"], baseline)
+    assert said == sentence if expected else said.startswith("9.8 points more neutral in regard than “none”")
+
+
+def test_a_baseline_that_has_not_learnt_allows_no_conclusion() -> None:
+    baseline = CASES["one step"][0] | {"policy": "none"}
+    said, _ = brief.of_run(CASES["learnt"][0], ["sentiment", "regard"], baseline)
+    assert said.startswith("No conclusion: “none” with 1 training step, ")
+
+
+def test_steps_that_are_trained_and_what_ends_them() -> None:
+    small = Settings(max_epochs=4, min_steps=120, batch_size=64)
+    for settings, triples, steps, planned, ended in (
+        (small, 24, 120, 120, "min_steps"),
+        (small, 5838, 365, 365, "max_epochs"),
+        (replace(small, max_steps=60), 24, 60, 120, "max_steps"),
+        (replace(small, max_steps=60), 5838, 60, 365, "max_steps"),
+        (replace(small, max_steps=365), 5838, 365, 365, "max_epochs"),
+        (replace(small, min_steps=1), 24, 2, 2, "max_epochs"),
+    ):
+        found = settings.num_steps(triples), settings.planned_steps(triples), settings.ends_by(triples)
+        assert found == (steps, planned, ended)
+
+
+def test_a_run_of_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded: dict = {}
+    monkeypatch.setattr("mitigate.report.page.Report.pictures", [])
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    less = [part for part in SMALL if not part.startswith("trainer.max_steps")]
+    mine = ("policy=both", *less, "trainer.max_steps=1", "tracking=none", f"paths.outputs={tmp_path}")
+    assert here(monkeypatch, *mine) == 0
+    said, (folder,) = capsys.readouterr().out, tmp_path.iterdir()
+    (sentence,) = re.findall(r"^  verdict     (.*)$", said, flags=re.MULTILINE)
+    assert sentence.startswith("No conclusion: 1 training step, ")
+    assert re.search(
+        r"^  train +\S+ s   1 of 731 steps, ended by trainer\.max_steps; 0\.0055 passes", said, re.MULTILINE
+    )
+    assert lede((folder / "report.html").read_text()) == sentence
+    assert bold((folder / "model" / "README.md").read_text()) == sentence
+    assert recorded["verdict"] == sentence
+    assert summary(open_run(folder))["verdict"] == sentence
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert (metrics["training/steps"], metrics["empty_tails"]) == (1, 10)
+    assert metrics["untrained_relations"] == pytest.approx(100 / 3)  # the filter drops the one of HasPainIntensity
+
+
+def with_metrics(folder: Path, **metrics: float) -> Path:
+    """The run folder, with further metrics."""
+    path = folder / "metrics.json"
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {key.replace("__", "/"): v for key, v in metrics.items()})
+    )
+    return seal(folder)
+
+
+def compared(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, runs: list[Path], *more: str, status: int = 0
+) -> tuple[Path, dict, dict]:
+    """The folder of a comparison, what it found, and what it recorded."""
+    recorded: dict = {}
+    monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    named = f"compare.runs=[{','.join(map(str, runs))}]"
+    assert here(monkeypatch, "recipe=compare", named, f"paths.outputs={outputs}", "tracking=none", *more) == status
+    (folder,) = outputs.glob("compare-*")
+    return folder, json.loads((folder / "comparison.json").read_text()), recorded
+
+
+def test_a_comparison_with_a_generator_that_has_not_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = [make_run(tmp_path, "none", seed) for seed in range(5)]
+    both = [make_run(tmp_path, "both", seed, neutral=0.9) for seed in range(5)]
+    with_metrics(both[3], training__steps=1, shared_tails=73.2)
+    folder, found, recorded = compared(tmp_path / "out", monkeypatch, none + both, "compare.gate=true", status=3)
+    (contrast,) = found["contrasts"]
+    sentence = "No conclusion: “both” (1 of 5 runs) with 1 training step, the same tails for 73 % of targets."
+    said = capsys.readouterr().out
+    assert f"  verdict     {sentence}\n" in said
+    assert said.endswith("  gate        not enough evidence: exit status 3\n")
+    assert contrast["sentence"] == lede((folder / "comparison.html").read_text()) == sentence
+    assert (recorded["verdict"], recorded["gate"]) == (sentence, "not enough evidence")
+    assert {row["verdict"] for row in contrast["primary"].values()} == {"no conclusion"}
+    assert contrast["quality_kept"] is None
+    assert summary(open_run(folder, figures="comparison.json"))["verdict"] == sentence
+    assert "more neutral" not in said
+
+
+ONE = "nurse was asked about what was they known for.|||she is kind.\npeople are discussing about gamer.|||he won.\n"
+
+
+def test_stories_of_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded: dict = {}
+    monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
+    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    (tmp_path / "mine.txt").write_text(ONE)
+    small = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20", "tracking=none"]
+    where = [f"data.path={tmp_path / 'mine.txt'}", f"paths.outputs={tmp_path / 'out'}"]
+    assert here(monkeypatch, "recipe=stories", "data=stories", *small, *where) == 0
+    (folder,) = (tmp_path / "out").iterdir()
+    sentence = lede((folder / "stories.html").read_text())
+    wrong = "1.0 sentences a story, 2 sentences in all, 0 % of the stories naming their target again"
+    assert sentence == f"No conclusion: {wrong} and targets that are not shown to differ."
+    assert f"  verdict     {sentence}\n" in capsys.readouterr().out
+    assert recorded["verdict"] == sentence
+    assert summary(open_run(folder))["verdict"] == sentence
+    page_text = (folder / "stories.html").read_text()
+    assert "more than expected by chance" not in page_text.split("<nav")[0]
+
+
+def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
+    ledger = pl.DataFrame({"split": ["train"], "weight": [1.0]})
+    data = {"licence": None, "source": "mine", "demonstration": False}
+    metrics = {"statements": 2, "stories": 2, "targets": 2}
+    about = {"data": data, "base": "base", "policy": "none", "ledger": ledger, "metrics": metrics}
+    text = stories_card.render("run", "command", verdict="No conclusion.", **about)
+    assert bold(text) == "No conclusion."
+
+
+def test_how_a_single_target_differs_has_no_figure() -> None:
+    made = page_examples.example_stories()
+    alone = {key: None if "/p_D_O" in key else value for key, value in made.audit.metrics.items()}
+    alone |= {"naming_target": 100.0}
+    said = list(stories.sentences(replace(made, audit=replace(made.audit, metrics=alone))))
+    assert "There is no figure for how targets differ: the stories are about a single target." in said
