@@ -19,7 +19,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.report import brief, card, page, stories, stories_card
 from mitigate.serve.results import summary
-from mitigate.tasks.filtered import training_figures, untrained_relations
+from mitigate.tasks.filtered import training_figures, untrained
 from mitigate.tasks.lift import GENERATOR, lift_figures
 from mitigate.tasks.quality import tail_figures
 from mitigate.tasks.runs import open_run
@@ -52,7 +52,7 @@ def figures(
         | {"accepted": [50.0 + lift + place for place in range(6)], "elsewhere": [50.0] * 6}
     )
     found = tail_figures(said, said.clear()) | lift_figures(lifts, Bootstrap(resamples=200))
-    missing = 100 * len(untrained_relations(ledger, RELATIONS)) / len(RELATIONS)
+    missing = 100 * len(untrained(ledger, RELATIONS)) / len(RELATIONS)
     trained = training_figures(training) | {"untrained_relations": missing} if training else {}
     whole = {"policy": "both", "targets": 6, "statements": said.height, "filter/kept": 20, "filter/dropped": 4}
     return whole | {"neutral_template/NRM": 94.8, "neutral_template/NSM": 90.0} | found | trained
