@@ -45,10 +45,10 @@ def test_published_forms_are_read(tmp_path: Path) -> None:
         (5, "lawyer", "CapableOf", "win"),
     ]
     assert resource.notices == [
-        "1 blank lines",
-        "1 rows left out: the generation is 'none'",
-        "1 rows left out: the generation is empty",
-        "1 triples left out, whose relation has no phrase: xMood 1",
+        "1 blank line",
+        "1 row left out: the generation is 'none'",
+        "1 row left out: the generation is empty",
+        "1 triple left out, whose relation has no phrase: xMood 1",
     ]
     assert generations.load(str(path), top=1).triples["tail"].to_list() == ["happy", "to find money", "a case", "win"]
 
@@ -58,10 +58,10 @@ def test_published_forms_are_read(tmp_path: Path) -> None:
     [
         ('{"head": "a", "rela', "not JSON (Unterminated string starting at at column 15)"),
         ("[1]", "no object"),
-        ('{"head": "a", "generations": ["b"]}', "no text 'relation'"),
-        ('{"head": " ", "relation": "IsA", "tail": "b"}', "no text 'head'"),
-        ('{"head": "a", "relation": "IsA", "generations": [1]}', "no text or list of texts 'generations' or 'tails'"),
-        ('{"source": "a IsA [GEN]", "generations": ["b"]}', "no text 'head'"),
+        ('{"head": "a", "generations": ["b"]}', "no 'relation'"),
+        ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is no text or list of texts'),
+        ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is no text or list of texts"),
+        ('{"source": "a IsA [GEN]", "generations": ["b"]}', "no 'head'"),
     ],
 )
 def test_a_damaged_line_is_named_with_what_it_holds(tmp_path: Path, line: str, told: str) -> None:

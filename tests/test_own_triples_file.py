@@ -82,7 +82,7 @@ def test_a_split_of_another_name_is_a_bad_line(written) -> None:
     with pytest.raises(MitigateError) as error:
         _ = any_triples.load(path, relations=written("phrases.csv", PHRASES)).triples
     assert (
-        f"1 bad line:\n  {path}:4: split 'later'; allowed: train, training, test, dev, valid, validation, dev2;"
+        f"1 bad line:\n  {path}:4: split 'later'; allowed: train, training, trn, test, tst, dev, valid, validation, val, dev2;"
         in str(error.value)
     )
     assert "data.columns={split: null} takes no notice of the column" in str(error.value)
@@ -92,7 +92,7 @@ def test_labels_are_read_where_a_column_is_named(written) -> None:
     lines = "head,relation,tail,split,ok\na,IsA,b,train,1\na,IsA,c,train,0\na,IsA,d,test,0\na,IsA,e,test,1\n"
     loaded = any_triples.load(written("mine.csv", lines), columns={"valid": "ok"})
     assert loaded.triples.select("tail", "valid").rows() == [("b", True), ("d", False), ("e", True)]
-    assert loaded.notices == ["1 rows left out: labelled 0 (not valid), which nothing is trained on"]
+    assert loaded.notices == ["1 row left out: labelled 0 (not valid), which nothing is trained on"]
     with pytest.raises(MitigateError, match=r"mine.csv:2: valid 'yes'; allowed: 1, 1.0, true, 0, 0.0, false"):
         _ = any_triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).triples
 

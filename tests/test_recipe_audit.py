@@ -243,7 +243,7 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
     )
     status, said, _, folder = audit("data=harms_conceptnet", f"data.root={tmp_path / 'data'}", "measure=paper")
     assert status == 0
-    assert "1 triples left out, whose relation has no phrase: dbpedia 1" in said
+    assert "1 triple left out, whose relation has no phrase: dbpedia 1" in said
     beside = pl.read_csv(folder / "tables" / "beside_the_paper.csv")
     assert beside.filter(key="D_R").select("paper", "ours").row(0) == pytest.approx(
         (141_538, 2 * 9 / 329 - (6 / 329) ** 2), rel=1e-3

@@ -44,8 +44,8 @@ def test_repeats_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("nurse", "1 column, expected 2 separated by a tab: target, statement"),
-        ("nurse\tcares\t1", "3 columns, expected 2 separated by a tab: target, statement"),
+        ("nurse", "1 column, expected 2 separated by a tab"),
+        ("nurse\tcares\t1", "3 columns, expected 2 separated by a tab"),
         ("nurse\t ", "a blank field"),
         (b"nurse\t\xff", "not UTF-8 (invalid start byte at byte 6)"),
     ],
@@ -68,7 +68,7 @@ def test_no_path_and_a_header_alone(tmp_path: Path) -> None:
         load(None)
     with pytest.raises(MitigateError, match="mine.tsv has no statements; expected lines 'target<TAB>statement'"):
         load(written(tmp_path, "target\tstatement\n"))
-    with pytest.raises(MitigateError, match="mine.tsv is empty; expected lines 'target<TAB>statement'"):
+    with pytest.raises(MitigateError, match="mine.tsv is empty"):
         load(written(tmp_path, "\n"))
 
 

@@ -13,7 +13,8 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.formats import FORMATS, table_bytes
 from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
-from mitigate.load.texts import STANDARD_INPUT, TABLES
+from mitigate.load.layout import TABLES
+from mitigate.load.texts import STANDARD_INPUT
 from mitigate.load.texts import load as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say
@@ -51,7 +52,7 @@ def run(config: DictConfig) -> None:
         label_given(config, texts, scorers, cache, output)
         return
     occlusion: bool = config.recipe.occlusion
-    loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column)
+    loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
     target_list, notices = list_named(config, statements if file is None else None)
     for notice in [*loaded.notices, *notices]:
