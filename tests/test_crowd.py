@@ -43,7 +43,7 @@ def test_faults_of_frames_are_named(tmp_path: Path) -> None:
         MitigateError, match="lacks frames_test_posts.csv; data.root must name the folder that has sbic/"
     ):
         read_frames(tmp_path)
-    with pytest.raises(MitigateError, match="frames_test_posts.csv, post 1: '7' is no list of texts"):
+    with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is no list of texts"):
         read_frames(save_frames(tmp_path, ("a", 7, ["elves"])))
 
 

@@ -160,7 +160,7 @@ def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list
     loaded = texts_of(str(path), column)
     assert loaded.statements.rows() == rows
     left_out = {"mine.txt": 1, "mine.csv": 1, "mine.jsonl": 1}.get(name, 0)
-    assert loaded.notices == ["1 empty text left out; `row` counts them too"] * bool(left_out)
+    assert loaded.notices[-1:] == ["1 empty text left out; `row` counts them too"] * bool(left_out)
     if name in FILES:
         packed = tmp_path / f"{name}.gz"
         packed.write_bytes(gzip.compress(path.read_bytes()))

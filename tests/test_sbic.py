@@ -175,12 +175,12 @@ def test_posts_are_normalised() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("offensive_test.csv", "2,a\n", r"offensive_test.csv, row 1: .* is not `label,post` with a label of 0 or 1"),
-        ("groups_trn.csv", "post,label\na,1\n", "groups_trn.csv lacks the column target_minority; it must have post"),
+        ("offensive_test.csv", "2,a\n", r"offensive_test.csv:1: .* is not `label,post` with a label of 0 or 1"),
+        ("groups_trn.csv", "post,label\na,1\n", r"groups_trn.csv has no column target_minority; its first line is post \| label"),
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",
-            r"frames_test_posts.csv, row 1: 'x' is no list of texts such as \[\"a\", \"b\"\]",
+            r"frames_test_posts.csv:2: targetStereotype 'x' is no list of texts such as \[\"a\", \"b\"\]",
         ),
     ],
 )
@@ -193,7 +193,7 @@ def test_faults_are_named_by_file_and_row(tmp_path: Path, name: str, content: st
 def test_a_value_out_of_range_is_told(tmp_path: Path) -> None:
     write_rows(tmp_path / "SBIC.v2.dev.csv", [row("a", "b", offensiveYN="7")])
     with pytest.raises(
-        MitigateError, match="row 1: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"
+        MitigateError, match="dev.csv:2: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"
     ):
         read_annotations(tmp_path)
 

@@ -64,16 +64,16 @@ def test_it_gives_no_probabilities(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "head\ttail\nnurse\thelper\n", "has no column relation, but head, tail; name them in its first line"),
-        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 rows have no tail, the first is row 1; leave them out"),
+        ("a.tsv", "head\ttail\nnurse\thelper\n", r"has no column relation; its first line is head \| tail; it must have relation and tail"),
+        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 row has no tail, the first is that of line 2; leave them out"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
         (
             "a.csv",
             "relation,tail,score\nIsA,helper, 2\nIsA,worker,high\n",
-            "row 2: the score 'high' is no number; correct it, or leave it empty",
+            "a.csv:3: the score 'high' is no number; correct it, or leave it empty",
         ),
-        ("a.xls", "", r"unknown ending of model.path '.xls'; allowed: .tsv, .txt, .csv"),
-        ("a.parquet", "no", "is no table that can be read"),
+        ("a.xls", "", r"a.xls is empty"),
+        ("a.parquet", "no", "is no Parquet file that can be read"),
     ],
 )
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -99,10 +99,10 @@ def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> N
     assert probe_generator(start, ["nurse"], asked, top=1)["tail"].to_list() == ["a team", "a friend", "person"]
     with pytest.raises(MitigateError) as error:
         find_start(open_tails, path, relation="token", train=False, further=own[:1])
-    assert str(error.value).startswith(f"{path}, row 2: unknown relation 'mentors'; allowed: ")
+    assert str(error.value).startswith(f"{path}:3: unknown relation 'mentors'; allowed: ")
     assert "works_with" in str(error.value)
     with pytest.raises(
-        MitigateError, match=r"row 2: unknown relation 'IsAn'; .*; did you mean IsA\?; those of your own"
+        MitigateError, match=r"a.csv:3: unknown relation 'IsAn'; .*; did you mean IsA\?; those of your own"
     ):
         find_start(
             open_tails, written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"), relation="token", train=False

@@ -82,8 +82,9 @@ def _table(path: Path) -> Table:
     if EVENT in names and lists:
         return open_table(path, {"head": EVENT, **lists, "split": SPLIT}, layout=layout)
     if names >= set(NAMES) or layout.form not in ("table", "lines"):
-        return open_table(path, {**dict(zip(NAMES, NAMES, strict=True)), "split": SPLIT}, layout=layout)
-    return open_table(path, {"head": 1, "relation": 2, "tail": 3}, separator="\t", widths=(3,), layout=layout)
+        return open_table(path, {**dict(zip(NAMES, NAMES, strict=True)), "split": SPLIT}, layout=layout, stray_quotes=True)
+    places = {"head": 1, "relation": 2, "tail": 3}
+    return open_table(path, places, separator="\t", widths=(3,), layout=layout, stray_quotes=True)
 
 
 def _listed() -> list[str]:

@@ -23,6 +23,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     check(on_bad_line)
     place = given(path, "genericskb")
     layout = layout_of(place)
-    is_plain = layout.form == "lines"
-    table = open_lines(place, "statement") if is_plain else open_table(place, COLUMNS, layout=layout, remedy=REMEDY)
+    if layout.form == "lines":
+        return sentences.streamed(place, open_lines(place, "statement"), on_bad_line)
+    table = open_table(place, COLUMNS, layout=layout, remedy=REMEDY, stray_quotes=True)
     return sentences.streamed(place, table, on_bad_line)

@@ -221,17 +221,16 @@ def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) ->
         )
 
 
-def report_faults(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
-    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip".
+def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: int | None = None) -> list[str]:
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None: of a file
+    whose lines are never left out.
 
     total: of how many bad lines these faults are, where not all were kept."""
     count = len(faults) if total is None else total
     what = counted(count, "bad line")
-    if faults and on_bad_line == "error":
-        raise MitigateError(
-            f"{what}:\n  {first(faults, total=count)}\nMend the file, or leave such lines out with "
-            "data.on_bad_line=skip."
-        )
+    if faults and on_bad_line != "skip":
+        skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
+        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nMend the file{skip}.")
     return [f"{what} left out: {first(faults, '; ', count)}"] if faults else []
 
 

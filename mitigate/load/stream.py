@@ -240,7 +240,7 @@ def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
         met["bad line", ""] += more
 
 
-def describe(met: Met, on_bad_line: OnBadLine) -> list[str]:
+def describe(met: Met, on_bad_line: OnBadLine | None) -> list[str]:
     """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
 
     def of(kind: str) -> list[tuple[str, int]]:

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ class Column:
     names: tuple[Place, ...]  # what it may be called; the first that a file, or a line of JSON, has
     lists: bool = False  # its cells are lists of texts; in CSV and TSV written as JSON
     optional: bool = False
+    numbers: bool = False  # its cells are numbers as text, of which NaN is one that is not known
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ def open_table(
     widths: Container[int] | None = None,
     *,
     width: int | None = None,
+    stray_quotes: bool = False,
     layout: Layout | None = None,
     remedy: str = "",
     content: bytes | None = None,
@@ -89,7 +91,8 @@ def open_table(
     """The columns of a file, whatever it looks like.
 
     separator: of a text file, whatever it looks like. widths: how many columns a text file may have. width: how many
-    it has; None: as its first line. layout: what the
+    it has; None: as its first line. stray_quotes: whether a double quote that opens a field and is not closed is a
+    character like others, as in resources that are published without quoting, and no bad line. layout: what the
     file looks like, where that is known. remedy: what to do where it lacks a column. content: what is read in place of
     the file. Raises MitigateError for a file that is no table, and for columns that it does not have."""
     found = layout or layout_of(path, content)
@@ -110,16 +113,16 @@ def open_table(
     if separator is None and found.form == "lines" and ending not in ENDINGS:
         allowed = ", ".join(ENDINGS)
         raise MitigateError(f"{path}: the ending {ending!r} says no format; allowed: {allowed}, and .gz behind")
-    return _delimited(path, wanted, separator or found.separator, widths, width, remedy, content)
+    return _delimited(path, wanted, separator or found.separator, widths, width, stray_quotes, remedy, content)
 
 
 def read_table(
-    path: Path, columns: Mapping[str, Place | Column], on_bad_line: OnBadLine = "error", **how: Any
+    path: Path, columns: Mapping[str, Place | Column], on_bad_line: OnBadLine | None = None, **how: Any
 ) -> tuple[pl.DataFrame, list[str]]:
     """All rows of a file in memory, and a sentence for each oddity. how: as open_table has it.
 
     Raises MitigateError as open_table does, for a file of more than LARGEST bytes of text, and for bad lines, unless
-    on_bad_line is "skip"."""
+    on_bad_line is "skip"; None: there is no such setting."""
     rows, met = read_all(path, open_table(path, columns, **how))
     return rows, describe(met, on_bad_line)
 
@@ -158,7 +161,7 @@ def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str
     for name, column in wanted.items():
         names = tuple(lower[str(one).lower()] for one in column.names if str(one).lower() in lower)
         if names:
-            found[name] = Column(names, column.lists, column.optional)
+            found[name] = replace(column, names=names)
     absent = [str(one.names[0]) for name, one in wanted.items() if name not in found and not one.optional]
     if absent and (layout.names or layout.form == "Parquet"):
         raise MitigateError(
@@ -205,6 +208,7 @@ def _delimited(
     separator: str,
     widths: Container[int] | None,
     width: int | None,
+    stray_quotes: bool,
     remedy: str,
     content: bytes | None,
 ) -> Table:
@@ -225,7 +229,7 @@ def _delimited(
     def frame(block: Block, met: Met) -> pl.DataFrame:
         faults: Faults = []
         lines = _lines(block, met, faults).filter(pl.col("row") != header)
-        fields = _split(lines, separator, len(names), faults, expected)
+        fields = _split(lines, separator, len(names), stray_quotes, faults, expected)
         rows = fields.select("row", *(pl.col(f"field_{place}").alias(name) for name, place in places.items()))
         for name in [name for name in places if wanted[name].lists]:
             rows = _with_lists(rows, name, faults)
@@ -235,12 +239,14 @@ def _delimited(
     return Table(lambda: text_blocks(path, quoted=True, content=content), frame)
 
 
-def _split(lines: pl.DataFrame, separator: str, width: int, faults: Faults, expected: str) -> pl.DataFrame:
+def _split(
+    lines: pl.DataFrame, separator: str, width: int, stray_quotes: bool, faults: Faults, expected: str
+) -> pl.DataFrame:
     """row, field_0, field_1, ... of the lines with so many fields. Lines without a double quote, nearly all, are split at
     once."""
     text = pl.col("text")
     is_quoted = text.str.contains('"', literal=True)
-    rows, taken = _records(lines, is_quoted, separator, width, faults, expected)
+    rows, taken = _records(lines, is_quoted, separator, width, stray_quotes, faults, expected)
     plain = lines.filter(~is_quoted & ~pl.col("row").is_in(taken))
     plain = plain.with_columns(width=text.str.count_matches(separator, literal=True) + 1)
     other = plain.filter((pl.col("width") != width) | text.str.contains("\r", literal=True))
@@ -257,7 +263,13 @@ WITHIN = "a carriage return within the line; save the file with line ends of one
 
 
 def _records(
-    lines: pl.DataFrame, is_quoted: pl.Expr, separator: str, width: int, faults: Faults, expected: str
+    lines: pl.DataFrame,
+    is_quoted: pl.Expr,
+    separator: str,
+    width: int,
+    stray_quotes: bool,
+    faults: Faults,
+    expected: str,
 ) -> tuple[list[tuple], list[int]]:
     """The fields of records that have a double quote, and the rows of lines that are a part of the record before."""
     quoted = lines.with_row_index("place").filter(is_quoted)
@@ -269,10 +281,10 @@ def _records(
             continue
         if is_open(line, separator):
             whole = _closed(lines, place, separator, width)
-            if whole is None:
+            if whole is None and not stray_quotes:
                 faults.append((row, OPEN))
                 continue
-            line, end = whole
+            line, end = whole or (line, place)
             taken += lines["row"][place + 1 : end + 1].to_list()
         fields = split_fields(line, separator)
         if len(fields) != width:
@@ -415,7 +427,8 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
         if value is _ABSENT and not column.optional:
             told = [str(name) for name in column.names if "." not in str(name)] or map(str, column.names)
             raise ValueError(f"no {' or '.join(map(repr, told))}")
-        yield (_list if column.lists else _text)(None if value is _ABSENT else value)
+        value = None if value is _ABSENT or (column.numbers and value != value) else value  # NaN alone is not itself
+        yield (_list if column.lists else _text)(value)
 
 
 _ABSENT: Any = object()
@@ -460,7 +473,7 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
     cells = {name: _cell(schema, str(one.names[0])) for name, one in columns.items()}
     kinds = {name: kind for name, (_, kind) in cells.items()}
     as_text = [_as_text(cell, kind, columns[name].lists).alias(name) for name, (cell, kind) in cells.items()]
-    is_wrong = [_is_wrong(cell, kind, columns[name].lists).alias(f"{name} wrong") for name, (cell, kind) in cells.items()]
+    is_wrong = [_is_wrong(cell, kind, columns[name]).alias(f"{name} wrong") for name, (cell, kind) in cells.items()]
 
     def frame(piece: Slice, met: Met) -> pl.DataFrame:
         faults: Faults = []
@@ -501,13 +514,13 @@ def _as_text(cell: pl.Expr, kind: pl.DataType, lists: bool) -> pl.Expr:
     return cell.cast(pl.String) if kind.is_numeric() or kind.base_type() in TEXTS else pl.lit(None, pl.String)
 
 
-def _is_wrong(cell: pl.Expr, kind: pl.DataType, lists: bool) -> pl.Expr:
+def _is_wrong(cell: pl.Expr, kind: pl.DataType, column: Column) -> pl.Expr:
     """Whether a cell holds what is no text, or no list of texts: true, NaN, a date."""
-    if lists and kind != pl.String:
+    if column.lists and kind != pl.String:
         return pl.lit(False) if _is_list_of_texts(kind) else cell.is_not_null()
-    if kind.is_float():
+    if kind.is_float() and not column.numbers:
         return (~cell.is_finite()).fill_null(False)
-    return pl.lit(False) if kind.is_integer() or kind.base_type() in TEXTS else cell.is_not_null()
+    return pl.lit(False) if kind.is_numeric() or kind.base_type() in TEXTS else cell.is_not_null()
 
 
 def _is_list_of_texts(kind: pl.DataType) -> bool:
