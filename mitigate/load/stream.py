@@ -5,6 +5,7 @@ Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic
 
 import hashlib
 import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -240,13 +241,19 @@ def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
         met["bad line", ""] += more
 
 
+def _line(fault: str) -> tuple[str, int]:
+    """File and line of a fault "FILE:12: a blank field", to sort by."""
+    place = re.match(r"(.*?):(\d+): ", fault)
+    return (place[1], int(place[2])) if place else (fault, 0)
+
+
 def describe(met: Met, on_bad_line: OnBadLine | None) -> list[str]:
     """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
 
     def of(kind: str) -> list[tuple[str, int]]:
         return [(what, count) for (of_kind, what), count in met.items() if of_kind == kind]
 
-    faults = [what for what, _ in of("bad line") if what]
+    faults = sorted((what for what, _ in of("bad line") if what), key=_line)
     found = report_faults(faults, on_bad_line, sum(count for _, count in of("bad line")))
     found += [counted(count, what) for what, count in sorted(of("noted"))]
     found += [f"{counted(count, 'row')} left out: {what}" for what, count in sorted(of("left out"))]
