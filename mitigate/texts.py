@@ -16,8 +16,8 @@ def escaped(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """The number and the noun, which takes an s but for one: "1 column", "1,200 columns". Behind the noun may stand what
-    tells which: "3 rows without a sentence"."""
+    """The number and the noun, which takes an s but for one: "1 column", "1,200 columns". Behind the noun may stand
+    what tells which: "3 rows without a sentence"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {END_OF_NOUN.sub('s', noun, count=1)}"
 
 

@@ -1,5 +1,5 @@
-"""A file of one's own triples of any size: CSV, TSV, JSON or Parquet, whatever its columns are called. Tables of KGTK, as
-CSKG is published, are known by their columns."""
+"""A file of one's own triples of any size: CSV, TSV, JSON or Parquet, whatever its columns are called. Tables of KGTK,
+as CSKG is published, are known by their columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +20,8 @@ KGTK = {"head": "node1;label", "relation": "relation", "tail": "node2;label"}
 SPLIT, VALID = "split", "valid"
 SEVERAL = "node with several labels (a|b): a target among them stands for it, else the first"
 REMEDY = (
-    ". Name its columns with data.columns={head: ..., relation: ..., tail: ...}, by number, from 1, where the file has no "
-    "line of names"
+    ". Name its columns with data.columns={head: ..., relation: ..., tail: ...}, by number, from 1, where the file has "
+    "no line of names"
 )
 
 

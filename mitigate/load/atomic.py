@@ -1,6 +1,6 @@
 """ATOMIC and ATOMIC 2020 as published, in one file or in a folder with files of train, dev and test: lines
-`head<TAB>relation<TAB>tail`, with that first line or without; ATOMIC 2019's own CSV (an event, a column of lists for each
-of nine relations, prefix, split); and the same columns in JSON lines and Parquet.
+`head<TAB>relation<TAB>tail`, with that first line or without; ATOMIC 2019's own CSV (an event, a column of lists for
+each of nine relations, prefix, split); and the same columns in JSON lines and Parquet.
 
 Tails that say that there is nothing to say ("none") are left out and counted, apart from lists without a tail."""
 
@@ -82,7 +82,9 @@ def _table(path: Path) -> Table:
     if EVENT in names and lists:
         return open_table(path, {"head": EVENT, **lists, "split": SPLIT}, layout=layout)
     if names >= set(NAMES) or layout.form not in ("table", "lines"):
-        return open_table(path, {**dict(zip(NAMES, NAMES, strict=True)), "split": SPLIT}, layout=layout, stray_quotes=True)
+        return open_table(
+            path, {**dict(zip(NAMES, NAMES, strict=True)), "split": SPLIT}, layout=layout, stray_quotes=True
+        )
     places = {"head": 1, "relation": 2, "tail": 3}
     return open_table(path, places, separator="\t", widths=(3,), layout=layout, stray_quotes=True)
 
@@ -98,7 +100,9 @@ def _one_a_row(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
     if not lists:
         return frame
     index = [name for name in frame.columns if name not in lists]
-    long = frame.unpivot(lists, index=index, variable_name="relation", value_name="tail").sort("row", maintain_order=True)
+    long = frame.unpivot(lists, index=index, variable_name="relation", value_name="tail").sort(
+        "row", maintain_order=True
+    )
     is_empty = (pl.col("tail").list.len() == 0).fill_null(True)
     met["left out", EMPTY] += long.filter(is_empty).height
     return long.filter(~is_empty).explode("tail")

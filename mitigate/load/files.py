@@ -37,7 +37,7 @@ def load(
     columns: Sequence[str] | Mapping[str, str] | None = None,
     label_column: str | None = None,
 ) -> LoadedStatements:
-    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in CSV, TSV, JSON or Parquet.
+    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format.
 
     A first line that names the columns `target` and `statement` is a header, and may name more; without one the columns
     are `columns`, in their order, else target and statement. columns may also say what a table calls them,

@@ -25,7 +25,11 @@ def read_frames(folder: Path) -> pl.DataFrame:
     wanted = {name: Column((name,), lists=True) for name in COLUMNS}
     rows, _ = read_table(path, wanted)
     found = [
-        (number, " ".join(statement.lower().split()), [" ".join(group.lower().split()) for group in groups or [] if group])
+        (
+            number,
+            " ".join(statement.lower().split()),
+            [" ".join(group.lower().split()) for group in groups or [] if group],
+        )
         for number, (_, statements, groups) in enumerate(rows.iter_rows())
         for statement in statements or []
         if statement and statement.strip()

@@ -61,7 +61,9 @@ def _generations(frame: pl.DataFrame, top: int | None, met: Met) -> pl.DataFrame
     """A row for each generation that says something, in one line; the others are counted."""
     is_empty = (pl.col("tail").list.len() == 0).fill_null(True)
     met["left out", EMPTY] += frame.filter(is_empty).height
-    tails = frame.filter(~is_empty).with_columns(pl.col("tail").list.head(top or pl.col("tail").list.len())).explode("tail")
+    tails = (
+        frame.filter(~is_empty).with_columns(pl.col("tail").list.head(top or pl.col("tail").list.len())).explode("tail")
+    )
     prompt = pl.col("prompt").fill_null("") if "prompt" in frame.columns else pl.lit("")
     said = pl.col("tail").fill_null("").str.strip_prefix(prompt).str.replace_all(r"\s+", " ").str.strip_chars()
     one_line = tails.with_columns(said.alias("tail"))

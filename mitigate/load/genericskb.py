@@ -1,6 +1,6 @@
 """GenericsKB as published: GenericsKB-Best.tsv and its like, whose first line names SOURCE, TERM, QUANTIFIER, GENERIC
-SENTENCE and SCORE; the same under the names of the Hugging Face hub; its JSON lines, of which context is not read; or the
-plain form of one sentence a line."""
+SENTENCE and SCORE; the same under the names of the Hugging Face hub; its JSON lines, of which context is not read; or
+the plain form of one sentence a line."""
 
 from mitigate.load import sentences
 from mitigate.load.layout import layout_of

@@ -1,5 +1,5 @@
-"""What a file looks like, by its content and its name: Parquet, JSON lines, JSON as a whole, a table with separators, or
-plain lines. It is decided once for each file, from its first block.
+"""What a file looks like, by its content and its name: Parquet, JSON lines, JSON as a whole, a table with separators,
+or plain lines. It is decided once for each file, from its first block.
 
 Knows no columns that a loader wants."""
 
@@ -23,9 +23,43 @@ TABLES = (*SEPARATORS, *JSON_ENDINGS, ".parquet")
 LOOKED_AT = 200  # lines, or records, of the first block
 JSON_START = re.compile(rb'\s*(\{\s*(["}]|$)|\[\s*([{"\]]|$))')
 USUAL = frozenset(
-    "id text texts sentence sentences statement statements generic_sentence sent1 sent2 post comment tweet body content "
-    "prompt generation response label labels target targets category head relation tail subject predicate object "
-    "source score split title term event".split()
+    [
+        "id",
+        "text",
+        "texts",
+        "sentence",
+        "sentences",
+        "statement",
+        "statements",
+        "generic_sentence",
+        "sent1",
+        "sent2",
+        "post",
+        "comment",
+        "tweet",
+        "body",
+        "content",
+        "prompt",
+        "generation",
+        "response",
+        "label",
+        "labels",
+        "target",
+        "targets",
+        "category",
+        "head",
+        "relation",
+        "tail",
+        "subject",
+        "predicate",
+        "object",
+        "source",
+        "score",
+        "split",
+        "title",
+        "term",
+        "event",
+    ]
 )
 """Names of columns by which a first line is known, whatever the lines behind it look like."""
 
@@ -34,12 +68,16 @@ class Layout(NamedTuple):
     """What a file looks like."""
 
     form: Form
-    names: list[str]  # of its columns, as written; parts of nested ones as "knowledge.sentence"; of a table its first line
+    names: list[
+        str
+    ]  # of its columns, as written; parts of nested ones as "knowledge.sentence"; of a table its first line
     separator: str = "\t"  # of a table
 
     def __str__(self) -> str:
         kinds = {"\t": "TSV", ",": "CSV"}
-        return kinds.get(self.separator, f"a table (separator {self.separator!r})") if self.form == "table" else self.form
+        return (
+            kinds.get(self.separator, f"a table (separator {self.separator!r})") if self.form == "table" else self.form
+        )
 
     @property
     def shown(self) -> str:

@@ -1,5 +1,5 @@
-"""The lines of a text file as users really have them, gzipped or plain, the fields of a line, and how faults in them are
-reported."""
+"""The lines of a text file as users really have them, gzipped or plain, the fields of a line, and how faults in them
+are reported."""
 
 import gzip
 import json
@@ -68,12 +68,12 @@ def check_size(path: Path, size: int) -> None:
 
 
 def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
-    """The file's text, whether its name says that it is packed or not. Raises MitigateError for a file that is no text."""
+    """The file's text, packed or not, whatever its name says. Raises MitigateError for a file that is no text."""
     is_packed = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
     if str(path).endswith(".gz") and not is_packed:
         raise MitigateError(f"{path} is named .gz and is no gzip file; give it its right name, or fetch it again")
-    file: Any = gzip.open(raw) if is_packed else raw
+    file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
     start = file.read(max(map(len, BINARY)))
     file.seek(0)
     if found := next((what for magic, what in BINARY.items() if start.startswith(magic)), None):
@@ -222,8 +222,8 @@ def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) ->
 
 
 def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: int | None = None) -> list[str]:
-    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None: of a file
-    whose lines are never left out.
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None: of a
+    file whose lines are never left out.
 
     total: of how many bad lines these faults are, where not all were kept."""
     count = len(faults) if total is None else total

@@ -119,5 +119,10 @@ def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[st
     few = sorted(item for item, count in counts.items() if count < raters)
     unknown = ratings["quality"].null_count()
     found = [f"{len(none):,} of {len(items):,} items have no rating: {first(none, ', ')}"] if none else []
-    found += [f"{counted(len(few), 'item')} {'has' if len(few) == 1 else 'have'} fewer than {raters} ratings: {first(few, ', ')}"] if few else []
-    return found + ([f"{counted(unknown, 'rating')} {'does' if unknown == 1 else 'do'} not say whether the statement makes sense"] if unknown else [])
+    if few:
+        has = "has" if len(few) == 1 else "have"
+        found.append(f"{counted(len(few), 'item')} {has} fewer than {raters} ratings: {first(few, ', ')}")
+    if unknown:
+        does = "does" if unknown == 1 else "do"
+        found.append(f"{counted(unknown, 'rating')} {does} not say whether the statement makes sense")
+    return found

@@ -2,8 +2,9 @@
 
 Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a
 row for each post with averaged values and lists; the same columns in files of other names, such as the Parquet files of
-the Hugging Face hub (default/train/0000.parquet), whose names or folders tell the split. Partial files (mitigate/data/frames/files.csv) give some values only;
-what a file does not give is null. A split that is there in both published forms is read in the first."""
+the Hugging Face hub (default/train/0000.parquet), whose names or folders tell the split. Partial files
+(mitigate/data/frames/files.csv) give some values only; what a file does not give is null. A split that is there in both
+published forms is read in the first."""
 
 import csv
 import html
@@ -64,8 +65,8 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     if not found:
         known = ", ".join(row["file"] for row in _known())
         raise MitigateError(
-            f"{folder} has no file of the corpus; it may have {known}, or files with the published columns in CSV, JSON or "
-            "Parquet, named or in folders by split: train, validation, test"
+            f"{folder} has no file of the corpus; it may have {known}, or files with the published columns in CSV, "
+            "JSON or Parquet, named or in folders by split: train, validation, test"
         )
     rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")

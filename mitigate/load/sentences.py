@@ -29,8 +29,8 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | 
 
 
 def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | None = None) -> Table:
-    """A table with one column, `statement`: the lines of a plain text, or the column of a table; None: the one of NAMES,
-    or the only one. A file that looks like a table is never read as lines.
+    """A table with one column, `statement`: the lines of a plain text, or the column of a table; None: the one of
+    NAMES, or the only one. A file that looks like a table is never read as lines.
 
     name_it: how a user names the column. content: what is read in place of the file. Raises MitigateError for a table
     whose column is not named."""

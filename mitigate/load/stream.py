@@ -134,10 +134,11 @@ def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
     unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
     if unknown:
         known, total = with_own(own), sum(unknown.values())
+        has = "has" if total == 1 else "have"
         named = ", ".join(f"{name} {count:,}{_meant(name, known)}" for name, count in unknown.items())
         lines = "".join(f"\n  {name},...,..." for name in unknown)
         raise MitigateError(
-            f"{path}: {counted(total, 'triple')} {'has' if total == 1 else 'have'} a relation without a phrase: {named}. Write a file such "
+            f"{path}: {counted(total, 'triple')} {has} a relation without a phrase: {named}. Write a file such "
             f"as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and tail (a second "
             "wording, without a sentiment of its own, may stay empty), and give it with data.relations=FILE.csv; or "
             "leave such triples out with data.on_bad_line=skip. Relations with a phrase: "

@@ -1,5 +1,5 @@
-"""Columns of a table of any size: CSV, TSV, JSON lines and JSON arrays, gzipped or plain, and Parquet. One reader for all
-files that have columns, so that a quote, a null, a number and a list mean the same in each."""
+"""Columns of a table of any size: CSV, TSV, JSON lines and JSON arrays, gzipped or plain, and Parquet. One reader for
+all files that have columns, so that a quote, a null, a number and a list mean the same in each."""
 
 import json
 import math
@@ -128,7 +128,7 @@ def read_table(
 
 
 def read_all(path: Path, table: Table) -> tuple[pl.DataFrame, Met]:
-    """All rows of a table in memory, and what was met. Raises MitigateError for one of more than LARGEST bytes of text."""
+    """All rows of a table in memory, and what was met. Raises MitigateError for more than LARGEST bytes of text."""
     frames, met, size = list[pl.DataFrame](), Met(), 0
     for block in table.blocks():
         size += len(getattr(block, "content", b""))
@@ -242,8 +242,8 @@ def _delimited(
 def _split(
     lines: pl.DataFrame, separator: str, width: int, stray_quotes: bool, faults: Faults, expected: str
 ) -> pl.DataFrame:
-    """row, field_0, field_1, ... of the lines with so many fields. Lines without a double quote, nearly all, are split at
-    once."""
+    """row, field_0, field_1, ... of the lines with so many fields. Lines without a double quote, nearly all, are split
+    at once."""
     text = pl.col("text")
     is_quoted = text.str.contains('"', literal=True)
     rows, taken = _records(lines, is_quoted, separator, width, stray_quotes, faults, expected)
@@ -376,7 +376,9 @@ def _objects(path: Path, content: bytes | None) -> Iterator[Objects]:
 
 
 def _of_objects(path: Path, columns: Mapping[str, Column], block: Objects, met: Met) -> pl.DataFrame:
-    return _of_records(path, columns, ((row, value, _as_json(value)) for row, value in enumerate(block.values, block.first)), met)
+    return _of_records(
+        path, columns, ((row, value, _as_json(value)) for row, value in enumerate(block.values, block.first)), met
+    )
 
 
 def _of_json_lines(path: Path, columns: Mapping[str, Column], block: Block, met: Met) -> pl.DataFrame:

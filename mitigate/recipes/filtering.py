@@ -28,7 +28,7 @@ from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_s
 from mitigate.tasks.filtered import measure_filter
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import apply_policy
-from mitigate.texts import portable
+from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 
 STAGES = ("score", "ledger", "metrics", "data_set")
@@ -50,7 +50,7 @@ def run(config: DictConfig) -> None:
     notices = [*loaded.notices, *notices]
     for notice in notices:
         say(f"  note: {notice}")
-    say(f"  {loaded.triples.height:,} triples")
+    say(f"  {counted(loaded.triples.height, 'triple')}")
     scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     cache = LabelStore(Path(config.paths.cache) / "labels")
 
@@ -92,6 +92,6 @@ def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], orig
     )
     if not job.run.dry:
         for name, file in files_of(config.recipe.format).items():
-            say(f"  {name:<10}  {result.facts()[name]:,} triples: {job.folder / file}")
+            say(f"  {name:<10}  {counted(result.facts()[name], 'triple')}: {job.folder / file}")
         say(f"  datasheet   {job.folder / SHEET}")
     return result

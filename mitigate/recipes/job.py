@@ -35,7 +35,7 @@ from mitigate.store import (
     tidy,
     wait_for,
 )
-from mitigate.texts import without_folders
+from mitigate.texts import counted, without_folders
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
 NO_FACTS: Mapping[str, Any] = {}
@@ -292,7 +292,7 @@ def _say_stage(result: Result) -> None:
     took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
     is_table = result.path.suffix == ".parquet"
     rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item() if is_table else None
-    say(f"  {result.stage:<12}{took:>18}" + (f"   {rows:,} rows" if rows is not None else ""))
+    say(f"  {result.stage:<12}{took:>18}" + (f"   {counted(rows, 'row')}" if rows is not None else ""))
 
 
 def _facts(result: Result) -> dict[str, Any]:

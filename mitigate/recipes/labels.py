@@ -24,6 +24,7 @@ from mitigate.recipes.targets import list_named
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
 from mitigate.tasks.label import label_statements, occlude
+from mitigate.texts import counted
 from mitigate.triples import OTHER, Scorer
 
 STAGES = ("labels", "metrics")
@@ -123,7 +124,9 @@ def summary(metrics: dict[str, int]) -> str:
     for column in columns:
         cells = [metrics[f"{column}/{name}"] for name in CLASSES.values()]
         lines.append(f"  {column:<18}" + "".join(f"{n:>11,} ({n / metrics['rows']:>5.1%})" for n in cells))
-    return "\n".join([*lines, f"  {metrics['rows']:,} rows, {metrics['distinct']:,} distinct texts once masked"])
+    return "\n".join(
+        [*lines, f"  {counted(metrics['rows'], 'row')}, {counted(metrics['distinct'], 'distinct text')} once masked"]
+    )
 
 
 def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:

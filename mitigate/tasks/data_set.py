@@ -13,6 +13,7 @@ from mitigate.formats import table_bytes
 from mitigate.measure.coverage import per_target
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
+from mitigate.texts import counted
 from mitigate.triples import label_columns
 
 TRIPLE = ("row", "split", "head", "relation", "tail")
@@ -74,7 +75,9 @@ def write_data_set(
 
 
 def _left_out(number: int) -> list[str]:
-    return [f"{number:,} triples that the resource marks as not valid are in neither file."] if number else []
+    are = "is" if number == 1 else "are"
+    told = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
+    return [told] if number else []
 
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:

@@ -91,4 +91,6 @@ def _check(path: Path, table: pl.DataFrame) -> None:
         blank = table.filter(pl.col(name).fill_null("") == "")
         if blank.height:
             rows = f"{counted(blank.height, 'row')} {'has' if blank.height == 1 else 'have'}"
-            raise MitigateError(f"{path}: {rows} no {name}, the first is that of line {blank['row'][0]}; leave them out")
+            raise MitigateError(
+                f"{path}: {rows} no {name}, the first is that of line {blank['row'][0]}; leave them out"
+            )

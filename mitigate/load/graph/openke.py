@@ -1,6 +1,6 @@
 """OpenKE's folders: entity2id.txt and relation2id.txt (a line with their number, then `name<TAB>id`), and train2id.txt,
-valid2id.txt and test2id.txt (a number, then `head tail relation` by ids, entities and relations apart). Older folders of
-this family have train.txt and so on with names, also in the order head, tail, relation."""
+valid2id.txt and test2id.txt (a number, then `head tail relation` by ids, entities and relations apart). Older folders
+of this family have train.txt and so on with names, also in the order head, tail, relation."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -12,6 +12,7 @@ from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.load.layout import layout_of
 from mitigate.load.lines import OnBadLine, check, report_faults
 from mitigate.load.table import read_table
+from mitigate.texts import counted
 
 ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 NAMES = ("head", "relation", "tail")
@@ -20,8 +21,8 @@ SHARE = 0.05  # of the triples of one file, for validation and for testing each
 
 
 def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "error", seed: int = 1) -> Graph:
-    """The graph of a folder with train, valid and test (.tsv or .txt, perhaps .gz), of a folder in OpenKE's layout, or of
-    one file; lines are `head<TAB>relation<TAB>tail`, and one file may also be a table with columns head, relation, tail.
+    """The graph of a folder with train, valid and test (.tsv or .txt, perhaps .gz), of a folder in OpenKE's layout, or
+    of one file; lines are `head<TAB>relation<TAB>tail`. One file may also be a table with columns head, relation, tail.
 
     names: a file of lines `id<TAB>name`, of entities and relations alike. One file is split at random by the seed:
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
@@ -36,9 +37,9 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
         splits, notices = openke.triples_by_id(place, on_bad_line)
     elif place.is_dir():
         for split in SPLITS:
-            path = _split_file(place, split)
-            splits[split], told = triples_of(None, path, on_bad_line=on_bad_line)
-            openke.check_order(path, splits[split])
+            file = _split_file(place, split)
+            splits[split], told = triples_of(None, file, on_bad_line=on_bad_line)
+            openke.check_order(file, splits[split])
             notices += told
     elif place.name.endswith("2id.txt"):
         raise MitigateError(f"{place} is a part of a folder of OpenKE: give the folder, data.path={place.parent}")
@@ -71,8 +72,8 @@ def split_at_random(triples: list[Triple], seed: int) -> dict[str, list[Triple]]
     count = min(round(SHARE * len(distinct)), len(spare) // 2)
     if not count:
         raise MitigateError(
-            f"{len(distinct):,} triples are too few to split: validation and testing need triples whose head, relation "
-            "and tail occur in others too. Give more, or a folder with train, valid and test"
+            f"{counted(len(distinct), 'triple')}, too few to split: validation and testing need triples whose head, "
+            "relation and tail occur in others too. Give more, or a folder with train, valid and test"
         )
     taken = {"valid": set(spare[:count]), "test": set(spare[count : 2 * count])}
     held_out = taken["valid"] | taken["test"]
