@@ -1,4 +1,4 @@
-"""Files as people have them: a table is never read as lines, and the field's published formats are read as published."""
+"""Files as people have them: a table is never read as lines, and published formats are read as published."""
 
 import gzip
 import json
@@ -201,7 +201,7 @@ KGTK = "node1\trelation\tnode2\tnode1;label\tnode2;label\n"
     ("labels", "head"),
     [
         ("lawyer|attorney", "lawyer"),
-        ("attorney|lawyer", "lawyer"),
+        ("barrister|lawyer", "lawyer"),
         ("'lawyer'@en", "lawyer"),
         ('"lawyer"', "lawyer"),
         (r"a\|b|c", "a|b"),

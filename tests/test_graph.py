@@ -41,7 +41,7 @@ def test_a_graph_is_numbers_of_sorted_ids_and_says_what_is_odd():
     assert graph.train.tolist() == [[0, 0, 4], [1, 0, 3], [0, 1, 1]]
     assert graph.valid.tolist() == [[1, 1, 0]]  # the other one is a training triple
     assert graph.notices == (
-        "valid: 1 triples that it or an earlier split has already were left out",
+        "valid: 1 triple left out that it or an earlier split has already",
         "1 of 5 entities occur in no training triple",
         "2 of 5 entities have no name: their id is shown",
     )
@@ -186,7 +186,7 @@ def test_own_folder_and_its_faults(tmp_path):
     (tmp_path / "valid.tsv").unlink()
     with pytest.raises(MitigateError, match=r"has no file valid.tsv"):
         own.load(str(tmp_path))
-    with pytest.raises(MitigateError, match="3 triples are too few to split"):
+    with pytest.raises(MitigateError, match="3 triples, too few to split"):
         own.load(str(tmp_path / "train.tsv"))
     with pytest.raises(MitigateError, match=r"give data\.path"):
         own.load(None)

@@ -113,7 +113,7 @@ def test_labels_beside_sentences(tmp_path: Path) -> None:
 
 
 def test_labels_beside_sentences_must_fit_them(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="b.txt has 1 labels for 2 sentences; it must have one for each"):
+    with pytest.raises(MitigateError, match="b.txt has 1 label for 2 sentences; it must have one for each"):
         beside(tmp_path, "x\ny\n", "1\n")
     with pytest.raises(MitigateError, match="labels other than 1, 2, 3:\n.*b.txt:2: '0'"):
         beside(tmp_path, "x\ny\n", "1\n0\n")
