@@ -90,7 +90,9 @@ def test_a_rater_may_not_rate_an_item_again_in_another_file(tmp_path: Path) -> N
 def test_files_that_are_no_answers(tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="there is no file .*nowhere.csv"):
         read(tmp_path / "nowhere.csv")
-    with pytest.raises(MitigateError, match=r"has no column rater, label; its first line is item \| vote; its first line must"):
+    with pytest.raises(
+        MitigateError, match=r"has no column rater, label; its first line is item \| vote; its first line must"
+    ):  # noqa: E501
         read(saved(tmp_path, "item,vote\na1,0\n"))
     with pytest.raises(MitigateError, match="answers.csv is empty"):
         read(saved(tmp_path, ""))

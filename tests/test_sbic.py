@@ -176,7 +176,11 @@ def test_posts_are_normalised() -> None:
     ("name", "content", "message"),
     [
         ("offensive_test.csv", "2,a\n", r"offensive_test.csv:1: .* is not `label,post` with a label of 0 or 1"),
-        ("groups_trn.csv", "post,label\na,1\n", r"groups_trn.csv has no column target_minority; its first line is post \| label"),
+        (
+            "groups_trn.csv",
+            "post,label\na,1\n",
+            r"groups_trn.csv has no column target_minority; its first line is post \| label",
+        ),  # noqa: E501
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",
