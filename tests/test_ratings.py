@@ -92,7 +92,7 @@ def test_files_that_are_no_answers(tmp_path: Path) -> None:
         read(tmp_path / "nowhere.csv")
     with pytest.raises(
         MitigateError, match=r"has no column rater, label; its first line is item \| vote; its first line must"
-    ):  # noqa: E501
+    ):
         read(saved(tmp_path, "item,vote\na1,0\n"))
     with pytest.raises(MitigateError, match="answers.csv is empty"):
         read(saved(tmp_path, ""))

@@ -180,7 +180,7 @@ def test_posts_are_normalised() -> None:
             "groups_trn.csv",
             "post,label\na,1\n",
             r"groups_trn.csv has no column target_minority; its first line is post \| label",
-        ),  # noqa: E501
+        ),
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",

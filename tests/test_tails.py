@@ -68,7 +68,7 @@ def test_it_gives_no_probabilities(tmp_path: Path) -> None:
             "a.tsv",
             "head\ttail\nnurse\thelper\n",
             r"has no column relation; its first line is head \| tail; it must have relation and tail",
-        ),  # noqa: E501
+        ),
         ("a.tsv", "relation\ttail\nIsA\t \n", r"1 row has no tail, the first is that of line 2; leave them out"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
         (

@@ -338,7 +338,7 @@ def _places(
             )
         return numbers
     lower = [name.strip().lower() for name in names]
-    if any("\r" in name for name in lower):
+    if any("\r" in name for name in names):
         raise MitigateError(f"{path}:1: {WITHIN}")
     places: dict[str, int] = {}
     absent: list[str] = []
