@@ -83,7 +83,7 @@ def test_a_split_of_another_name_is_a_bad_line(written) -> None:
         _ = any_triples.load(path, relations=written("phrases.csv", PHRASES)).triples
     assert (
         f"1 bad line:\n  {path}:4: split 'later'; allowed: train, training, trn, test, tst, dev, valid, validation, "
-        "dev2;" in str(error.value)
+        "val, dev2;" in str(error.value)
     )
     assert "data.columns={split: null} takes no notice of the column" in str(error.value)
 
