@@ -53,6 +53,7 @@ def _run(config: DictConfig) -> float | None:
     """Raises MitigateError for settings that are left open, of a wrong type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
+    faults.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
     if missing := list(left_open(written)):
         known = settings()
         told = [f"{key}=... ({known[key].meaning})" if key in known else f"{key}=..." for key in missing]

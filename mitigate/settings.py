@@ -17,6 +17,7 @@ from mitigate.errors import MitigateError, one_of
 
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for tab and line end, which texts to label may have
 BOUNDS = {
     ">=": (operator.ge, "at least"),
     ">": (operator.gt, "above"),
@@ -72,7 +73,7 @@ def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
     value is named once and not again for each setting that repeats it."""
     wrong = {key: fault for setting in settings().values() for key, fault in _faults(setting, given)}
     repeats = [f"${{{key}}}" for key in wrong]
-    repeated = {key for key in wrong if _find(written, key) in repeats}
+    repeated = {key for key in wrong if find(written, key) in repeats}
     faults = [fault for key, fault in wrong.items() if key not in repeated]
     if len(faults) == 1:
         raise MitigateError(faults[0])
@@ -85,7 +86,7 @@ def with_lists(given: Mapping[str, Any]) -> dict[str, Any]:
     {"probe.relations": ["CapableOf"]} of probe.relations=CapableOf. given: nested plain dicts."""
     found = {}
     for key, setting in settings().items():
-        value = _find(given, key)
+        value = find(given, key)
         if isinstance(value, str) and value and not setting.fits(value) and _fits_in_a_list(setting, value):
             found[key] = [value]
     return found
@@ -139,7 +140,7 @@ def _fits_in_a_list(setting: Setting, value: str) -> bool:
     return any(name.startswith("list") for name in setting.types) and setting.fits([value])
 
 
-def _find(node: Any, key: str) -> Any:
+def find(node: Any, key: str) -> Any:
     """The value under a dotted key; None where there is none."""
     for part in key.split("."):
         node = node.get(part) if isinstance(node, Mapping) else None
@@ -168,11 +169,11 @@ def _is_number(value: Any, setting: Setting) -> bool:
 
 
 def _is_text(value: Any, _: Setting) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and not CONTROL.search(value)
 
 
 def _is_path(value: Any, _: Setting) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+    return isinstance(value, str) and bool(value.strip()) and not re.search(r"[\t\n]", value) and _is_text(value, _)
 
 
 def _is_name(value: Any, _: Setting) -> bool:
@@ -181,6 +182,15 @@ def _is_name(value: Any, _: Setting) -> bool:
 
 def _is_function(value: Any, _: Setting) -> bool:
     return isinstance(value, str) and "." in value and all(part.isidentifier() for part in value.split("."))
+
+
+def _is_mapping(value: Any, setting: Setting) -> bool:
+    return isinstance(value, Mapping) and not any(_has_control(part) for part in (*value, *value.values()))
+
+
+def _has_control(value: Any) -> bool:
+    parts = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    return bool(CONTROL.search(value)) if isinstance(value, str) else any(map(_has_control, parts))
 
 
 def _list_of(holds: Callable[[Any, Setting], bool]) -> Callable[[Any, Setting], bool]:
@@ -205,15 +215,15 @@ TYPES = {
     "number": Type(_is_number, lambda setting: f"a number{_range(setting)}"),
     "true or false": Type(lambda value, _: isinstance(value, bool), lambda _: "true or false"),
     "word": Type(lambda value, setting: value in setting.words, lambda setting: " or ".join(setting.words)),
-    "text": Type(_is_text, lambda _: "a text"),
+    "text": Type(_is_text, lambda _: "a text without control characters, such as a carriage return at its end"),
     "name": Type(_is_name, lambda _: f"a name: {NAME}"),
-    "path": Type(_is_path, lambda _: "a path or name that is not empty"),
+    "path": Type(_is_path, lambda _: "a path or name that is not empty and has no control characters"),
     "function": Type(_is_function, lambda _: "the dotted name of a function or class, such as module.function"),
     "list of texts": Type(_list_of(_is_text), lambda _: "a list of texts such as [a,b]"),
     "list of names": Type(_list_of(_is_name), lambda _: "a list of names such as [a,b]"),
     "list of paths": Type(_list_of(_is_path), lambda _: "a list of paths such as [a,b]"),
     "list of whole numbers": Type(_list_of(_is_whole), lambda _: "a list of whole numbers such as [0,1]"),
-    "mapping": Type(lambda value, _: isinstance(value, Mapping), lambda _: "settings by name such as {a: b}"),
+    "mapping": Type(_is_mapping, lambda _: "settings by name such as {a: b}, without control characters"),
     "mapping to numbers": Type(
         lambda value, setting: isinstance(value, Mapping) and all(_is_number(part, setting) for part in value.values()),
         lambda _: "numbers by name such as {a: 1.5}",

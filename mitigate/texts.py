@@ -6,6 +6,7 @@ import shlex
 # The control characters of ASCII but for tab and line end, those of Latin-1, and what turns the direction of writing.
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 FOLDERS = re.compile(r"(?<![^\s=,\[({'\"])~?/(?:[^,\[\]{}\"/]+/)*(?=[^\s,\[\](){}'\"/])")  # of an absolute path
+END_OF_NOUN = re.compile(r"(?=,| of | with | without | that | about |$)")
 NOT_IN_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
@@ -15,8 +16,9 @@ def escaped(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """The number and the noun, which takes an s but for one: "1 column", "1,200 columns"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """The number and the noun, which takes an s but for one: "1 column", "1,200 columns". Behind the noun may stand
+    what tells which: "3 rows without a sentence"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {END_OF_NOUN.sub('s', noun, count=1)}"
 
 
 def without_folders(text: str) -> str:

@@ -37,8 +37,8 @@ TRIPLES = {
     "valid": pl.Boolean,  # False for the corrupted half of dev and test
 }
 
-SPLITS = {"train": "train", "training": "train", "test": "test"}
-SPLITS |= {"dev": "dev", "valid": "dev", "validation": "dev", "dev2": "dev2"}
+SPLITS = {"train": "train", "training": "train", "trn": "train", "test": "test", "tst": "test"}
+SPLITS |= {"dev": "dev", "valid": "dev", "validation": "dev", "val": "dev", "dev2": "dev2"}
 """How a file may call the split of a triple, and what it is called here."""
 
 STATEMENTS = {

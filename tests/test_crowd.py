@@ -41,7 +41,7 @@ def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named
     (folder / "frames_test_posts.csv").unlink()
     with pytest.raises(MitigateError, match="lacks frames_test_posts.csv; data.root must name the folder that has sbi"):
         read_frames(tmp_path)
-    with pytest.raises(MitigateError, match="frames_test_posts.csv, post 1: '7' is no list of texts"):
+    with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is no list of texts"):
         read_frames(save_frames(tmp_path, ("a", 7, ["elves"])))
     assert masked("lawyers and elves like dwarfs", ["elves", "elves and"]) == "this person and this person like dwarfs"
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"

@@ -42,7 +42,7 @@ def test_a_graph_is_numbers_of_sorted_ids_and_names_are_looked_up():
     assert graph.train.tolist() == [[0, 0, 4], [1, 0, 3], [0, 1, 1]]
     assert graph.valid.tolist() == [[1, 1, 0]]  # the other one is a training triple
     assert graph.notices == (
-        "valid: 1 triples that it or an earlier split has already were left out",
+        "valid: 1 triple left out that it or an earlier split has already",
         "1 of 5 entities occur in no training triple",
         "2 of 5 entities have no name: their id is shown",
     )

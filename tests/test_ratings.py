@@ -51,9 +51,9 @@ def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path
     loaded = read(saved(tmp_path, "\ufeff" + text), raters=3)
     assert loaded.ratings.rows() == [("a1", "rater 1", -1, True), ("a1", "rater 2", 0, False)]
     rejected, none, few = loaded.notices
-    assert rejected.endswith("1 rejected ratings left out")
+    assert rejected.endswith("1 rejected rating left out")
     assert none == "2 of 3 items have no rating: b2, c3"
-    assert few == "1 items have fewer than 3 ratings: a1"
+    assert few == "1 item has fewer than 3 ratings: a1"
 
 
 def test_semicolons_and_no_column_of_quality(tmp_path: Path) -> None:

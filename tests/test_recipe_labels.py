@@ -152,12 +152,12 @@ def test_texts_of_a_file_by_its_ending(
 @pytest.mark.parametrize(
     ("content", "column", "message"),
     [
-        (b"id,post\n1,a\n", None, "has the columns id, post; name that of the texts: recipe.column=NAME"),
+        (b"id,post\n1,a\n", None, "is CSV with the columns id, post; name that of the texts: recipe.column=NAME"),
         (b"id,post\n1,a\n", "psot", "has no such column, but id, post; did you mean post?"),
         (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
         (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
         (b"text\n\n", None, "mine.csv has no text to label"),
-        (b"", None, "mine.csv has no names of columns: its first line is empty"),
+        (b"", None, "mine.csv is empty"),
     ],
 )
 def test_texts_that_cannot_be_read(content: bytes, column: str | None, message: str, tmp_path: Path) -> None:

@@ -134,12 +134,16 @@ def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("offensive_test.csv", "2,a\n", r"offensive_test.csv, row 1: .* is not `label,post` with a label of 0 or 1"),
-        ("groups_trn.csv", "post,label\na,1\n", "groups_trn.csv lacks the column target_minority; it must have post"),
+        ("offensive_test.csv", "2,a\n", r"offensive_test.csv:1: .* is not `label,post` with a label of 0 or 1"),
+        (
+            "groups_trn.csv",
+            "post,label\na,1\n",
+            r"groups_trn.csv has no column target_minority; its first line is post \| label",
+        ),
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",
-            r"frames_test_posts.csv, row 1: 'x' is no list of texts such as \[\"a\", \"b\"\]",
+            r"frames_test_posts.csv:2: targetStereotype 'x' is no list of texts such as \[\"a\", \"b\"\]",
         ),
     ],
 )
@@ -152,6 +156,6 @@ def test_values_out_of_range_and_folders_without_the_corpus_are_named(tmp_path: 
     refuses(MitigateError, r"has no file of the corpus; it may have SBIC.v2.trn.csv, ", read_annotations, tmp_path)
     write_rows(tmp_path / "SBIC.v2.dev.csv", [row("a", "b", offensiveYN="7")])
     with pytest.raises(
-        MitigateError, match="row 1: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"
+        MitigateError, match="dev.csv:2: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"
     ):
         read_annotations(tmp_path)

@@ -1,17 +1,28 @@
-"""A file of one's own triples of any size: CSV, TSV, JSON lines or Parquet, whatever its columns are called."""
+"""A file of one's own triples of any size: CSV, TSV, JSON or Parquet, whatever its columns are called. Tables of KGTK,
+as CSKG is published, are known by their columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
+
 from mitigate.errors import MitigateError
+from mitigate.load.layout import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
-from mitigate.load.table import Columns, names_of, open_table
+from mitigate.load.table import Column, Columns, open_table
 from mitigate.load.triples_chunk import triples_chunk
+from mitigate.targets import targets
 
 NAMES = ("head", "relation", "tail")
+KGTK = {"head": "node1;label", "relation": "relation", "tail": "node2;label"}
 SPLIT, VALID = "split", "valid"
+SEVERAL = "node with several labels (a|b): a target among them stands for it, else the first"
+REMEDY = (
+    ". Name its columns with data.columns={head: ..., relation: ..., tail: ...}, by number, from 1, where the file has "
+    "no line of names"
+)
 
 
 def load(
@@ -31,25 +42,47 @@ def load(
     check(on_bad_line)
     place = given(path, "triples")
     own = () if relations is None else tuple(read_relations(Path(relations)))
-    wanted = _wanted(place, columns)
-    table = open_table(place, wanted)
+    layout = layout_of(place)
+    wanted = _wanted(layout, columns)
+    table = open_table(place, wanted, layout=layout, remedy=REMEDY)
+    labelled = [end for end in ("head", "tail") if str(wanted[end]).endswith(";label")]
 
     def parse(block: object) -> Chunk:
         met = Met()
-        return triples_chunk(place, table.frame(block, met), met, own=own)
+        frame = table.frame(block, met).with_columns(_one_label(pl.col(end)) for end in labelled)
+        for end in labelled:
+            met["noted", SEVERAL] += int(frame[end].struct.field("several").sum())
+        frame = frame.with_columns(pl.col(end).struct.field("label").alias(end) for end in labelled)
+        return triples_chunk(place, frame, met, own=own)
 
-    expected = " ".join(str(name) for name in wanted.values())
+    expected = " ".join(str(wanted[name]) for name in NAMES)
     resource = Streamed(place, "triples", table.blocks, parse, expected, on_bad_line, own, needs_phrases=True)
     return opened(resource)
 
 
-def _wanted(path: Path, columns: Columns | None) -> dict[str, str | int]:
+def _wanted(layout: Layout, columns: Columns | None) -> dict[str, str | int | Column]:
     """Where each column is found, with those that a file may have or not. Raises MitigateError for another column."""
-    found = columns_of(columns, NAMES, (SPLIT, VALID))
+    there = {name.strip().lower() for name in layout.names}
+    if columns is None and not there >= set(NAMES) and set(KGTK.values()) <= there:
+        return dict(KGTK)
+    found: dict[str, str | int | Column] = dict(columns_of(columns, NAMES, (SPLIT, VALID)))
     by_number = all(isinstance(place, int) for place in found.values())
-    if SPLIT not in (columns or ()) and not by_number and SPLIT in names_of(path):
-        found[SPLIT] = SPLIT
+    if SPLIT not in (columns or ()) and not by_number:
+        found[SPLIT] = Column((SPLIT,), optional=True)
     return found
+
+
+def _one_label(labels: pl.Expr) -> pl.Expr:
+    """Of a node's labels as KGTK writes them ("lawyer|attorney", "'lawyer'@en"), the first that is a target, else the
+    first; and whether there are several."""
+    parts = labels.str.replace_all(r"\|", "\0", literal=True).str.split("|")  # an escaped bar is no separator
+    plain = parts.list.eval(
+        pl.element().str.replace("\0", "|", literal=True).str.replace(r"^'(.*)'@[\w-]+$", "$1").str.strip_chars()
+    )
+    spoken = plain.list.eval(pl.element().str.to_lowercase().str.replace_all("_", " ", literal=True))
+    about = spoken.list.eval(pl.element().filter(pl.element().is_in(list(targets()))))
+    label = pl.coalesce(about.list.first(), plain.list.first())
+    return pl.struct(label=label, several=(parts.list.len() > 1).fill_null(False)).alias(labels.meta.output_name())
 
 
 def columns_of(

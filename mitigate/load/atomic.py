@@ -1,27 +1,34 @@
-"""ATOMIC and ATOMIC 2020 as published: `head<TAB>relation<TAB>tail`, with that first line or without, in one file or in
-a folder with train.tsv, dev.tsv and test.tsv.
+"""ATOMIC and ATOMIC 2020 as published, in one file or in a folder with files of train, dev and test: lines
+`head<TAB>relation<TAB>tail`, with that first line or without; ATOMIC 2019's own CSV (an event, a column of lists for
+each of nine relations, prefix, split); and the same columns in JSON lines and Parquet.
 
-Tails that say that there is nothing to say ("none") are left out and counted."""
+Tails that say that there is nothing to say ("none") are left out and counted, apart from lists without a tail."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError
 from mitigate.events import Persons, check_persons, published_names, without_persons
+from mitigate.load.layout import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import Block, Chunk, Met, Streamed, given, opened, text_blocks
-from mitigate.load.table import Table, open_table
+from mitigate.load.stream import Chunk, Met, Streamed, given, opened
+from mitigate.load.table import Column, Table, open_table
 from mitigate.load.triples_chunk import triples_chunk
 from mitigate.relations import Relation, relations
 from mitigate.triples import SPLITS
 
+NAMES = ("head", "relation", "tail")
 EXPECTED = "head<TAB>relation<TAB>tail"
-ENDINGS = (".tsv", ".tsv.gz", ".txt")
+EVENT, SPLIT = "event", Column(("split",), optional=True)
+ENDINGS = tuple(f"{ending}{packed}" for packed in (".gz", "") for ending in (*TABLES, ".txt"))
 NOTHING = "the tail is 'none'"
+EMPTY = "an empty list of tails: nobody was asked, or nobody answered"
 
 
 class Piece(NamedTuple):
@@ -29,13 +36,13 @@ class Piece(NamedTuple):
 
     path: Path
     split: str
-    block: Block
+    block: Any
     share: float  # of all files read so far, each counting alike
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = "kept") -> Streamed:
-    """The triples of a file, of split train, or of a folder's files by their splits, but for those whose relation has
-    no phrase, which are counted.
+    """The triples of a file, of split train where it does not say, or of a folder's files by their splits, but for
+    those whose relation has no phrase, which are counted.
 
     persons: "kept", as published, or "verbalised": PersonX is "this person", PersonY "another person" and "___"
     "something", in triples and in phrases. Raises MitigateError for a file that cannot be read or holds something else,
@@ -49,17 +56,16 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = 
 
     def pieces() -> Iterator[Piece]:
         for number, (file, split) in enumerate(splits.items()):
-            for block in text_blocks(file):
+            for block in tables[file].blocks():
                 yield Piece(file, split, block, (number + block.share) / len(splits))
 
     def parse(piece: Piece) -> Chunk:
         met = Met()
-        frame = tables[piece.path].frame(piece.block, met)
-        if piece.block.first == 1:
-            frame = frame.filter(~((pl.col("row") == 1) & (pl.col("head").str.to_lowercase() == "head")))
-        nothing = pl.col("tail").str.strip_chars().str.to_lowercase() == "none"
+        frame = _one_a_row(tables[piece.path].frame(piece.block, met), met)
+        nothing = (pl.col("tail").str.strip_chars().str.to_lowercase() == "none").fill_null(False)
         met["left out", NOTHING] += frame.filter(nothing).height
-        rows = frame.filter(~nothing).with_columns(split=pl.lit(piece.split))
+        split = "split" if "split" in frame.columns else pl.lit(piece.split)
+        rows = frame.filter(~nothing).with_columns(split=split)
         chunk = triples_chunk(piece.path, rows, met, published_names(), own, blanks=True)
         if persons == "kept":
             return chunk
@@ -70,15 +76,46 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = 
 
 
 def _table(path: Path) -> Table:
-    return open_table(path, {"head": 1, "relation": 2, "tail": 3}, separator="\t", widths=(3,))
+    layout = layout_of(path)
+    names = {name.strip().lower() for name in layout.names}
+    lists = {name: Column((name,), lists=True) for name in _listed() if name.lower() in names}
+    if EVENT in names and lists:
+        return open_table(path, {"head": EVENT, **lists, "split": SPLIT}, layout=layout)
+    if names >= set(NAMES) or layout.form not in ("table", "lines"):
+        return open_table(
+            path, {**dict(zip(NAMES, NAMES, strict=True)), "split": SPLIT}, layout=layout, stray_quotes=True
+        )
+    places = {"head": 1, "relation": 2, "tail": 3}
+    return open_table(path, places, separator="\t", widths=(3,), layout=layout, stray_quotes=True)
+
+
+def _listed() -> list[str]:
+    """The relations of ATOMIC 2019, each a column of lists in its CSV."""
+    return [row["atomic"] for row in rows_of("atomic_relations.csv") if row["atomic"]]
+
+
+def _one_a_row(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
+    """The frame with a row for each tail, where it has a column of lists for each relation."""
+    lists = [name for name in frame.columns if name in _listed()]
+    if not lists:
+        return frame
+    index = [name for name in frame.columns if name not in lists]
+    long = frame.unpivot(lists, index=index, variable_name="relation", value_name="tail").sort(
+        "row", maintain_order=True
+    )
+    is_empty = (pl.col("tail").list.len() == 0).fill_null(True)
+    met["left out", EMPTY] += long.filter(is_empty).height
+    return long.filter(~is_empty).explode("tail")
 
 
 def _splits(folder: Path) -> dict[Path, str]:
-    """The files of a folder and their splits, training first: train.tsv, or atomic_train.tsv."""
+    """The files of a folder and their splits, training first: train.tsv, atomic_train.tsv, v4_atomic_trn.csv,
+    train-00000-of-00001.parquet."""
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        ending = next((ending for ending in ENDINGS if path.name.endswith(ending)), None)
-        split = SPLITS.get(path.name.removesuffix(ending).split("_")[-1].lower()) if ending else None
+        ending = next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
+        name = re.sub(r"-\d+-of-\d+$", "", path.name.lower().removesuffix(ending)) if ending else ""
+        split = SPLITS.get(name.split("_")[-1])
         if split in found:
             raise MitigateError(f"{folder} has {found[split].name} and {path.name}, both of split {split}; leave one")
         if split is not None:

@@ -11,6 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import first, read_lines
 from mitigate.load.ratings import RATINGS
+from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 KNOWLEDGE = ("ConceptNet", "GenericsKB")
@@ -66,7 +67,9 @@ def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None 
 def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]:
     lines = [line.strip() for line in _lines(path, "label")]
     if len(lines) != expected:
-        raise MitigateError(f"{path} has {len(lines):,} labels for {expected:,} sentences; it must have one for each")
+        raise MitigateError(
+            f"{path} has {counted(len(lines), 'label')} for {counted(expected, 'sentence')}; it must have one for each"
+        )
     faults = [f"{path}:{number}: {line!r}" for number, line in enumerate(lines, start=1) if line not in meaning]
     if faults:
         raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")

@@ -19,7 +19,7 @@ URI = r"^/c/([^/]+)/([^/]+)"
 def load(path: Path, on_bad_line: OnBadLine = "error") -> Streamed:
     """The edges of a file, all of them where it has plain words. Raises MitigateError for a file that cannot be read or
     holds something else."""
-    table = open_table(path, COLUMNS, separator="\t", widths=(3, 4))
+    table = open_table(path, COLUMNS, separator="\t", widths=(3, 4), stray_quotes=True)
 
     def parse(block: Block) -> Chunk:
         met = Met()

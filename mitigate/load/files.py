@@ -2,16 +2,19 @@
 
 What a statement says is not looked at: it stays as it is written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, check_once, fields, read_lines, report_faults
+from mitigate.load.any_triples import columns_of
+from mitigate.load.layout import layout_of
+from mitigate.load.lines import OnBadLine, check, check_once, report_faults
+from mitigate.load.table import read_table
 from mitigate.targets import targets
-from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 COLUMNS = ["target", "statement"]
@@ -31,15 +34,16 @@ class LoadedStatements:
 def load(
     path: str | None,
     on_bad_line: OnBadLine = "error",
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, str] | None = None,
     label_column: str | None = None,
 ) -> LoadedStatements:
-    """The statements of a file, `.gz` or plain.
+    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format.
 
-    A first line that names the columns `target` and `statement` is a header, and may name more; without one the
-    columns are `columns`, else target and statement. A target is lower-cased and its underscores are spaces; one that
-    is not among the paper's 329 is of category "own". Statements may repeat. label_column: the column that labels
-    them, -1, 0, 1 or 2; it keeps its name. Case does not matter in names of columns.
+    A first line that names the columns `target` and `statement` is a header, and may name more; without one the columns
+    are `columns`, in their order, else target and statement. columns may also say what a table calls them,
+    {"target": "who"}. A target is lower-cased and its underscores are spaces; one that is not among the paper's 329 is
+    of category "own". Statements may repeat. label_column: the column that labels them, -1, 0, 1 or 2; it keeps its
+    name. Case does not matter in names of columns.
 
     Raises MitigateError for no path, for a file that is missing, unreadable, empty, or without such a column or with
     two of its name, for a label_column that is called as a column of the result, and, unless on_bad_line is "skip", for
@@ -47,50 +51,50 @@ def load(
     check(on_bad_line)
     if path is None:
         raise MitigateError("data=statements needs a file: give data.path=FILE.tsv, of lines 'target<TAB>statement'")
-    lines, notices = read_lines(Path(path), "target<TAB>statement")
-    header = _header(lines[0])
-    names = [name.lower() for name in columns or header or COLUMNS]
     labels = [] if label_column is None else [label_column.lower()]
     if taken := [name for name in labels if name in SCHEMA]:
         raise MitigateError(
             f"data.label_column={taken[0]}: the column {taken[0]} holds something else here; give that of the labels "
             "another name"
         )
-    if absent := [name for name in COLUMNS + labels if name not in names]:
+    place = Path(path)
+    found, notices = read_table(place, **_columns(place, columns, labels), on_bad_line=on_bad_line)
+    text = pl.col("target", "statement", *labels)
+    found = found.with_columns(text.fill_null("").str.strip_chars())
+    faults = [(row["row"], fault) for row in found.iter_rows(named=True) if (fault := _fault(row, labels))]
+    notices += report_faults([f"{path}:{row}: {fault}" for row, fault in faults], on_bad_line)
+    good = found.filter(~pl.col("row").is_in([row for row, _ in faults]))
+    if good.is_empty():
+        raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
+    plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
+    category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
+    given = [pl.col(name).replace_strict(LABELS, return_dtype=pl.Int8) for name in labels]
+    return LoadedStatements(good.select("row", plain, category.alias("category"), "statement", *given), notices)
+
+
+def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labels: Sequence[str]) -> dict[str, Any]:
+    """Which columns are read from where, as read_table takes it. Raises MitigateError for one that is absent or there
+    twice."""
+    layout = layout_of(path)
+    wanted = [*COLUMNS, *labels]
+    if isinstance(columns, Mapping):
+        return {"columns": {**columns_of(columns, tuple(COLUMNS)), **dict(zip(labels, labels, strict=True))}}
+    header = [name.strip().lower() for name in layout.names]
+    is_headed = set(COLUMNS) <= set(header) or layout.form not in ("table", "lines")
+    names = [name.lower() for name in columns or (header if is_headed else COLUMNS)]
+    if absent := [name for name in wanted if name not in names]:
         raise MitigateError(
             f"{path} has no column {' and no column '.join(absent)}, but {', '.join(names)}; name its columns in a "
             "first line, or with data.columns=[target,statement,...]"
         )
-    check_once(path, COLUMNS + labels, names)
-    rows: list[tuple] = []
-    faults: list[str] = []
-    first = 2 if header else 1
-    for number, written in fields(lines[first - 1 :], path, "\t", faults, first):
-        parts = [part.strip() for part in written]
-        if fault := _fault(parts, names, labels):
-            faults.append(f"{path}:{number}: {fault}")
-            continue
-        value = dict(zip(names, parts, strict=True))
-        target = " ".join(value["target"].replace("_", " ").lower().split())
-        given = [LABELS[value[name]] for name in labels]
-        rows.append((number, target, targets().get(target, "own"), value["statement"], *given))
-    notices += report_faults(faults, on_bad_line)
-    if not rows:
-        raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
-    statements = pl.DataFrame(rows, schema={**SCHEMA, **dict.fromkeys(labels, pl.Int8)}, orient="row")
-    return LoadedStatements(statements, notices)
+    check_once(path, wanted, names)
+    if is_headed:
+        return {"columns": {name: name for name in wanted}, "layout": layout}
+    separator = layout.separator if layout.form == "table" else "\t"
+    return {"columns": {name: names.index(name) + 1 for name in wanted}, "separator": separator, "width": len(names)}
 
 
-def _header(line: bytes) -> list[str]:
-    """The column names of a first line, or none when it is a statement."""
-    names = [part.strip().lower() for part in line.decode("utf-8", errors="replace").split("\t")]
-    return names if set(COLUMNS) <= set(names) else []
-
-
-def _fault(parts: Sequence[str], names: Sequence[str], labels: Sequence[str]) -> str | None:
-    if len(parts) != len(names):
-        return f"{counted(len(parts), 'column')}, expected {len(names)} separated by a tab: {', '.join(names)}"
-    value = dict(zip(names, parts, strict=True))
+def _fault(value: Mapping[str, Any], labels: Sequence[str]) -> str | None:
     if not all(value[name] for name in COLUMNS):
         return "a blank field"
     for name in labels:

@@ -1,19 +1,29 @@
 """GenericsKB as published: GenericsKB-Best.tsv and its like, whose first line names SOURCE, TERM, QUANTIFIER, GENERIC
-SENTENCE and SCORE, or the plain form of one sentence a line."""
+SENTENCE and SCORE; the same under the names of the Hugging Face hub; its JSON lines, of which context is not read; or
+the plain form of one sentence a line."""
 
 from mitigate.load import sentences
+from mitigate.load.layout import layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import Streamed, given, text_blocks
-from mitigate.load.table import open_lines, open_table
+from mitigate.load.stream import Streamed, given
+from mitigate.load.table import Column, open_lines, open_table
 
-COLUMNS = {"term": "term", "statement": "generic sentence"}
+STATEMENT = ("generic sentence", "generic_sentence", "knowledge.sentence", "sentence")
+TERM = ("term", "knowledge.key_concept", "concept_name")
+COLUMNS = {"statement": Column(STATEMENT), "term": Column(TERM, optional=True)}
+REMEDY = (
+    f"; GenericsKB has {' or '.join(STATEMENT)}. Another table is read with data=sentences data.path=FILE "
+    f"{sentences.NAME_IT}"
+)
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The sentences of a file, case folded as in the harms paper's release, with the term that each is about where the
-    file says it. Raises MitigateError for a file that cannot be read."""
+    file says it. Raises MitigateError for a file that cannot be read, or is another table."""
     check(on_bad_line)
     place = given(path, "genericskb")
-    first = next(text_blocks(place)).content.partition(b"\n")[0].lower()
-    table = open_table(place, COLUMNS, "\t") if b"\t" in first else open_lines(place, "statement")
+    layout = layout_of(place)
+    if layout.form == "lines":
+        return sentences.streamed(place, open_lines(place, "statement"), on_bad_line)
+    table = open_table(place, COLUMNS, layout=layout, remedy=REMEDY, stray_quotes=True)
     return sentences.streamed(place, table, on_bad_line)

@@ -47,7 +47,7 @@ def triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
     notices += report_faults(faults, on_bad_line)
     if unknown:
         named = ", ".join(f"{name} {count:,}" for name, count in unknown.most_common())
-        notices.append(f"{unknown.total():,} triples left out, whose relation has no phrase: {named}")
+        notices.append(f"{counted(unknown.total(), 'triple')} left out, whose relation has no phrase: {named}")
     if not rows:
         raise MitigateError(f"{path} has no triples; expected lines 'head Relation tail'")
     return Loaded(pl.DataFrame(rows, schema=TRIPLES, orient="row"), notices)

@@ -1,11 +1,14 @@
-"""The lines of a text file as users really have them, gzipped or plain, and how faults in them are reported."""
+"""The lines of a text file as users really have them, gzipped or plain, the fields of a line, and how faults in them
+are reported."""
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from mitigate.errors import MitigateError
 from mitigate.texts import counted
@@ -17,6 +20,18 @@ LARGEST = 2 * 2**30  # bytes, unpacked, of a file that is read whole
 UNPACKED = 2**27  # bytes, from which on a packed file has to be text, ...
 MOST_PACKED = 100  # ... which is packed to no less than a hundredth; real resources to a fifth
 TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
+OPEN = "a double quote opens a field and is not closed"
+BINARY = {
+    b"PAR1": "a Parquet file; name it .parquet, unpacked",
+    b"PK\x03\x04": "a zip archive or a spreadsheet (.xlsx); unpack it, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet (.xls); save it as CSV",
+    b"BZh": "packed with bzip2; unpack it (bunzip2)",
+    b"\xfd7zXZ": "packed with xz; unpack it (unxz)",
+    b"\x28\xb5\x2f\xfd": "packed with zstd; unpack it (unzstd)",
+    b"ARROW1": "an Arrow or Feather file; save it as Parquet or CSV",
+    b"SQLite format 3": "an SQLite database; save the table as CSV",
+}
+"""How files that are no text begin, and what they are."""
 
 
 def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
@@ -31,20 +46,41 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
 def read_whole(path: Path) -> bytes:
     """What a file holds, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, one of more than
     LARGEST, or one that is packed as no text is."""
-    is_packed = path.suffix == ".gz"
     try:
-        most = min(LARGEST, most_unpacked(path.stat().st_size)) if is_packed else LARGEST
-        with gzip.open(path) if is_packed else path.open("rb") as file:
+        with path.open("rb") as raw:
+            file = unpacked(path, raw)
+            most = LARGEST if file is raw else min(LARGEST, most_unpacked(path.stat().st_size))
             content = file.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
     if len(content) > most and most < LARGEST:
         raise packed_as_no_text(path)
-    if len(content) > LARGEST:
+    check_size(path, len(content))
+    return content
+
+
+def check_size(path: Path, size: int) -> None:
+    """Raises MitigateError for more text than is read whole."""
+    if size > LARGEST:
         raise MitigateError(
             f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
         )
-    return content
+
+
+def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
+    """The file's text, packed or not, whatever its name says. Raises MitigateError for a file that is no text."""
+    is_packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    if str(path).endswith(".gz") and not is_packed:
+        raise MitigateError(f"{path} is named .gz and is no gzip file; give it its right name, or fetch it again")
+    file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+    start = file.read(max(map(len, BINARY)))
+    file.seek(0)
+    if found := next((what for magic, what in BINARY.items() if start.startswith(magic)), None):
+        raise MitigateError(f"{path} is {found}")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MitigateError(f"{path} is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    return file
 
 
 def most_unpacked(packed: int) -> int:
@@ -86,21 +122,73 @@ def fields(
             faults.append(f"{path}:{number}: {TOO_LONG}")
             continue
         try:
-            yield number, line.decode("utf-8").split(separator)
+            text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             faults.append(f"{path}:{number}: not UTF-8 ({error.reason} at byte {error.start})")
+            continue
+        if len(separator) == 1 and is_open(text, separator):
+            faults.append(f"{path}:{number}: {OPEN}")
+            continue
+        yield number, split_fields(text, separator)
+
+
+_UNCLOSED = re.compile(r'"(?>(?:[^"]|"")*)\Z')
+
+
+@cache
+def _field(separator: str) -> re.Pattern[str]:
+    """A field and what ends it. Its groups: what stands in quotes; else the field as it stands; the end."""
+    one = re.escape(separator)
+    return re.compile(rf'(?:"((?>(?:[^"]|"")*))"|([^{one}]*))({one}|\Z)')
+
+
+def split_fields(line: str, separator: str) -> list[str]:
+    """The fields of a line, or of a few lines that are one record.
+
+    A field that begins and ends with a double quote, and in which others are doubled, is what stands between them: it
+    may hold separators and line ends. Any other double quote is a character like others."""
+    if '"' not in line or len(separator) > 1 or separator == " ":
+        return line.split(separator)
+    found: list[str] = []
+    end = 0
+    while match := _field(separator).match(line, end):
+        found.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        end = match.end()
+        if not match[3]:
+            break
+    return found
+
+
+def is_open(line: str, separator: str) -> bool:
+    """Whether a double quote opens a field that does not end in the line."""
+    end = 0
+    while line.count('"', end) % 2 and (match := _field(separator).match(line, end)):
+        if match[1] is None and _UNCLOSED.match(line, end):
+            return True
+        if not match[3]:
+            break
+        end = match.end()
+    return False
 
 
 def parsed(text: str) -> Any:
-    """What a line of JSON says. Raises ValueError that says what is wrong with it."""
+    """What a line of JSON says. Raises ValueError that says what is wrong with it, a key that is repeated too."""
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_once)
         if "\\ud" in text.lower():  # half of a pair that stands for one character: no text in any encoding
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from error
     except (RecursionError, ValueError) as error:  # brackets within brackets, a number of thousands of digits
         raise ValueError(f"not JSON that can be read ({error})") from error
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice in an object")
     return found
 
 
@@ -133,17 +221,16 @@ def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) ->
         )
 
 
-def report_faults(faults: Sequence[str], on_bad_line: OnBadLine, total: int | None = None) -> list[str]:
-    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip".
+def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: int | None = None) -> list[str]:
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None: of a
+    file whose lines are never left out.
 
     total: of how many bad lines these faults are, where not all were kept."""
     count = len(faults) if total is None else total
     what = counted(count, "bad line")
-    if faults and on_bad_line == "error":
-        raise MitigateError(
-            f"{what}:\n  {first(faults, total=count)}\nMend the file, or leave such lines out with "
-            "data.on_bad_line=skip."
-        )
+    if faults and on_bad_line != "skip":
+        skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
+        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nMend the file{skip}.")
     return [f"{what} left out: {first(faults, '; ', count)}"] if faults else []
 
 

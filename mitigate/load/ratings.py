@@ -3,16 +3,17 @@
 Raters are numbered in the order in which the files first name them: ids of a platform can name a person, and go
 no further than here."""
 
-import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import OnBadLine, check, first, not_opened, report_faults
+from mitigate.load.lines import OnBadLine, check, first, report_faults
+from mitigate.load.table import Column, read_table
+from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 RATINGS = {
@@ -22,11 +23,13 @@ RATINGS = {
     "quality": pl.Boolean,  # does it make sense? null where nobody asked
 }
 
+STATUS = "status"  # of the work, as a platform has it
 COLUMNS = {
     "rater": ("rater", "workerid", "worker_id", "_worker_id", "participant_id", "participant id"),
     "item": ("item", "input.item"),
     "label": ("label", "answer.label"),
     "quality": ("quality", "answer.quality"),
+    STATUS: ("assignmentstatus",),
 }
 """Column -> what it may be called: here, by Mechanical Turk, by Appen and by Prolific."""
 
@@ -62,9 +65,10 @@ def read_answers(
     seen: dict[tuple[str, str], str] = {}
     numbers: dict[str, str] = {}
     for path in paths:
-        answers = _table(path)
+        answers, told = _table(path, on_bad_line)
+        notices += told
         rejected = sum(answer["rejected"] for _, answer in answers)
-        notices += [f"{path}: {rejected:,} rejected ratings left out"] if rejected else []
+        notices += [f"{path}: {counted(rejected, 'rejected rating')} left out"] if rejected else []
         for line, answer in answers:
             if answer["rejected"]:
                 continue
@@ -82,35 +86,18 @@ def read_answers(
     return LoadedRatings(ratings, notices + _gaps(ratings, items, raters))
 
 
-def _table(path: Path) -> list[tuple[int, dict]]:
-    """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected."""
-    try:
-        return _rows(path, path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise not_opened(path, error) or MitigateError(f"{path} cannot be read as UTF-8 text: {error}") from error
-    except csv.Error as error:
-        raise MitigateError(f"{path} is no table that can be read: {error}") from error
-
-
-def _rows(path: Path, text: str) -> list[tuple[int, dict]]:
-    head = text.partition("\n")[0]
-    reader = csv.DictReader(StringIO(text), delimiter=max(",;\t", key=head.count))
-    names = {name.strip().lower(): name for name in reader.fieldnames or ()}
-    columns = {column: next((names[n] for n in spelt if n in names), None) for column, spelt in COLUMNS.items()}
-    if missing := [column for column, name in columns.items() if name is None and column != "quality"]:
-        raise MitigateError(
-            f"{path} has no column {', '.join(missing)} (found: {', '.join(names) or 'nothing'}); its first line must "
-            "name rater, item and label, and may name quality"
-        )
-    status = names.get("assignmentstatus")
-    return [
-        (
-            reader.line_num,
-            {column: (row[name] or "").strip() if name else "" for column, name in columns.items()}
-            | {"rejected": bool(status) and (row[status] or "").strip().lower() == "rejected"},
-        )
-        for row in reader
-    ]
+def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
+    """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected; and a
+    sentence for each oddity."""
+    optional = {"quality", STATUS}
+    wanted = {name: Column(spelt, optional=name in optional, numbers=True) for name, spelt in COLUMNS.items()}
+    remedy = "; its first line must name rater, item and label, and may name quality"
+    rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
+    answers: list[tuple[int, dict[str, Any]]] = []
+    for row in rows.iter_rows(named=True):
+        answer: dict[str, Any] = {name: (row.get(name) or "").strip() for name in COLUMNS}
+        answers.append((row["row"], answer | {"rejected": answer[STATUS].lower() == "rejected"}))
+    return answers, notices
 
 
 def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | None) -> str | None:
@@ -132,5 +119,10 @@ def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[st
     few = sorted(item for item, count in counts.items() if count < raters)
     unknown = ratings["quality"].null_count()
     found = [f"{len(none):,} of {len(items):,} items have no rating: {first(none, ', ')}"] if none else []
-    found += [f"{len(few):,} items have fewer than {raters} ratings: {first(few, ', ')}"] if few else []
-    return found + ([f"{unknown:,} ratings do not say whether the statement makes sense"] if unknown else [])
+    if few:
+        has = "has" if len(few) == 1 else "have"
+        found.append(f"{counted(len(few), 'item')} {has} fewer than {raters} ratings: {first(few, ', ')}")
+    if unknown:
+        does = "does" if unknown == 1 else "do"
+        found.append(f"{counted(unknown, 'rating')} {does} not say whether the statement makes sense")
+    return found

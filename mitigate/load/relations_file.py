@@ -8,9 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.lines import report_faults
-from mitigate.load.stream import Met
-from mitigate.load.table import names_of, open_table
+from mitigate.load.layout import Layout, layout_of
+from mitigate.load.table import Column, read_table
 from mitigate.relations import Relation, spellings, spelt
 from mitigate.settings import LONGEST_NAME, NAME
 
@@ -24,13 +23,14 @@ def read_relations(path: Path) -> list[Relation]:
 
     Raises MitigateError for a file without the columns, for blank fields, names that are not letters, digits, dash,
     underscore or dot, and names that differ only by case, blanks and underscores."""
-    present = names_of(path)
+    layout = layout_of(path)
+    present = [name.strip().lower() for name in layout.names]
     if absent := [name for name in NEEDED if name not in present]:
         raise MitigateError(
             f"data.relations={path} has no column {' and no column '.join(absent)}, but {', '.join(present)[:200]}; "
             f"give {SHOWN}"
         )
-    rows = _rows(path, [*NEEDED, *([SECOND] if SECOND in present else [])])
+    rows = _rows(path, layout)
     if rows.is_empty():
         raise MitigateError(f"data.relations={path} names no relation; give {SHOWN}")
     if faults := list(_faults(path, rows)):
@@ -39,13 +39,13 @@ def read_relations(path: Path) -> list[Relation]:
     return [Relation(names.get(spelt(name), name), *phrases) for _, name, *phrases in rows.iter_rows()]
 
 
-def _rows(path: Path, wanted: list[str]) -> pl.DataFrame:
+def _rows(path: Path, layout: Layout) -> pl.DataFrame:
     """row, relation, phrase, neutral_phrase, with single blanks."""
-    table, met = open_table(path, {name: name for name in wanted}), Met()
-    found = pl.concat(table.frame(block, met) for block in table.blocks())
-    report_faults([what for (kind, what) in met if kind == "bad line" and what], "error")
-    plain = found.with_columns(pl.col(wanted).fill_null("").str.replace_all(r"\s+", " ").str.strip_chars())
-    second = pl.col(SECOND) if SECOND in wanted else pl.lit("")
+    wanted = {name: Column((name,), optional=name == SECOND) for name in (*NEEDED, SECOND)}
+    found, _ = read_table(path, wanted, layout=layout)
+    texts = pl.col(*found.columns[1:])
+    plain = found.with_columns(texts.fill_null("").str.replace_all(r"\s+", " ").str.strip_chars())
+    second = pl.col(SECOND) if SECOND in plain.columns else pl.lit("")
     return plain.select(
         "row",
         pl.col("relation").str.replace_all(" ", "_", literal=True),

@@ -1,15 +1,17 @@
 """The Social Bias Inference Corpus (Sap et al. 2020): its published files, and partial files of it.
 
 Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a
-row for each post with averaged values and lists. Partial files (mitigate/data/frames/files.csv) give some values only;
-what a file does not give is null. A split that is there in both published forms is read in the first."""
+row for each post with averaged values and lists; the same columns in files of other names, such as the Parquet files of
+the Hugging Face hub (default/train/0000.parquet), whose names or folders tell the split. Partial files
+(mitigate/data/frames/files.csv) give some values only; what a file does not give is null. A split that is there in both
+published forms is read in the first."""
 
 import csv
 import html
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
-from mitigate.load.lines import parsed
+from mitigate.load.layout import TABLES, layout_of
+from mitigate.load.table import Column, read_table
+from mitigate.triples import SPLITS
 
 COLUMNS = {
     "lewd": "sexYN",
@@ -55,21 +59,33 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     posts without a letter or a digit, which have no key.
 
     Raises MitigateError for a folder without any, and for rows and columns that cannot be read, by file and row."""
-    known = {row["file"]: row for row in _known()}
-    found = [(known[path.name], path) for path in sorted(folder.glob("*.csv")) if path.name in known]
+    found = _files(folder)
     plain = {row["part"] for row, _ in found if row["form"] == "published"}
     found = [(row, path) for row, path in found if not (row["form"] == "aggregated" and row["part"] in plain)]
     if not found:
-        raise MitigateError(f"{folder} has no file of the corpus; it may have {', '.join(known)}")
-    rows = [row for known, path in found for row in _annotations(path, known)]
+        known = ", ".join(row["file"] for row in _known())
+        raise MitigateError(
+            f"{folder} has no file of the corpus; it may have {known}, or files with the published columns in CSV, "
+            "JSON or Parquet, named or in folders by split: train, validation, test"
+        )
+    rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 
-def _annotations(path: Path, known: Mapping[str, str]) -> list[tuple[Any, ...]]:
-    try:
-        return list(READERS[known["form"]](path, known))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise MitigateError(f"{path} is no CSV file in UTF-8 ({error}); it may be damaged: copy it again") from error
+def _files(folder: Path) -> list[tuple[dict[str, str], Path]]:
+    """The files of the corpus and what is known of each: by its name, else by its columns and the split in its name or
+    folder."""
+    known = {row["file"]: row for row in _known()}
+    found = [(known[path.name], path) for path in sorted(folder.glob("*.csv")) if path.name in known]
+    for path in sorted(folder.rglob("*")):
+        words = re.findall(r"[a-z]+", str(path.relative_to(folder)).lower())
+        part = next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
+        if part and path.name not in known and path.name.removesuffix(".gz").endswith(TABLES) and path.is_file():
+            names = layout_of(path).names
+            if {*COLUMNS.values(), "post"} - {"speakerMinorityYN"} <= set(names):
+                form = "published" if "WorkerId" in names else "aggregated"
+                found.append(({"file": path.name, "form": form, "part": part, "names": ""}, path))
+    return found
 
 
 def normalise(post: str) -> str:
@@ -89,44 +105,46 @@ def _known() -> list[dict[str, str]]:
 
 
 def _published(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    for number, row in _rows(path, [*COLUMNS.values(), "post", "targetMinority", "targetStereotype"]):
-        values = [_value(path, number, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
-        unit = f"{row.get('HITId', '')}/{row.get('WorkerId', number)}"
-        texts = [cleaned(row.get(column) or "") or None for column in TEXT_COLUMNS]
-        yield _row(path, known, row["post"], unit, values, texts, row.get("dataSource"))
+    needed = (*COLUMNS.values(), "post", "targetMinority", "targetStereotype")
+    for place, row in _rows(path, needed, optional=("targetCategory", "HITId", "WorkerId", "dataSource")):
+        values = [_value(place, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
+        unit = f"{row['HITId'] or ''}/{row['WorkerId'] or place.rpartition(':')[2]}"
+        texts = [cleaned(row[column] or "") or None for column in TEXT_COLUMNS]
+        yield _row(path, known, row["post"], unit, values, texts, row["dataSource"])
 
 
 def _aggregated(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
     """Lists of groups and statements are not paired: each statement goes with the group it names, else the first."""
-    for number, row in _rows(path, ["post", "targetMinority", "targetStereotype"]):
-        values = [_value(path, number, column, row.get(column)) for column in (COLUMNS[name] for name in CHOICES)]
-        lists = [_list(path, number, row.get(column) or "[]") for column in TEXT_COLUMNS]
-        if values[CHOICES.index("targeted")] is None and COLUMNS["offensive"] in row:
+    optional = (*COLUMNS.values(), "dataSource")
+    for place, row in _rows(path, ("post",), lists=TEXT_COLUMNS, optional=optional):
+        values = [_value(place, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
+        lists = [_cleaned(row[column]) for column in TEXT_COLUMNS]
+        if values[CHOICES.index("targeted")] is None and row[COLUMNS["offensive"]] is not None:
             values[CHOICES.index("targeted")] = float(bool(lists[0]))
         for group, category, implied in _paired(*lists):
-            yield _row(path, known, row["post"], None, values, [group, category, implied], row.get("dataSource"))
+            yield _row(path, known, row["post"], None, values, [group, category, implied], row["dataSource"])
 
 
 def _groups(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
     names = dict(pair.split("=") for pair in known["names"].split(";"))
-    for _, row in _rows(path, ["post", "target_minority"]):
-        group = row["target_minority"].strip()
+    for _, row in _rows(path, ("post", "target_minority")):
+        group = (row["target_minority"] or "").strip()
         values = [1.0 if name == "targeted" else None for name in CHOICES]
         yield _row(path, known, row["post"], None, values, [names.get(group, cleaned(group)), None, None], None)
 
 
 def _offensive(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    with path.open(encoding="utf-8", newline="") as lines:
-        for number, row in enumerate(csv.reader(lines), start=1):
-            if len(row) != 2 or row[0] not in ("0", "1"):
-                raise MitigateError(f"{path}, row {number}: {str(row)[:60]} is not `label,post` with a label of 0 or 1")
-            values = [float(row[0]) if name == "offensive" else None for name in CHOICES]
-            yield _row(path, known, row[1], None, values, [None, None, None], None)
+    rows, _ = read_table(path, {"label": 1, "post": 2}, widths=(2,), stray_quotes=True)  # line 1180 of the test file
+    for number, label, post in rows.iter_rows():
+        if label not in ("0", "1"):
+            raise MitigateError(f"{path}:{number}: {label[:60]!r} is not `label,post` with a label of 0 or 1")
+        values = [float(label) if name == "offensive" else None for name in CHOICES]
+        yield _row(path, known, post, None, values, [None, None, None], None)
 
 
 def _implied(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    for number, row in _rows(path, ["post", "targetStereotype", "targetMinority"]):
-        groups, statements = (_list(path, number, row[name]) for name in ("targetMinority", "targetStereotype"))
+    for _, row in _rows(path, ("post",), lists=("targetStereotype", "targetMinority")):
+        groups, statements = (_cleaned(row[name]) for name in ("targetMinority", "targetStereotype"))
         values = [1.0 if name == "targeted" else None for name in CHOICES]
         for group, _, implied in _paired(groups, [], statements):
             yield _row(path, known, row["post"], None, values, [group, None, implied], None)
@@ -144,28 +162,31 @@ READERS = {
 def _row(
     path: Path,
     known: Mapping[str, str],
-    post: str,
+    post: str | None,
     unit: str | None,
     values: list[float | None],
     texts: list[str | None],
     source: str | None,
 ) -> tuple[Any, ...]:
-    text = " ".join(html.unescape(post).split())
-    return (path.name, known["part"] or None, text, normalise(post), unit, *values, *texts, source or None)
+    text = " ".join(html.unescape(post or "").split())
+    return (path.name, known["part"] or None, text, normalise(post or ""), unit, *values, *texts, source or None)
 
 
-def _rows(path: Path, needed: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    with path.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        if lacking := [name for name in needed if name not in (reader.fieldnames or [])]:
-            raise MitigateError(f"{path} lacks the column {lacking[0]}; it must have {', '.join(needed)}")
-        for number, row in enumerate(reader, start=1):
-            if any(row[name] is None for name in needed):
-                raise MitigateError(f"{path}, row {number}: it ends before {needed[-1]}; copy the file again")
-            yield number, row
+def _rows(
+    path: Path, needed: Sequence[str], lists: Sequence[str] = (), optional: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row with its file and line: the columns needed, those that are lists of texts, and those that may be absent,
+    null where they are."""
+    plain = [name for name in optional if name not in needed]
+    wanted = {name: Column((name,), numbers=True) for name in needed}
+    wanted |= {name: Column((name,), lists=True, optional="Category" in name) for name in lists}
+    wanted |= {name: Column((name,), optional=True, numbers=True) for name in plain}
+    rows, _ = read_table(path, wanted)
+    for row in rows.iter_rows(named=True):
+        yield f"{path}:{row['row']}", dict.fromkeys(wanted) | row
 
 
-def _value(path: Path, number: int, column: str, cell: str | None) -> float | None:
+def _value(place: str, column: str, cell: str | None) -> float | None:
     """A number from 0 to 1, or the word of an answer; null where the cell is empty."""
     text = (cell or "").strip().lower()
     if text in ("", "nan", "none"):
@@ -176,16 +197,13 @@ def _value(path: Path, number: int, column: str, cell: str | None) -> float | No
         value = math.nan
     if not 0 <= value <= 1:
         raise MitigateError(
-            f"{path}, row {number}: {column} is {cell!r}; it must be a number from 0 to 1, or one of {', '.join(WORDS)}"
+            f"{place}: {column} is {cell!r}; it must be a number from 0 to 1, or one of {', '.join(WORDS)}"
         )
     return value
 
 
-def _list(path: Path, number: int, cell: str) -> list[str]:
-    try:
-        return list(dict.fromkeys(filter(None, map(cleaned, parsed(cell)))))
-    except (ValueError, AttributeError, TypeError) as error:
-        raise MitigateError(f'{path}, row {number}: {cell[:60]!r} is no list of texts such as ["a", "b"]') from error
+def _cleaned(texts: Sequence[str | None] | None) -> list[str]:
+    return list(dict.fromkeys(filter(None, (cleaned(text or "") for text in texts or []))))
 
 
 def _paired(

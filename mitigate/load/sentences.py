@@ -1,25 +1,60 @@
-"""A file of one's own sentences of any size: one a line, or a column of a CSV, TSV, JSON-lines or Parquet file. Which
-targets they are about is for the audit to find."""
+"""A file of one's own sentences of any size: one a line, or a column of a CSV, TSV, JSON or Parquet file. Which targets
+they are about is for the audit to find."""
 
 from pathlib import Path
 
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.load.any_triples import columns_of
+from mitigate.load.layout import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
-from mitigate.load.table import Columns, Table, open_lines, open_table
+from mitigate.load.table import Columns, Place, Table, open_lines, open_table
+
+NAMES = ("statement", "text", "sentence")  # of a column that is taken without being named
+NAME_IT = "'data.columns={statement: NAME}'"
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
     """The sentences of a file, case folded; repeats stay.
 
-    columns: {"statement": what its column is called, or its place, from 1}; without it each line of the file is a
-    sentence. Raises MitigateError for a file that cannot be read, or without such a column."""
+    columns: {"statement": what its column is called, or its place, from 1}; without it each line of a plain text is a
+    sentence, and a table has a column of NAMES. Raises MitigateError for a file that cannot be read, or without such a
+    column."""
     check(on_bad_line)
     place = given(path, "sentences")
-    table = open_table(place, columns_of(columns, ("statement",))) if columns else open_lines(place, "statement")
-    return streamed(place, table, on_bad_line)
+    column = columns_of(columns, ("statement",))["statement"] if columns else None
+    return streamed(place, open_texts(place, column, NAME_IT), on_bad_line)
+
+
+def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | None = None) -> Table:
+    """A table with one column, `statement`: the lines of a plain text, or the column of a table; None: the one of
+    NAMES, or the only one. A file that looks like a table is never read as lines.
+
+    name_it: how a user names the column. content: what is read in place of the file. Raises MitigateError for a table
+    whose column is not named."""
+    layout = layout_of(path, content)
+    if layout.form == "lines" and column is None:
+        return open_lines(path, "statement", content)
+    found = _found(path, layout, name_it) if column is None else column
+    remedy = f"; name the column of the texts: {name_it}"
+    return open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
+
+
+def _found(path: Path, layout: Layout, name_it: str) -> str:
+    """The column of the texts."""
+    lower = [name.strip().lower() for name in layout.names]
+    only = layout.names[0] if len(lower) == 1 else None
+    if only and layout.form == "table" and (only.rstrip().endswith((".", "!", "?")) or len(only.split()) > 4):
+        raise MitigateError(
+            f"{path} is {layout} by its name, and its first line reads as a text: {only[:60]!r}. Write the name of the "
+            "column, such as text, above it; or name the file .txt, where each line is a text"
+        )
+    found = next((name for name in NAMES if name in lower), only if layout.names else NAMES[0])
+    if found is None:
+        raise MitigateError(f"{path} is {layout.shown}; name that of the texts: {name_it}")
+    return found
 
 
 def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
@@ -31,7 +66,7 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
         term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String)
         said = frame.select("row", _plain(term).alias("term"), _plain(pl.col("statement")).alias("statement"))
         blank = pl.col("statement").fill_null("") == ""
-        met["noted", "rows without a sentence"] += said.filter(blank).height
+        met["noted", "row without a sentence"] += said.filter(blank).height
         return Chunk(said.filter(~blank), +met)
 
     return opened(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))

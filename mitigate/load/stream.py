@@ -3,8 +3,9 @@ left out on the way is counted.
 
 Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
 
-import gzip
 import hashlib
+import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,12 +26,15 @@ from mitigate.load.lines import (
     not_opened,
     packed_as_no_text,
     report_faults,
+    unpacked,
 )
 from mitigate.relations import Relation, with_own
+from mitigate.texts import counted
 from models.digests import sha256_of
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
+LINES_OF_A_FIELD = 1000  # that a field in quotes may have
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
@@ -39,6 +43,7 @@ SENTENCES = {
     "statement": pl.String,
 }
 
+BLANK = "blank line"
 Kind = Literal["triples", "sentences", "statements"]
 Met = Counter[tuple[str, str]]
 """What was met, and how often, by (kind, what): ("left out", why), ("relation", an unknown one's name), ("noted", an
@@ -128,11 +133,12 @@ def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
     """Raises MitigateError for relations without a phrase, with their counts and the file that would give them one."""
     unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
     if unknown:
-        known = with_own(own)
-        counted = ", ".join(f"{name} {count:,}{_meant(name, known)}" for name, count in unknown.items())
+        known, total = with_own(own), sum(unknown.values())
+        has = "has" if total == 1 else "have"
+        named = ", ".join(f"{name} {count:,}{_meant(name, known)}" for name, count in unknown.items())
         lines = "".join(f"\n  {name},...,..." for name in unknown)
         raise MitigateError(
-            f"{path}: {sum(unknown.values()):,} triples have a relation without a phrase: {counted}. Write a file such "
+            f"{path}: {counted(total, 'triple')} {has} a relation without a phrase: {named}. Write a file such "
             f"as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and tail (a second "
             "wording, without a sentiment of its own, may stay empty), and give it with data.relations=FILE.csv; or "
             "leave such triples out with data.on_bad_line=skip. Relations with a phrase: "
@@ -166,35 +172,44 @@ def opened(resource: Streamed) -> Streamed:
     return resource
 
 
-def text_blocks(path: Path, quoted: bool = False) -> Iterator[Block]:
+def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) -> Iterator[Block]:
     """A text file, gzipped or plain, cut at line ends; a byte order mark is left away.
 
-    quoted: line ends inside double quotes do not count as such (CSV). Of a line that is longer than LONGEST and runs
-    across the end of a block, the rest is left away: its length tells that it is too long. Raises MitigateError for a
-    file that is missing, empty, damaged, cut short, UTF-16, or packed as no text is."""
-    first, unpacked = 1, 0
+    quoted: line ends inside double quotes do not count as such. content: what is read in place of the file. Of a line
+    that is longer than LONGEST and runs across the end of a block, the rest is left away: its length tells that it is
+    too long. Raises MitigateError for a file that is missing, empty, damaged, cut short, no text, or packed as no text
+    is."""
+    first, read = 1, 0
     try:
-        with path.open("rb") as raw:
-            size = path.stat().st_size
-            file = _unpacked(path, raw)
-            while content := file.read(BLOCK if first > 1 else PEEKED):
-                content += _rest_of_line(file)
-                for _ in range(1000 if quoted else 0):
-                    if content.count(b'"') % 2 == 0:
-                        break
-                    content += _rest_of_line(file)
-                unpacked += len(content)
-                if unpacked > most_unpacked(raw.tell()):
+        with path.open("rb") if content is None else io.BytesIO(content) as raw:
+            size = path.stat().st_size if content is None else len(content)
+            file = unpacked(path, raw)
+            while piece := file.read(BLOCK if first > 1 else PEEKED):
+                piece = b"".join([piece, *_rest_of_record(file, piece, quoted)])
+                read += len(piece)
+                if read > most_unpacked(raw.tell()):
                     raise packed_as_no_text(path)
-                yield Block(first, _without_mark(path, content) if first == 1 else content, raw.tell() / size)
-                first += content.count(b"\n")
+                yield Block(first, piece.removeprefix(b"\xef\xbb\xbf") if first == 1 else piece, raw.tell() / size)
+                first += piece.count(b"\n")
     except (EOFError, zlib.error, OSError) as error:
         raise not_opened(path, error) or MitigateError(
             f"{path} is damaged or was cut short after line {first - 1:,} ({error}); fetch it again (`gzip -t` tells "
             "whether a packed file is whole)"
         ) from error
-    if not unpacked:
+    if not read:
         raise MitigateError(f"{path} is empty")
+
+
+def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[bytes]:
+    """The rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
+    rest = _rest_of_line(file)
+    yield rest
+    is_within = quoted and (piece.count(b'"') + rest.count(b'"')) % 2
+    for _ in range(LINES_OF_A_FIELD if is_within else 0):
+        rest = _rest_of_line(file)
+        yield rest
+        if not rest or rest.count(b'"') % 2:
+            break
 
 
 def _rest_of_line(file: BinaryIO) -> bytes:
@@ -208,26 +223,11 @@ def _rest_of_line(file: BinaryIO) -> bytes:
     return rest
 
 
-def _unpacked(path: Path, raw: BinaryIO) -> BinaryIO:
-    """The file's text, whether its name says that it is packed or not."""
-    packed = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    if path.suffix == ".gz" and not packed:
-        raise MitigateError(f"{path} is named .gz and is no gzip file; give it its right name, or fetch it again")
-    return gzip.open(raw) if packed else raw  # type: ignore[return-value]
-
-
-def _without_mark(path: Path, content: bytes) -> bytes:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise MitigateError(f"{path} is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)")
-    return content.removeprefix(b"\xef\xbb\xbf")
-
-
 def split(block: Block, met: Met) -> list[bytes]:
     """The block's lines without their ends; Windows line ends are noted."""
     content = block.content
     if windows := content.count(b"\r\n"):
-        met["noted", "lines with Windows line ends (CRLF), accepted"] += windows
+        met["noted", "line with Windows line ends (CRLF), accepted"] += windows
         content = content.replace(b"\r\n", b"\n")
     return content.removesuffix(b"\n").split(b"\n")
 
@@ -242,22 +242,28 @@ def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
         met["bad line", ""] += more
 
 
-def describe(met: Met, on_bad_line: OnBadLine) -> list[str]:
+def _line(fault: str) -> tuple[str, int]:
+    """File and line of a fault "FILE:12: a blank field", to sort by."""
+    place = re.match(r"(.*?):(\d+): ", fault)
+    return (place[1], int(place[2])) if place else (fault, 0)
+
+
+def describe(met: Met, on_bad_line: OnBadLine | None) -> list[str]:
     """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
 
     def of(kind: str) -> list[tuple[str, int]]:
         return [(what, count) for (of_kind, what), count in met.items() if of_kind == kind]
 
-    faults = [what for what, _ in of("bad line") if what]
+    faults = sorted((what for what, _ in of("bad line") if what), key=_line)
     found = report_faults(faults, on_bad_line, sum(count for _, count in of("bad line")))
-    found += [f"{count:,} {what}" for what, count in sorted(of("noted"))]
-    found += [f"{count:,} rows left out: {what}" for what, count in sorted(of("left out"))]
+    found += [counted(count, what) for what, count in sorted(of("noted"))]
+    found += [f"{counted(count, 'row')} left out: {what}" for what, count in sorted(of("left out"))]
     if unknown := sorted(of("relation"), key=lambda pair: (-pair[1], pair[0])):
         named = ", ".join(f"{name} {count:,}" for name, count in unknown[:20])
         rest = sum(count for _, count in unknown[20:])
         total = sum(count for _, count in unknown)
         found.append(
-            f"{total:,} triples left out, whose relation has no phrase: {named}"
+            f"{counted(total, 'triple')} left out, whose relation has no phrase: {named}"
             + (f", others {rest:,}" if rest else "")
         )
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.events import published_names
 from mitigate.load.stream import MOST_NAMES, Chunk, Met, bad
 from mitigate.relations import Relation, spellings
 from mitigate.triples import SPLITS
@@ -39,11 +40,14 @@ def triples_chunk(
     )
     blank = pl.any_horizontal(pl.col("head", "relation", "tail").fill_null("") == "")
     faulty = plain.filter(blank)
-    bad(met, (f"{path}:{row}: a blank field" for row in faulty["row"]))
+    bad(met, (f"{path}:{row}: a blank field" for row in faulty["row"].unique(maintain_order=True)))
     plain = _labelled(path, _split(path, plain.filter(~blank), met), met)
-    spelt = pl.col("relation").str.to_lowercase().str.strip_prefix("/r/").str.replace_all(r"[ _]", "")
+    spelt = pl.col("relation").str.to_lowercase().str.replace_all(r"[ _]", "")
+    known = published_names() | spellings(own) | (names or {})
+    # behind a name space as ConceptNet and CSKG write it: /r/IsA, at:xReact
+    written = [spelt, spelt.str.replace(r"^(?:/r/|[a-z]+:)", "")]
     named = plain.with_columns(
-        known=spelt.replace_strict(spellings(own) | (names or {}), default=None, return_dtype=pl.String)
+        known=pl.coalesce(name.replace_strict(known, default=None, return_dtype=pl.String) for name in written)
     )
     unknown = named.filter(pl.col("known").is_null())["relation"].value_counts(sort=True)
     for name, count in unknown.head(MOST_NAMES).iter_rows():

@@ -3,8 +3,9 @@ may have been meant."""
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 from hydra.errors import (
@@ -15,8 +16,8 @@ from hydra.errors import (
 )
 from omegaconf.errors import OmegaConfBaseException
 
-from mitigate.errors import did_you_mean, nearest, one_of
-from mitigate.settings import settings
+from mitigate.errors import MitigateError, did_you_mean, nearest, one_of
+from mitigate.settings import find, settings
 
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
@@ -60,6 +61,23 @@ def in_words(error: Exception, folders: Iterable[str] = ()) -> str:
     return str(error) + (f" ({str(cause).splitlines()[0]})" if cause and str(cause) not in str(error) else "")
 
 
+def check_added(overrides: Iterable[str], groups: Iterable[str], config: Mapping[str, Any]) -> None:
+    """Raises MitigateError for a key that a plus adds and nothing reads: it is no setting, and in no part of the
+    configuration that a class or function is built from. groups: those of which a file was chosen."""
+    known = settings()
+    for override in overrides:
+        name = override.partition("=")[0].lstrip("+").partition("@")[0]
+        parts = name.split(".")
+        above = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        is_read = any("mapping" in known[key].types for key in above if key in known)
+        is_read |= any(
+            "_target_" in (find(config, key) or ()) for key in above if isinstance(find(config, key), Mapping)
+        )
+        is_setting = any(key == name or key.startswith(f"{name}.") for key in known)
+        if override.startswith("+") and name not in groups and not is_setting and not is_read:
+            raise MitigateError(_no_setting(name, None))
+
+
 def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
     """A group has no such option, or a file that another one builds on is not there."""
     group, _, name = (error.missing_cfg_file or "").rpartition("/")
@@ -99,7 +117,8 @@ def _no_setting(name: str, appended: str | None) -> str:
         group, _, _ = group.rpartition(".")
     here = list(dict.fromkeys(_beside(key, group) for key in known if not group or key.startswith(f"{group}.")))
     meant = _meant(name, group, here)
-    plus = f". A key of your own is added with a plus: {shlex.quote(appended)}" if appended and not meant else ""
+    is_read = name.startswith("policy.") and appended and not meant  # a policy of one's own takes its settings there
+    plus = f". A key of your own is added with a plus: {shlex.quote(str(appended))}" if is_read else ""
     return f"unknown setting {name!r}; {f'{group} has' if group else 'there are'}: {', '.join(here)}{meant}{plus}"
 
 

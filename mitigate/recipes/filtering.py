@@ -54,7 +54,7 @@ def run(config: DictConfig) -> None:
     notices = [*loaded.notices, *notices]
     for notice in notices:
         say(f"  note: {notice}")
-    say(f"  {loaded.triples.height:,} triples")
+    say(f"  {counted(loaded.triples.height, 'triple')}")
     scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     cache = LabelStore(Path(config.paths.cache) / "labels")
 

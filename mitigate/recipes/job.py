@@ -35,7 +35,7 @@ from mitigate.store import (
     tidy,
     wait_for,
 )
-from mitigate.texts import without_folders
+from mitigate.texts import counted, without_folders
 from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
 
 NO_FACTS: Mapping[str, Any] = {}
@@ -292,7 +292,7 @@ def _say_stage(result: Result) -> None:
     took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
     if result.path.suffix == ".parquet":
         rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item()
-        found = f"   {rows:,} rows"
+        found = f"   {counted(rows, 'row')}"
     else:
         found = _said_of_training(result.facts())
     say(f"  {result.stage:<12}{took:>18}{found}")

@@ -13,7 +13,8 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.formats import FORMATS, table_bytes
 from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
-from mitigate.load.texts import STANDARD_INPUT, TABLES
+from mitigate.load.layout import TABLES
+from mitigate.load.texts import STANDARD_INPUT
 from mitigate.load.texts import load as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say
@@ -24,6 +25,7 @@ from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
 from mitigate.tasks.label import label_statements, occlude
+from mitigate.texts import counted
 from mitigate.triples import OTHER, Scorer
 
 STAGES = ("labels", "metrics")
@@ -52,7 +54,7 @@ def run(config: DictConfig) -> None:
         label_given(config, texts, scorers, cache, output)
         return
     occlusion: bool = config.recipe.occlusion
-    loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column)
+    loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
     target_list, notices = list_named(config, statements if file is None else None)
     for notice in [*loaded.notices, *notices]:
@@ -123,7 +125,9 @@ def summary(metrics: dict[str, int]) -> str:
     for column in columns:
         cells = [metrics[f"{column}/{name}"] for name in CLASSES.values()]
         lines.append(f"  {column:<18}" + "".join(f"{n:>11,} ({n / metrics['rows']:>5.1%})" for n in cells))
-    return "\n".join([*lines, f"  {metrics['rows']:,} rows, {metrics['distinct']:,} distinct texts once masked"])
+    return "\n".join(
+        [*lines, f"  {counted(metrics['rows'], 'row')}, {counted(metrics['distinct'], 'distinct text')} once masked"]
+    )
 
 
 def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:

@@ -12,6 +12,7 @@ from mitigate.load.lines import first
 from mitigate.load.stream import Streamed
 from mitigate.load.triples_file import Loaded
 from mitigate.relations import Relation, comet_relations, named, with_own
+from mitigate.texts import counted
 
 NAMES = ["head", "relation", "tail"]
 
@@ -76,7 +77,7 @@ def corpus_of(
         further=_further(known, own, {*wanted, *triples["relation"]}, comet),
         comet=comet,
         held_out=held_out,
-        notices=[*resource.notices, *notices, *_of_relations(own, relations, in_training)],
+        notices=[*resource.notices, *notices, *_of_repeats(triples), *_of_relations(own, relations, in_training)],
     )
 
 
@@ -131,6 +132,15 @@ def _of_splits(triples: pl.DataFrame) -> list[str]:
         return ["The data has no test triples; nothing is measured on them."]
     both = test.join(train, on=NAMES, how="semi").height
     return [f"{both:,} of {test.height:,} distinct test triples are training triples too."] if both else []
+
+
+def _of_repeats(triples: pl.DataFrame) -> list[str]:
+    """A notice of training triples that stand several times."""
+    train = triples.filter("valid", split="train").select(NAMES)
+    repeats = train.height - train.n_unique()
+    return (
+        [f"{counted(repeats, 'repeated training triple')}, each of which counts and is trained on."] if repeats else []
+    )
 
 
 def _further(known: Mapping[str, Relation], own: Sequence[Relation], used: set[str], comet: bool) -> list[Relation]:

@@ -15,6 +15,7 @@ from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.filtered import loss_notices
+from mitigate.texts import counted
 from mitigate.triples import label_columns
 
 TRIPLE = ("row", "split", "head", "relation", "tail")
@@ -80,8 +81,10 @@ def write_data_set(
 def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
     """What a reader of the files must know."""
     number = ledger.height - valid.height
-    left_out = [f"{number:,} triples that the resource marks as not valid are in neither file."] if number else []
-    return [*loss_notices(valid), *(long_texts(valid["masked"]) if "masked" in valid.columns else []), *left_out]
+    are = "is" if number == 1 else "are"
+    left_out = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
+    long = long_texts(valid["masked"]) if "masked" in valid.columns else []
+    return [*loss_notices(valid), *long, *([left_out] if number else [])]
 
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.load.root import find_root, root_with
+from mitigate.texts import counted
 
 REGION = re.compile(r"-(GB|US)$")
 WIKIDATA_LABELS = "kg/wikidata_labels.tsv"
@@ -76,7 +77,7 @@ def _without_qualifiers(path: Path) -> tuple[list[Triple], list[str]]:
     content = b"\n".join(b",".join(line.split(b",")[:3]) for line in lines)
     triples, notices = triples_of(content, path, separator=",")
     if qualified:
-        notices.append(f"{path}: the qualifiers of {qualified:,} lines were dropped")
+        notices.append(f"{path}: the qualifiers of {counted(qualified, 'line')} were dropped")
     return triples, notices
 
 

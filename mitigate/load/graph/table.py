@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mitigate.errors import MitigateError, did_you_mean
+from mitigate.texts import counted
 
 SPLITS = ("train", "valid", "test")
 Triple = tuple[str, str, str]  # head, relation, tail
@@ -92,7 +93,7 @@ def _distinct(splits: Mapping[str, Sequence[Triple]]) -> tuple[dict[str, list[Tr
     for split in SPLITS:
         distinct = [triple for triple in dict.fromkeys(splits[split]) if triple not in seen]
         if repeated := len(splits[split]) - len(distinct):
-            notices.append(f"{split}: {repeated:,} triples that it or an earlier split has already were left out")
+            notices.append(f"{split}: {counted(repeated, 'triple')} left out that it or an earlier split has already")
         kept[split] = distinct
         seen.update(distinct)
     return kept, notices

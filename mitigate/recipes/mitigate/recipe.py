@@ -58,7 +58,7 @@ def run(config: DictConfig) -> float | None:
     plan = make_plan(config)
     for notice in [*plan.notices, *notice_of_own(plan.targets)]:
         say(f"  note: {notice}")
-    say(f"  {plan.corpus.triples.height:,} triples; {_size(plan)} statements to probe")
+    say(f"  {counted(plan.corpus.triples.height, 'triple')}; {_size(plan)} statements to probe")
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"

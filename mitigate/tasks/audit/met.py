@@ -16,10 +16,11 @@ ROWS, ABOUT_A_TARGET, STATEMENTS = (
     ("counted", "statements"),
 )
 
+REPEATED = "repeated statement about a target, each of which counts"
 
-def counts_of(rows: pl.DataFrame, found: pl.DataFrame) -> Met:
+
+def counts_of(rows: pl.DataFrame, found: pl.DataFrame, num_about: int) -> Met:
     """How many rows there were, how many are about a target, and how many statements they make."""
-    num_about = found.drop_nulls("target")["row"].n_unique()
     return Met({ROWS: rows.height, ABOUT_A_TARGET: num_about, STATEMENTS: found.height})
 
 

@@ -3,7 +3,7 @@
 A resource of any size is read a chunk at a time. What is kept of each is written at once, so that after a kill only
 the chunks that are not there are read; and every fault of the file is found before anything is labelled."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
 import polars as pl
@@ -15,8 +15,9 @@ from mitigate.progress import progress
 from mitigate.target_list import TargetList
 from mitigate.targets import as_targets
 from mitigate.targets import targets as paper_targets
-from mitigate.tasks.audit.met import ABOUT_A_TARGET, ROWS, Texts, as_frame, as_met, counts_of
+from mitigate.tasks.audit.met import ABOUT_A_TARGET, REPEATED, ROWS, Texts, as_frame, as_met, counts_of
 from mitigate.tasks.audit.resource import Resource
+from mitigate.texts import counted as number_of
 from mitigate.triples import Parts
 from mitigate.word_forms import with_plurals
 
@@ -57,11 +58,12 @@ def read_rows(
             if chunk is None:
                 advance(0, to=share)
                 continue
-            found = about(resource, chunk.rows, targets, match, texts, target_list)
+            found, num_about = about(resource, chunk.rows, targets, match, texts, target_list)
             rows.save(number, found)
-            counted.save(number, as_frame(chunk.met + counts_of(chunk.rows, found)))
+            counted.save(number, as_frame(chunk.met + counts_of(chunk.rows, found, num_about)))
             advance(chunk.height, to=share)
     total = as_met(counted)
+    total["noted", REPEATED] += repeats(rows)
     if not total[ABOUT_A_TARGET]:
         raise _nothing_found(resource, targets, total, match, target_list, title)
     return as_frame(total)
@@ -74,17 +76,30 @@ def about(
     match: Match,
     texts: Texts,
     target_list: TargetList | None = None,
-) -> pl.DataFrame:
-    """A row for each row and each target it is about; with texts="all" also those that are about none."""
+) -> tuple[pl.DataFrame, int]:
+    """A row for each row and each target it is about, with texts="all" also for those that are about none; and how many
+    rows are about a target."""
     if resource.kind == "statements":
-        return rows  # their file says what they are about
+        return rows, rows.drop_nulls("target")["row"].n_unique()  # their file says what they are about
     find = about_targets if resource.kind == "triples" else sentences_about_targets
-    if texts == "targets":
-        return find(rows, targets, match, target_list)
     placed = rows.with_row_index("_place")  # generations of one line have one row number
     found = find(placed, targets, match, target_list)
+    num_about = found["_place"].n_unique()
+    if texts == "targets":
+        return found.drop("_place"), num_about
     others = placed.join(found.select("_place"), on="_place", how="anti", maintain_order="left")
-    return pl.concat([found, others], how="diagonal").sort("_place", maintain_order=True).drop("_place")
+    every = pl.concat([found, others], how="diagonal").sort("_place", maintain_order=True)
+    return every.drop("_place"), num_about
+
+
+def repeats(rows: Iterable[pl.DataFrame]) -> int:
+    """How many rows about a target say of it what an earlier one says, word for word."""
+    said = [
+        part.drop_nulls("target").select(pl.exclude("row", "split", "valid", "category", "term")).hash_rows()
+        for part in rows
+    ]
+    hashes = pl.concat(said) if said else pl.Series([], dtype=pl.UInt64)
+    return len(hashes) - hashes.n_unique()
 
 
 def _in_both(rows: Parts, counted: Parts) -> Callable[[int], bool]:
@@ -110,7 +125,7 @@ def _nothing_found(
             f"such as\n  target,forms\n  {found},{';'.join(plurals[found])}\n "
         )
     return MitigateError(
-        f"nothing in {title} ({counts[ROWS]:,} rows) is about any of the {targets.height:,} targets{helping}; "
+        f"nothing in {title} ({number_of(counts[ROWS], 'row')}) is about any of the {targets.height:,} targets{helping}; "
         "recipe.targets=[...] names others" + (f". Besides, {left_out}" if left_out else "")
     )
 
@@ -128,7 +143,7 @@ def _first_found(resource: Resource, targets: pl.DataFrame, match: Match, target
     """The target of the first row that is about one."""
     for _, _, chunk in resource.chunks():
         if chunk is not None:
-            found = about(resource, chunk.rows, targets, match, "targets", target_list)
+            found, _ = about(resource, chunk.rows, targets, match, "targets", target_list)
             if found.height:
                 return str(found["target"][0])
     return None

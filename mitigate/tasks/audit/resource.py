@@ -11,12 +11,13 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import as_parquet, digest_of, digest_of_values
 from mitigate.load.files import LoadedStatements
-from mitigate.load.stream import Chunk, Kind, Met, Streamed
+from mitigate.load.stream import Chunk, Kind, Met, Streamed, describe
 from mitigate.load.triples_file import Loaded
 from mitigate.relations import Relation
 from mitigate.targets import choose_targets
 from mitigate.tasks.audit.met import CHUNK
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
+from mitigate.texts import counted
 from mitigate.triples import TEMPLATES
 
 
@@ -32,7 +33,7 @@ class Held:
     @property
     def size(self) -> str:
         """How large it is, in words."""
-        return f"{self.rows.height:,} {self.kind}"
+        return counted(self.rows.height, self.kind.removesuffix("s"))
 
     @cached_property
     def digest(self) -> str:
@@ -45,9 +46,9 @@ class Held:
             share = min(1.0, (number + 1) * CHUNK / self.rows.height)
             yield number, share, None if finished(number) else Chunk(rows, Met())
 
-    def describe(self, _: Met) -> list[str]:
+    def describe(self, met: Met) -> list[str]:
         """As Streamed.describe."""
-        return self.notices
+        return [*self.notices, *describe(met, "skip")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,5 +156,5 @@ def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[s
     if others.is_empty():
         return valid, []
     named = ", ".join(others["split"].unique(maintain_order=True))
-    notice = f"{others.height:,} valid triples of {named} left out; filter.splits=all counts them too"
+    notice = f"{counted(others.height, 'valid triple')} of {named} left out; filter.splits=all counts them too"
     return valid.filter(split="train"), [notice]

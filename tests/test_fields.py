@@ -1,0 +1,143 @@
+"""One reader of fields: a quote, a null, a number and a list mean the same in triples, statements, labels and texts."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.load import any_triples, files
+from mitigate.load.lines import is_open, split_fields
+from mitigate.load.relations_file import read_relations
+from mitigate.load.texts import load as texts
+from mitigate.settings import check
+from mitigate.tasks.audit.read import repeats
+from mitigate.texts import counted
+
+QUOTED = [
+    ('"nurse"', "nurse"),
+    ('"win the ""big"" case"', 'win the "big" case'),
+    ('so-called "holy"', 'so-called "holy"'),
+    ('"Lawyer" is a word', '"Lawyer" is a word'),
+    ('"a" and "b"', '"a" and "b"'),
+    ("it's", "it's"),
+]
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ";"])
+@pytest.mark.parametrize(("written", "read"), [*QUOTED, ('"a\nb"', "a\nb"), ('"x{0}y"', "x{0}y")])
+def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str, tmp_path: Path) -> None:
+    written, read = written.format(separator), read.format(separator)
+    ending = "tsv" if separator == "\t" else "csv"
+
+    def saved(*rows: tuple[str, ...]) -> str:
+        path = tmp_path / f"a.{ending}"
+        path.write_text("".join(separator.join(row) + "\n" for row in rows))
+        return str(path)
+
+    triples = any_triples.load(saved(("head", "relation", "tail"), ("x", "IsA", written), ("y", "IsA", "z"))).triples
+    assert triples["tail"].to_list() == [read.lower(), "z"]
+    assert triples["row"].to_list() == [2, 3 + read.count("\n")]
+    given = files.load(saved(("target", "statement", "mine"), ("nurse", written, '"1"')), label_column="mine")
+    assert given.statements.select("statement", "mine").rows() == [(read, 1)]
+    assert texts(saved(("id", "text"), ("1", written))).statements["statement"].to_list() == [read]
+    (relation,) = read_relations(Path(saved(("relation", "phrase"), ("a", written))))
+    assert relation.phrase == " ".join(read.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "is_it"), [('"a', True), ('x\t"a\tb', True), ('"a"\tb"', False), ('a "b', False), ('"a""', True)]
+)
+def test_a_quote_that_opens_a_field_and_is_not_closed(line: str, is_it: bool, tmp_path: Path) -> None:
+    assert is_open(line, "\t") is is_it
+    path = tmp_path / "a.tsv"
+    width = len(split_fields(line, "\t"))
+    names = ["text", *(f"c{number}" for number in range(1, width))]
+    path.write_text("\t".join(names) + "\n" + line + "\n" + "\t".join(["good"] * width) + "\n")
+    if is_it:
+        with pytest.raises(MitigateError, match=r"a.tsv:2: a double quote opens a field and is not closed"):
+            texts(str(path))
+    assert texts(str(path), on_bad_line="skip").statements["statement"].to_list()[-1] == "good"
+
+
+GOOD = '{"head": "nurse", "relation": "IsA", "tail": "x"}'
+BAD = {
+    "true": '{"head": "nurse", "relation": "IsA", "tail": true}',
+    "NaN": '{"head": "nurse", "relation": "IsA", "tail": NaN}',
+    "Infinity": '{"head": "nurse", "relation": "IsA", "tail": Infinity}',
+    "a list": '{"head": "nurse", "relation": "IsA", "tail": ["x"]}',
+    "an object": '{"head": {"a": "b"}, "relation": "IsA", "tail": "x"}',
+    "a repeated key": '{"head": "nurse", "relation": "IsA", "tail": "x", "tail": "y"}',
+    "null": '{"head": "nurse", "relation": "IsA", "tail": null}',
+    "nothing": '{"head": "nurse", "relation": "IsA"}',
+}
+
+
+@pytest.mark.parametrize("line", BAD.values(), ids=BAD)
+def test_what_is_no_text_is_a_bad_line_of_json(line: str, tmp_path: Path) -> None:
+    for name, content in (("a.jsonl", f"{GOOD}\n{line}\n"), ("a.json", f"[{GOOD},\n{line}]")):
+        path = tmp_path / name
+        path.write_text(content)
+        with pytest.raises(MitigateError, match=f"1 bad line:\n  .*{name}:2: "):
+            _ = any_triples.load(str(path)).triples
+        assert any_triples.load(str(path), "skip").triples.height == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (pl.Series([True, None, None]), "tail is Boolean, expected a text"),
+        (pl.Series([float("nan"), 1.5, 2.0]), "tail is Float64 that is no number, expected a text"),
+        (pl.Series([["a"], None, []]), r"tail is List\(String\), expected a text"),
+        (pl.Series([{"a": 1}, None, None]), r"tail is Struct"),
+        (pl.Series(["2024-01-01", None, None]).str.to_date(), "tail is Date, expected a text"),
+    ],
+)
+def test_what_is_no_text_is_a_bad_row_of_parquet(column: pl.Series, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"head": "nurse", "relation": "IsA", "tail": column}).write_parquet(path)
+    with pytest.raises(MitigateError, match=rf"a.parquet:1: {told}"):
+        _ = any_triples.load(str(path)).triples
+
+
+def test_numbers_and_categories_are_texts(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"head": ["nurse"], "relation": ["HasA"], "tail": [2]},
+        {"head": pl.Categorical, "relation": pl.String, "tail": pl.Int8},
+    )
+    frame.write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"head": "nurse", "relation": "HasA", "tail": 2}))
+    for name in ("a.parquet", "a.jsonl"):
+        assert any_triples.load(str(tmp_path / name)).triples["tail"].to_list() == ["2"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"paths": {"outputs": "x\r"}},
+        {"paths": {"cache": "a\tb"}},
+        {"data": {"title": "x\r"}},
+        {"data": {"columns": {"head": "a\r"}}},
+        {"data": {"columns": ["target", "statement\r"]}},
+        {"texts": "good\r"},
+        {"texts": ["fine", "good\x1b[31m"]},
+        {"compare": {"runs": ["a\n"]}},
+    ],
+)
+def test_a_control_character_in_a_setting_is_refused(given: dict) -> None:
+    with pytest.raises(MitigateError, match="control character|list of"):
+        check(given)
+    check({"texts": "two\nlines\twith a tab", "paths": {"outputs": "a folder/é\u00a0"}})
+
+
+def test_repeated_statements_are_counted() -> None:
+    rows = {"row": [1, 2, 3, 4], "target": ["nurse", "nurse", None, "lawyer"], "statement": ["a", "a", "a", "a"]}
+    frame = pl.DataFrame(rows)
+    assert repeats([frame]) == 1
+    assert repeats([frame, frame.with_columns(row=pl.col("row") + 4)]) == 4
+    assert repeats([]) == 0
+    assert [counted(n, "row without a sentence") for n in (1, 2)] == [
+        "1 row without a sentence",
+        "2 rows without a sentence",
+    ]

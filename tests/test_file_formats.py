@@ -1,0 +1,288 @@
+"""Files as people have them: a table is never read as lines, and published formats are read as published."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mitigate.errors import MitigateError
+from mitigate.load import any_triples, atomic, generations, genericskb, sentences
+from mitigate.load.graph import own as graph
+from mitigate.load.layout import layout_of
+from mitigate.load.sbic import read_annotations
+from mitigate.load.stream import Met, Streamed
+from mitigate.load.texts import load as texts
+
+RECORDS = [{"id": 1, "post": "the nurse sings", "note": "a lawyer shouts"}, {"id": 2, "post": "x, y", "note": "z"}]
+LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
+TABLE = 'id,post,note\n1,the nurse sings,a lawyer shouts\n2,"x, y",z\n'
+TABLES = {
+    "a.jsonl": LINES,
+    "a.txt": LINES,  # by its content
+    "mark.txt": "\ufeff\n" + LINES,
+    "ends.txt": LINES.replace("\n", "\r\n"),
+    "a.json": json.dumps(RECORDS, indent=1),
+    "array.txt": json.dumps(RECORDS),
+    "a.csv": TABLE,
+    "table.txt": TABLE,
+    "a.tsv": TABLE.replace(",", "\t").replace('"x\t y"', "x, y"),
+    "tabs.dat": TABLE.replace(",", "\t").replace('"x\t y"', "x, y"),
+    "semicolon.csv": TABLE.replace(",", ";").replace('"x; y"', "x, y"),
+    "nested.jsonl": "".join(json.dumps({"post": record}) + "\n" for record in RECORDS),
+}
+
+
+def write(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
+    chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
+    notices = resource.describe(sum((chunk.met for chunk in chunks), Met()))
+    return pl.concat([chunk.rows for chunk in chunks]), notices
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) -> None:
+    content = gzip.compress(TABLES[name].encode()) if packed else TABLES[name]
+    path = write(tmp_path / (f"{name}.gz" if packed else name), content)
+    with pytest.raises(MitigateError, match=r"with the columns .*post.*'data.columns=\{statement: NAME\}'"):
+        sentences.load(path)
+    with pytest.raises(MitigateError, match=r"with the columns .*; name that of the texts: recipe.column=NAME"):
+        texts(path)
+    with pytest.raises(MitigateError, match="has no column generic sentence.* is read with data=sentences"):
+        genericskb.load(path)
+    column = "post.post" if "nested" in name else "post"
+    for rows in (whole(sentences.load(path, columns={"statement": column}))[0], texts(path, column).statements):
+        assert rows["statement"].to_list() == ["the nurse sings", "x, y"]
+
+
+def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
+    pl.DataFrame(RECORDS).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame(RECORDS).rename({"post": "text"}).write_parquet(tmp_path / "named.dat")
+    with pytest.raises(MitigateError, match="is Parquet with the columns id, post, note; name that"):
+        sentences.load(str(tmp_path / "a.parquet"))
+    assert whole(sentences.load(str(tmp_path / "named.dat")))[0]["statement"].to_list() == ["the nurse sings", "x, y"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Nurses, who care, work.\nLawyers, who argue, win.\n",
+        '"Nurses" is a word.\nHe said "no".\n',
+        "[Verse] the nurse sings\n{smiles} the lawyer\n",
+        "a line; and another\n",
+        "one\ttab in a line\nnone here\nnone there\n",
+    ],
+)
+def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", content)
+    assert layout_of(Path(path)).form == "lines"
+    assert texts(path).statements["statement"].to_list() == content.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"PK\x03\x04rest", "a zip archive or a spreadsheet"),
+        (b"BZh9rest", "packed with bzip2; unpack it"),
+        (b"\x28\xb5\x2f\xfdrest", "packed with zstd"),
+        (gzip.compress(b"PAR1rest"), "a Parquet file; name it .parquet, unpacked"),
+        ("a".encode("utf-16"), "is UTF-16; save it as UTF-8"),
+        (b"\n \n", "is empty"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named(content: bytes, told: str, tmp_path: Path) -> None:
+    for load in (sentences.load, any_triples.load, genericskb.load, texts):
+        with pytest.raises(MitigateError, match=told):
+            load(write(tmp_path / "a.txt", content))
+
+
+GENERICS = [
+    ("a.tsv", "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t1\n"),
+    ("hub.tsv", "source\tterm\tquantifier_frequency\tgeneric_sentence\nW\tnurse\t\tNurses care.\n"),
+    ("hub.csv", 'source,term,generic_sentence\nW,nurse,"Nurses care."\n'),
+    ("a.jsonl", '{"knowledge": {"sentence": "Nurses care.", "key_concept": "nurse", "context": "lawyer"}}\n'),
+    ("wiki.json", '[{"concept_name": "nurse", "sentence": "Nurses care.", "sentences_before": ["a lawyer"]}]'),
+    ("quote.tsv", 'term\tgeneric_sentence\nnurse\t"Nurses care."\n'),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), GENERICS)
+def test_genericskb_as_published(name: str, content: str, tmp_path: Path) -> None:
+    rows, _ = whole(genericskb.load(write(tmp_path / name, content)))
+    assert rows.select("term", "statement").rows() == [("nurse", "nurses care.")]
+
+
+WIDE = {
+    "event": "PersonX thanks the nurse",
+    "xReact": ["glad", "none"],
+    "xWant": [],
+    "oReact": ["happy"],
+    "split": "trn",
+}
+OTHER = {"event": "PersonX rests", "xReact": ["none"], "xWant": ["to sleep"], "oReact": None, "split": "tst"}
+
+
+def wide_csv() -> str:
+    rows = [{name: json.dumps(v) if isinstance(v, list) else v for name, v in row.items()} for row in (WIDE, OTHER)]
+    return pl.DataFrame(rows).write_csv()
+
+
+def wide_parquet(path: Path) -> str:
+    pl.DataFrame([WIDE, OTHER]).write_parquet(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda folder: write(folder / "v4_atomic_all_agg.csv", wide_csv()),
+        lambda folder: write(folder / "a.csv.gz", gzip.compress(wide_csv().encode())),
+        lambda folder: write(folder / "a.jsonl", f"{json.dumps(WIDE)}\n{json.dumps(OTHER)}\n"),
+        lambda folder: wide_parquet(folder / "a.parquet"),
+    ],
+)
+def test_atomic_2019_as_its_authors_publish_it(made: Callable[[Path], str], tmp_path: Path) -> None:
+    rows, notices = whole(atomic.load(made(tmp_path)))
+    assert rows.select("split", "head", "relation", "tail").rows() == [
+        ("train", "personx thanks the nurse", "xReact", "glad"),
+        ("train", "personx thanks the nurse", "oReact", "happy"),
+        ("test", "personx rests", "xWant", "to sleep"),
+    ]
+    assert notices == [
+        "2 rows left out: an empty list of tails: nobody was asked, or nobody answered",
+        "2 rows left out: the tail is 'none'",
+    ]
+
+
+def test_a_cell_that_is_no_list_is_named_and_a_folder_has_splits(tmp_path: Path) -> None:
+    with pytest.raises(MitigateError, match=r"a.csv:3: xReact '\[true\]' is no list of texts"):
+        whole(atomic.load(write(tmp_path / "a.csv", 'event,xReact\na,[]\nb,[true]\nc,["x"]\n')))
+    folder = tmp_path / "atomic"
+    folder.mkdir()
+    for name in ("trn", "dev"):
+        write(folder / f"v4_atomic_{name}.csv", f'event,xReact\nPersonX eats,"[""{name}""]"\n')
+    assert whole(atomic.load(str(folder)))[0].select("split", "tail").rows() == [("train", "trn"), ("dev", "dev")]
+
+
+KOGITO: list[dict[str, Any]] = [
+    {"head": "the nurse errs", "relation": "xWant2", "tails": ["\n\nto mend\nit"]},
+    {"head": "nurse", "relation": "HasSubEvent", "tails": []},
+    {"head": "nurse", "relation": "CapableOf", "tails": None},
+    {"head": "nurse", "relation": "CapableOf", "tails": ["help", "help", None, "none"]},
+]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+def test_kogito_with_relations_of_ones_own(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name == "a.parquet":
+        pl.DataFrame(KOGITO).write_parquet(path)
+    else:
+        write(path, json.dumps(KOGITO) if name == "a.json" else "".join(json.dumps(one) + "\n" for one in KOGITO))
+    phrases = write(tmp_path / "phrases.csv", "relation,phrase\nxWant2,now wants\n")
+    rows, notices = whole(generations.load(str(path), relations=phrases))
+    assert rows.select("relation", "tail").rows() == [("xWant2", "to mend it"), *[("CapableOf", "help")] * 2]
+    assert notices[0] == "2 rows left out: nothing was generated: null or an empty list"
+    assert whole(generations.load(str(path)))[1][-1] == "1 triple left out, whose relation has no phrase: xWant2 1"
+
+
+KGTK = "node1\trelation\tnode2\tnode1;label\tnode2;label\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "head"),
+    [
+        ("lawyer|attorney", "lawyer"),
+        ("barrister|lawyer", "lawyer"),
+        ("'lawyer'@en", "lawyer"),
+        ('"lawyer"', "lawyer"),
+        (r"a\|b|c", "a|b"),
+        ("person x|somebody", "person x"),
+    ],
+)
+def test_cskg_with_several_labels_a_node(labels: str, head: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", f"{KGTK}e1\t/r/IsA\te2\t{labels}\tperson|human\ne1\tmw:Has\te2\ta\tb\n")
+    rows, notices = whole(any_triples.load(path))
+    assert rows.select("head", "relation", "tail").rows() == [(head, "IsA", "person")]
+    assert notices[-1] == "1 triple left out, whose relation has no phrase: mw:Has 1"
+
+
+def test_prefixed_relations_of_atomic_are_known(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "head\trelation\ttail\na\tat:xReact\tb\na\t/r/HasA\tc\na\txwant\td\n")
+    assert whole(any_triples.load(path))[0]["relation"].to_list() == ["xReact", "HasA", "xWant"]
+
+
+NAMES = "3\nanna\t0\nbert w\t1\nnurse\t2\n"
+OPENKE = {
+    "entity2id.txt": NAMES,
+    "relation2id.txt": "2\nknows\t0\njob\t1\n",
+    "train2id.txt": "2\n0 1 0\n0 2 1\n",
+    "valid2id.txt": "1\n1 2 1\n",
+    "test2id.txt": "1\n1 0 0\n",
+}
+
+
+def test_openke_is_read_as_head_tail_relation(tmp_path: Path) -> None:
+    for name, content in OPENKE.items():
+        write(tmp_path / name, content)
+    found = graph.load(str(tmp_path))
+    triples = [(found.entities[h], found.relations[r], found.entities[t]) for h, r, t in found.train]
+    assert triples == [("anna", "knows", "bert w"), ("anna", "job", "nurse")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "says that it has 3 lines, and has 2"),
+        ("train2id.txt", "2\n0 1 0\n0 9 1\n", "train2id.txt:3: entity 9 is not in entity2id.txt"),
+        ("train2id.txt", "2\n0 1 0\n0 2 5\n", "train2id.txt:3: relation 5 is not in relation2id.txt"),
+        ("train2id.txt", "0 1 0\n0 2 1\n", "expected the number of lines, as OpenKE writes it"),
+        ("entity2id.txt", "2\nanna\t0\nanna\t1\n", "gives two ids one name"),
+    ],
+)
+def test_faults_of_openke_are_named(name: str, content: str, told: str, tmp_path: Path) -> None:
+    for other, text in OPENKE.items():
+        write(tmp_path / other, content if other == name else text)
+    with pytest.raises(MitigateError, match=told):
+        graph.load(str(tmp_path))
+    with pytest.raises(MitigateError, match="is a part of a folder of OpenKE: give the folder"):
+        graph.load(str(tmp_path / "train2id.txt"))
+
+
+def test_head_tail_relation_by_names_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "relation2id.txt", OPENKE["relation2id.txt"])
+    for split in ("train", "valid", "test"):
+        write(tmp_path / f"{split}.txt", "anna\tbert\tknows\nbert\tnurse\tjob\n")
+    with pytest.raises(MitigateError, match=r"has lines 'head<TAB>tail<TAB>relation', as relation2id.txt tells"):
+        graph.load(str(tmp_path))
+
+
+SBIC = {
+    **{"whoTarget": "1.0", "intentYN": "1.0", "sexYN": "0.0", "offensiveYN": "0.5", "speakerMinorityYN": ""},
+    **{"WorkerId": "w", "HITId": "h", "post": "a post", "targetMinority": "nurses", "targetCategory": "profession"},
+    **{"targetStereotype": "are late", "dataSource": "t/x"},
+}
+
+
+@pytest.mark.parametrize(
+    "place", ["default/train/0000.parquet", "social_bias_frames-train.parquet", "train.csv", "data/validation.jsonl"]
+)
+def test_sbic_of_the_hub(place: str, tmp_path: Path) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame = pl.DataFrame([SBIC])
+    {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".jsonl": frame.write_ndjson}[path.suffix](path)
+    found = read_annotations(tmp_path).row(0, named=True)
+    assert (found["part"], found["group"], found["implied"]) == (
+        "dev" if "val" in place else "train",
+        "nurses",
+        "are late",
+    )
