@@ -124,8 +124,9 @@ def _nothing_found(
             "; they stand there in the plural, which is not looked for: recipe.targets=FILE.csv finds them, with lines "
             f"such as\n  target,forms\n  {found},{';'.join(plurals[found])}\n "
         )
+    size = number_of(counts[ROWS], "row")
     return MitigateError(
-        f"nothing in {title} ({number_of(counts[ROWS], 'row')}) is about any of the {targets.height:,} targets{helping}; "
+        f"nothing in {title} ({size}) is about any of the {targets.height:,} targets{helping}; "
         "recipe.targets=[...] names others" + (f". Besides, {left_out}" if left_out else "")
     )
 
