@@ -31,6 +31,9 @@ BASE = {
     "settings",
     "decisions",
     "fingerprints",
+    "own_code",
+    "opened",
+    "sources",
     "texts",
 }
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}

@@ -142,6 +142,7 @@ def test_what_a_scorer_measures_is_a_role() -> None:
 def test_a_scorer_that_is_a_frozen_dataclass_with_a_fingerprint_keeps_it(write_toy: Callable[[str], None]) -> None:
     write_toy(
         "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Toy:\n    fingerprint: str = 'a' * 64\n"
+        "    def __call__(self, texts): ...\n"
     )
     (scorer,) = build_extras(configured(LINE, "score.extra=[toy]").score)
     assert (scorer.name, scorer.fingerprint) == ("toy", "a" * 64)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -81,9 +80,9 @@ class Policy:
         return getattr(self, "act", None)
 
     @property
-    def code(self) -> Callable[..., Any] | None:
-        """What a result depends on besides the fields: the source of that method."""
-        return getattr(type(self), "act", None)
+    def code(self) -> type | None:
+        """What a result depends on besides the fields: the class of one's own."""
+        return type(self) if type(self) is not Policy else None
 
     def _unknown(self) -> list[MitigateError]:
         settings: list[tuple[str, str, Sequence[str]]] = [
