@@ -45,13 +45,17 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _opener(frame: FrameType | None) -> str | None:
-    """The watched source that is nearest among the callers; none where the project, or an import, is nearer."""
+    """The watched source that is nearest among the callers, and that the project has called or imported; none where the
+    project, or an import, is nearer."""
+    source = None
     while frame is not None:
         name = frame.f_code.co_filename
-        if name in _watched:
-            return name
-        if name.startswith("<frozen importlib") or is_ours(name):
+        if is_ours(name):
+            return source
+        if source is None and name.startswith("<frozen importlib"):
             return None
+        if source is None and name in _watched:
+            source = name
         frame = frame.f_back
     return None
 

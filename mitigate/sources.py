@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from importlib.machinery import ModuleSpec
@@ -57,6 +58,12 @@ def reached(*of: object) -> Reached:
 def is_ours(path: Path | str) -> bool:
     """Whether a file is the project's."""
     return str(path).startswith(OURS)
+
+
+def is_users_file(name: str) -> bool:
+    """Whether a source is neither the project's, nor Python's own, nor of an installed package."""
+    installed = not INSTALLED.isdisjoint(Path(name).parts) or name.startswith(("<frozen", sysconfig.get_path("stdlib")))
+    return not is_ours(name) and not installed
 
 
 def is_users(name: str) -> bool:

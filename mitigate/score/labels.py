@@ -185,7 +185,7 @@ def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
         raise fault(scorer, f"{wanted}; found {_short(said)}")
     in_range = (strength >= -1 - ROUNDING) & (strength <= 1 + ROUNDING)  # false for NaN
     is_label = np.isin(label, LABELS)
-    against = (np.abs(label) == 1) & (label * np.nan_to_num(strength) < 0) & _is_users(scorer)
+    against = (np.abs(label) == 1) & (label * np.nan_to_num(strength) < 0) & isinstance(scorer, OwnScorer)
     rules = ": labels -1, 0, 1 or 2, and strengths from -1 to 1, of the label's sign or 0"
     if (wrong := np.flatnonzero(~(is_label & in_range & ~against))).size:
         at = wrong[0]

@@ -13,6 +13,7 @@ from mitigate import opened
 from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of_values
 from mitigate.own_code import Own, is_own, name_of, say_fault
+from mitigate.sources import is_users_file
 from mitigate.triples import LabelCache, Labels, Scorer
 
 OPTIONAL = ("reads", "each", "explain", "words", "relations")
@@ -113,7 +114,8 @@ def in_words(scorer: Scorer, texts: Sequence[str]) -> Iterator[None]:
 
 def in_short(error: BaseException) -> str:
     """An error with the place in a user's own code that raised it."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
+    places = traceback.extract_tb(error.__traceback__)
+    place = next((place for place in reversed(places) if is_users_file(place.filename)), places[-1])
     said = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}{': ' if said else ''}{said} ({Path(place.filename).name}, line {place.lineno})"
 
