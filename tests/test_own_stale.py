@@ -2,27 +2,19 @@
 are, and where these cannot be followed, one line says so."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
-from omegaconf import OmegaConf
 
 from mitigate import fingerprints
 from mitigate.label_cache import LabelStore
-from mitigate.recipes.building import build, named
 from mitigate.recipes.scorers import _load
 from mitigate.score.labels import NOTHING_CACHED, label_column
-from mitigate.store import Run
-from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.start import Start
-from models.comet import Regimen
 
 TEXTS = pl.Series(["a rude clerk", "a lazy clerk", "a kind clerk"])
 BEFORE, AFTER = [-1, 0, 0], [0, -1, 0]  # labels by the word "rude", and by the word "lazy"
@@ -339,9 +331,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget(before: set[str]) -> None:
     """As a new process would begin."""
-    for name in set(sys.modules) - before:
-        if not name.partition(".")[0] in ("mitigate", "models") and own_file(name):
-            del sys.modules[name]
+    for name in [name for name in set(sys.modules) - before if own_file(name)]:
+        del sys.modules[name]
     fingerprints.forget()
     sys.path_importer_cache.clear()
 

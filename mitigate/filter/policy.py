@@ -97,6 +97,14 @@ class Policy:
         acts = self.action != "drop" or self.balance
         return [
             (
+                isinstance(self.name, str) and bool(self.name.strip()),
+                f"policy.name={self.name!r} must be a text, such as mine",
+            ),
+            (
+                not isinstance(self.scorers, str) and all(isinstance(name, str) for name in self.scorers),
+                f"policy.scorers={self.scorers!r} must be a list of scorers' names, such as [sentiment]",
+            ),
+            (
                 bool(self.scorers) or not acts,
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()} with no policy.scorers finds "
                 "nothing to act on; say policy.scorers=[sentiment,regard]",

@@ -168,7 +168,7 @@ def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, La
             found = next(each, None)
         if found is None:
             return
-        if not (isinstance(found, tuple) and len(found) == 2 and found[0] in range(len(pieces))):
+        if not (isinstance(found, tuple) and len(found) == 2 and _is_one_of(found[0], len(pieces))):
             raise fault(scorer, f"each: expected (number of a piece, its Labels); found {_short(found)}")
         yield int(found[0]), checked(scorer, found[1], pieces[int(found[0])])
 
@@ -214,6 +214,10 @@ def fault(scorer: Scorer, what: str) -> MitigateError:
 
 def _is_users(scorer: Scorer) -> bool:
     return isinstance(scorer, OwnScorer) or is_own(scorer)
+
+
+def _is_one_of(number: object, size: int) -> bool:
+    return isinstance(number, int | np.integer) and number in range(size)
 
 
 def _short(found: object) -> str:

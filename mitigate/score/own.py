@@ -38,6 +38,7 @@ class OwnScorer:
         self.labels, self.name = labels, name
         self.fingerprint = digest_of_values(*known.known_by, *values)
         self.own_sources, self.fault = known.sources, known.fault
+        self.code = getattr(labels, "function", labels)  # that a version would be given to
         for attribute in OPTIONAL:
             if hasattr(labels, attribute):
                 setattr(self, attribute, getattr(labels, attribute))
@@ -85,7 +86,7 @@ def kept_by(scorer: Scorer, cache: LabelCache) -> LabelCache:
     """Where the scorer's labels are kept: in the cache, unless its code cannot be followed; then the user is told."""
     if not isinstance(scorer, OwnScorer) or scorer.fault is None:
         return cache
-    say_fault(f"what the scorer {scorer.name} labels", scorer.fault, scorer.labels)
+    say_fault(f"what the scorer {scorer.name} labels", scorer.fault, scorer.code)
     return IN_PROCESS
 
 
@@ -122,7 +123,7 @@ def in_short(error: BaseException) -> str:
 
 def described(scorer: Any) -> str:
     """The class or function that labels."""
-    return name_of(getattr(scorer, "labels", scorer)).removeprefix("mitigate.tasks.scorers.")
+    return name_of(getattr(scorer, "code", scorer))
 
 
 def _failing(scorer: Scorer, texts: Sequence[str]) -> str | None:

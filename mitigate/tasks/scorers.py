@@ -50,6 +50,8 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
         given = f", and takes no arguments but texts; given: {', '.join(arguments)}" if arguments else ""
         raise MitigateError(f"make_scorer: {labels!r} is {what}{given}")
     made = _made(labels, arguments) if isinstance(labels, type) else labels
+    if not callable(made):
+        raise MitigateError(f"make_scorer: objects of {name_of(labels)} cannot be called with texts; give it __call__")
     if not is_own(labels) and not is_function:
         return _called(made if isinstance(labels, type) else copy(made), name)
     known, values = _known(labels, made, arguments)
@@ -143,7 +145,6 @@ class _FunctionScorer:
     def __init__(self, function: Callable[[Sequence[str]], Any], name: str) -> None:
         self.function = function
         self.name = name
-        self.code = function
 
     def __call__(self, texts: Sequence[str]) -> Any:
         found = self.function(texts)
