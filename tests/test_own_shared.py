@@ -179,7 +179,7 @@ class Mine(mitigate.Policy):
 
     def act(self, rows):
         found = [1.0 - (self.word() in tail) for tail in rows["tail"]]
-        return rows.with_columns(weight=rows["weight"] * found)
+        return rows.with_columns(weight=rows["weight"] * rows["weight"].__class__(found))
 """
 STAGE = """
 from pathlib import Path

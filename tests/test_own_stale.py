@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - sources of modules, a line each
 """What a user's own code labels is never stale: after each change the labels are those of the code and the files as they
 are, and where these cannot be followed, one line says so."""
 

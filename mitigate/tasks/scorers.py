@@ -192,6 +192,8 @@ def _content(value: Any) -> Any:
         return {key: _content(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_content(part) for part in value]
+    if callable(value) and not isinstance(getattr(value, "fingerprint", None), str):
+        raise TypeError(f"{value!r} is code")
     if not isinstance(value, str | Path) or not str(value):
         return value
     path = Path(value)
