@@ -15,7 +15,7 @@ from typing import Any
 
 from mitigate.sources import is_ours
 
-EVENTS = {"open", "os.listdir", "os.scandir"}
+EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
 MISSING = "missing"
 
 _watched: dict[str, dict[str, str]] = {}  # source -> what it has opened -> its digest
@@ -35,8 +35,8 @@ def _install() -> None:
     sys.addaudithook(_hook)  # for the rest of the process: a hook cannot be removed
 
 
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in EVENTS:
+def _hook(event: str, arguments: tuple[Any, ...], events: frozenset[str] = EVENTS) -> None:
+    if event not in events or EVENTS is None:  # when the process ends, names of modules are taken away
         return
     path = arguments[0] if arguments[0] is not None else "."
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_ACCMODE == os.O_WRONLY
