@@ -19,6 +19,7 @@ from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.files import disk_fault, interrupted
 from mitigate.recipes import arguments, faults, helping, notes
+from mitigate.recipes.building import watch_modules
 from mitigate.recipes.showing import say
 from mitigate.settings import check, left_open, settings, with_lists
 from mitigate.texts import escaped
@@ -77,6 +78,7 @@ def _run(config: DictConfig) -> float | None:
 def _recipe(name: str) -> Callable[[DictConfig], float | None]:
     """The function that recipe.run names. Raises MitigateError for anything that is no recipe."""
     wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or say recipe=NAME"
+    watch_modules({"_target_": name})
     try:
         found = get_method(name)
     except (ImportError, ValueError) as error:

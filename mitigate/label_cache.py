@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mitigate.errors import MitigateError
+from mitigate.files import write
 from mitigate.progress import notice
 from mitigate.triples import Labels
 
@@ -98,6 +100,27 @@ class LabelStore:
         except (OSError, sqlite3.Error, _DamagedError) as error:
             self._announce(error)
             self._unwritten.setdefault(fingerprint, {}).update((row.text, row) for row in rows)
+
+    def opened(self, fingerprint: str) -> list[str]:
+        """The paths that `note_opened` was given last; none where they are damaged, so that no label is used."""
+        try:
+            found = json.loads(self._opened_file(fingerprint).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return []
+        return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
+
+    def note_opened(self, fingerprint: str, paths: Sequence[str]) -> None:
+        """Keep the paths; labels of a scorer that opens other files next time are not used."""
+        if sorted(paths) == self.opened(fingerprint):
+            return
+        try:
+            write(self._opened_file(fingerprint), json.dumps(sorted(paths)))
+        except MitigateError as error:
+            if isinstance(error.__cause__, OSError):
+                self._announce(error.__cause__)
+
+    def _opened_file(self, fingerprint: str) -> Path:
+        return self.folder / f"{fingerprint[:16]}.json"
 
     def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
         """The rows of those texts that the file has."""

@@ -21,7 +21,18 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import PART, refuse_link, remove_parts, write, writing
-from mitigate.fingerprints import as_parquet, digest_of, digest_of_stage, digest_of_values, is_intact, sealed
+from mitigate.fingerprints import (
+    as_parquet,
+    codes_of,
+    digest_of,
+    digest_of_stage,
+    digest_of_values,
+    is_intact,
+    read_by_own_code,
+    sealed,
+)
+from mitigate.opened import is_changed
+from mitigate.own_code import say_not_reused
 
 __all__ = ["as_parquet", "digest_of"]
 
@@ -149,9 +160,10 @@ class Run:
         """The result of function(*values, **named, **using): read when it is known, else computed and recorded.
 
         It is known when the code that the function reaches, the values and the results `after` which it comes are
-        those it was made from, and its files are intact. A Result among the values is handed to the function as its
-        table or its numbers. `using` says where and how and is no part of that: a dict, or a function of Work that
-        returns one. The function returns a table (kept as {stage}.parquet) or a dict of numbers ({stage}.json).
+        those it was made from, the files that a user's own code opened are the same, and its files are intact. A Result
+        among the values is handed to the function as its table or its numbers. `using` says where and how and is no
+        part of that: a dict, or a function of Work that returns one. The function returns a table (kept as
+        {stage}.parquet) or a dict of numbers ({stage}.json).
         leaves: files and folders that it writes in the run folder itself. scratch: those that are removed once the
         result is recorded. may_be_kept: whether `code=keep` applies, as to a long training.
 
@@ -168,10 +180,17 @@ class Run:
             fingerprint = digest_of(inputs + code)
             more = using(Work(self.folder, fingerprint)) if callable(using) else using or {}
 
-            def compute() -> pl.DataFrame | dict[str, Any]:
-                return function(*map(_value, values), **{k: _value(v) for k, v in named.items()}, **more)
+            if say_not_reused(f"the result of stage {stage}", codes_of(function, [values, named])):
+                self._remove(scratch)  # parts and checkpoints are of another process's code
+            depends: dict[str, Any] = {"code": code, "inputs": inputs}
 
-            result = self._compute(stage, compute, {"code": code, "inputs": inputs}, leaves)
+            def compute() -> pl.DataFrame | dict[str, Any]:
+                found = function(*map(_value, values), **{k: _value(v) for k, v in named.items()}, **more)
+                if read := read_by_own_code(function, [values, named]):
+                    depends["read"] = read
+                return found
+
+            result = self._compute(stage, compute, depends, leaves)
         if not self.dry:
             self._remove(scratch)
             for name in leaves:  # whole now, and from here on read by others
@@ -186,7 +205,7 @@ class Run:
         if record is None or record["inputs"] != inputs or not (record["code"] == code or keep_code):
             return None
         files = record["files"]
-        if any(self._digest(name) != digest for name, digest in files.items()):
+        if any(self._digest(name) != digest for name, digest in files.items()) or is_changed(record.get("read", {})):
             return None
         self._stages_files.update(files)
         path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
@@ -196,7 +215,7 @@ class Run:
         self,
         stage: str,
         compute: Callable[[], pl.DataFrame | dict[str, Any]],
-        depends: Mapping[str, str],
+        depends: Mapping[str, Any],
         leaves: Sequence[str],
     ) -> Result:
         self.reopen()

@@ -46,6 +46,7 @@ from recipe_commands import COMMANDS, make_compared
 from mitigate.fingerprints import digest_of, is_intact
 
 CAPABILITIES = 0x20080522  # the version of the system's call that sets them
+RESULTS = {".parquet", ".csv", ".tsv", ".safetensors", ".npz", ".txt"}  # endings of files that hold no time and place
 MOMENT = 0.002  # seconds between two looks at a status
 
 
@@ -105,6 +106,8 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
     status = forked(lambda: call(run.line(here, cache)), here / "said")
     said = (here / "said").read_text(errors="replace")
     if status == 0 and figures(here / "out", here) == run.figures:
+        if wrong := other_bytes(run.place / "out", here / "out"):
+            return LOST, f"files with other bytes: {wrong}"
         there = left_in(here / "out")
         if wrong := not_as_listed(here / "out"):
             return LOST, f"other files than the manifest lists: {wrong}"
@@ -115,6 +118,14 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
     if status == 2 and "Traceback" not in said and any(map(partial(is_named, said), files)):
         return TOLD, said[-400:]
     return LOST, f"status {status}: {said[-600:]}" if status else "other figures"
+
+
+def other_bytes(before: Path, after: Path) -> list[str]:
+    """The results of a finished run whose bytes are others: tables, models and texts. Left out are those that say when
+    and where the run was: JSON, settings, pages and pictures."""
+    files = (before / name for name in left_in(before) if Path(name).suffix in RESULTS)
+    pairs = ((file, after / file.relative_to(before)) for file in files)
+    return [file.name for file, other in pairs if other.is_file() and file.read_bytes() != other.read_bytes()]
 
 
 def is_named(said: str, file: Path) -> bool:

@@ -65,7 +65,7 @@ class Backwards(Counting):
 def test_pieces_may_come_in_any_order_and_those_that_came_are_kept(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(labelling, "PIECE", 2)
     texts = pl.Series(["a" * length for length in (7, 1, 6, 2, 5)])
-    with pytest.raises(RuntimeError, match="a worker is lost"):
+    with pytest.raises(MitigateError, match="fails with RuntimeError: a worker is lost"):
         label_column(texts, Backwards(2), LabelStore(tmp_path))
     scorer = Backwards(9)
     assert label_column(texts, scorer, LabelStore(tmp_path)).label.tolist() == [1, -1, 1, -1, 0]

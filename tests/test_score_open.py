@@ -131,6 +131,7 @@ def test_a_scorer_may_be_a_frozen_dataclass_or_keep_a_list_of_words(write_toy: C
     """The project's scorers that count words have a method of that name."""
     write_toy(
         "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Toy:\n    fingerprint: str = 'a' * 64\n"
+        "    def __call__(self, texts): ...\n"
     )
     scorer = toy()
     assert (scorer.name, scorer.fingerprint) == ("toy", "a" * 64)

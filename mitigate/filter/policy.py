@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -81,9 +80,9 @@ class Policy:
         return getattr(self, "act", None)
 
     @property
-    def code(self) -> Callable[..., Any] | None:
-        """What a result depends on besides the fields: the source of that method."""
-        return getattr(type(self), "act", None)
+    def code(self) -> type | None:
+        """What a result depends on besides the fields: the class of one's own."""
+        return type(self) if type(self) is not Policy else None
 
     def _unknown(self) -> list[MitigateError]:
         settings: list[tuple[str, str, Sequence[str]]] = [
@@ -97,6 +96,14 @@ class Policy:
     def _checks(self) -> list[tuple[bool, str]]:
         acts = self.action != "drop" or self.balance
         return [
+            (
+                isinstance(self.name, str) and bool(self.name.strip()),
+                f"policy.name={self.name!r} must be a text, such as mine",
+            ),
+            (
+                not isinstance(self.scorers, str) and all(isinstance(name, str) for name in self.scorers),
+                f"policy.scorers={self.scorers!r} must be a list of scorers' names, such as [sentiment]",
+            ),
             (
                 bool(self.scorers) or not acts,
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()} with no policy.scorers finds "

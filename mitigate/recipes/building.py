@@ -2,17 +2,19 @@
 where it cannot be."""
 
 import inspect
-import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 
+from mitigate import opened
 from mitigate.errors import MitigateError, did_you_mean
+from mitigate.score.own import in_short
+from mitigate.sources import reached, users_module
 
 NOT_ARGUMENTS = ("missing", "measures")  # what would be downloaded first, and what a scorer's figures are
 
@@ -20,11 +22,34 @@ NOT_ARGUMENTS = ("missing", "measures")  # what would be downloaded first, and w
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
     """What a part of the configuration names by `_target_`, called with its other keys and what is given besides; its
     faults as MitigateError. setting: where the part stands, unless it knows itself."""
+    watch_modules(node)
     try:
         return instantiate({key: value for key, value in node.items() if key not in NOT_ARGUMENTS}, **more)
     except InstantiationException as error:
         fault = _fault(error.__cause__, node, setting or node._get_full_key(""), set(more))
         raise fault or error from error.__cause__
+    except SystemExit as error:
+        target = node.get("_target_")
+        raise MitigateError(f"{setting or node._get_full_key('')}: {target} fails with {in_short(error)}") from error
+
+
+def watch_modules(node: Any) -> list[str]:
+    """The modules of a user's own that a part of the configuration names by `_target_`, at any depth; what they open is
+    noted from now on, also while they are imported."""
+    found = [module for target in targets_of(node) if (module := users_module(target))]
+    opened.watch(reached(*found).users)
+    return found
+
+
+def targets_of(node: Any) -> Iterator[str]:
+    """What a part of the configuration names by `_target_`, at any depth."""
+    if isinstance(node, Mapping | DictConfig):
+        if isinstance(target := node.get("_target_"), str):
+            yield target
+        node = list(node.values())
+    if isinstance(node, list | ListConfig):
+        for part in node:
+            yield from targets_of(part)
 
 
 def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
@@ -64,9 +89,7 @@ def _fault(cause: BaseException | None, node: Mapping[str, Any], setting: str, m
         return MitigateError(f"{setting}: {target} {wrong}")
     if is_ours or cause is None:
         return None
-    place = traceback.extract_tb(cause.__traceback__)[-1]
-    where = f"{Path(place.filename).name}, line {place.lineno}"
-    return MitigateError(f"{setting}: {target} fails with {type(cause).__name__}: {cause} ({where})")
+    return MitigateError(f"{setting}: {target} fails with {in_short(cause)}")
 
 
 def _object(target: str) -> Any:

@@ -12,8 +12,9 @@ from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
 from mitigate.metrics import harm_key, parse
-from mitigate.recipes.building import NOT_ARGUMENTS, build
+from mitigate.recipes.building import NOT_ARGUMENTS, build, watch_modules
 from mitigate.recipes.job import plain
+from mitigate.score.own import OwnScorer
 from mitigate.score.workers import OnWorkers
 from mitigate.tasks.scorers import check_name, identified
 from mitigate.triples import ROLES, Scorer
@@ -157,7 +158,8 @@ def _build(score: DictConfig, setting: str, configured: str, name: str) -> Score
     check_name(configured)
     arguments = plain(score.scorers[configured])
     here = _load(arguments, configured, name)
-    if score.engine == "local" or configured not in score.networks:
+    is_followed = isinstance(here, OwnScorer) and (here.own_sources or here.fault)  # workers' files are not seen here
+    if score.engine == "local" or configured not in score.networks or is_followed:
         return here
     return OnWorkers(here, partial(_load, arguments, configured, name), score.workers, score.address)
 
@@ -165,7 +167,8 @@ def _build(score: DictConfig, setting: str, configured: str, name: str) -> Score
 def _load(arguments: Mapping[str, Any], configured: str, name: str) -> Scorer:
     """The scorer of a class and its arguments."""
     given = {key: value for key, value in arguments.items() if key not in NOT_ARGUMENTS}
-    return identified(build(OmegaConf.create(given), f"score.scorers.{configured}"), name, given)
+    made = build(OmegaConf.create(given), f"score.scorers.{configured}")
+    return identified(made, name, given, watch_modules(given))
 
 
 def build_rated_scorers(score: DictConfig, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:

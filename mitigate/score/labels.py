@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.own_code import is_own
 from mitigate.progress import progress
+from mitigate.score.own import OwnScorer, described, in_words, kept_by, key_of
 from mitigate.triples import (
     FAVOURITISM,
     NEUTRAL,
@@ -86,7 +88,11 @@ def with_explanations(statements: pl.DataFrame, scorer: Scorer) -> pl.DataFrame:
     why: list[str] = []
     with progress(f"explain {scorer.name}", len(polar), "texts") as advance:
         for piece in pieces:
-            why += scorer.explain(piece)
+            with in_words(scorer, piece):
+                said = list(scorer.explain(list(piece)))
+            if len(said) != len(piece) or not all(isinstance(one, str) for one in said):
+                raise fault(scorer, f"explain: expected {len(piece):,} texts, one for each text; found {_short(said)}")
+            why += said
             advance(len(piece))
     known = pl.DataFrame({"_text": polar, f"{scorer.name}_why": pl.Series(why, dtype=pl.String)})
     joined = statements.with_columns(_text=texts).join(known, on="_text", how="left", maintain_order="left")
@@ -107,17 +113,24 @@ def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> 
     return statements.with_columns(columns)
 
 
+def known_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:
+    """Which of the texts are labelled already, and their labels."""
+    cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
+    return cache.get(key_of(scorer, cache), texts)
+
+
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
-    known, labels = cache.get(scorer.fingerprint, texts)
+    cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
+    known, labels = cache.get(key_of(scorer, cache), texts)
     missing = sorted(np.flatnonzero(~known).tolist(), key=lambda i: len(texts[i]))  # like lengths make tight batches
     pieces = [missing[start : start + PIECE] for start in range(0, len(missing), PIECE)]
-    unkept: list[int] = []
+    left, unkept = set(range(len(pieces))), list[int]()
     kept_at = monotonic()
 
     def keep() -> None:
         nonlocal kept_at
         said = Labels(labels.label[unkept], labels.strength[unkept])
-        cache.put(scorer.fingerprint, [texts[i] for i in unkept], said)
+        cache.put(key_of(scorer, cache), [texts[i] for i in unkept], said)
         unkept.clear()
         kept_at = monotonic()
 
@@ -125,6 +138,7 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
         with progress(f"score {scorer.name}", len(missing), "texts") as advance:
             for number, said in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
                 rows = pieces[number]
+                left.discard(number)
                 labels.label[rows], labels.strength[rows] = said
                 unkept += rows
                 advance(len(rows))
@@ -133,26 +147,78 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
     finally:
         if unkept:
             keep()
+    if left:
+        raise fault(scorer, f"its method `each` left out {len(left)} of {len(pieces)} pieces of the texts")
     return labels
 
 
 def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
     """The number of each piece of texts with its labels."""
-    if isinstance(scorer, LabelsPieces) and callable(scorer.each):
-        each = scorer.each(pieces)
-    else:
-        each = ((number, scorer(texts)) for number, texts in enumerate(pieces))
-    return ((number, checked(scorer, said, len(pieces[number]))) for number, said in each)
+    if not (isinstance(scorer, LabelsPieces) and callable(scorer.each)):
+        for number, texts in enumerate(pieces):
+            with in_words(scorer, texts):
+                said = scorer(list(texts))
+            yield number, checked(scorer, said, texts)
+        return
+    everything = [text for texts in pieces for text in texts]
+    with in_words(scorer, everything):
+        each = iter(scorer.each([list(texts) for texts in pieces]))
+    while True:
+        with in_words(scorer, everything):
+            found = next(each, None)
+        if found is None:
+            return
+        if not (isinstance(found, tuple) and len(found) == 2 and _is_one_of(found[0], len(pieces))):
+            raise fault(scorer, f"each: expected (number of a piece, its Labels); found {_short(found)}")
+        yield int(found[0]), checked(scorer, found[1], pieces[int(found[0])])
 
 
-def checked(scorer: Scorer, said: object, size: int) -> Labels:
-    """What a scorer has said of that many texts. Raises MitigateError for anything but Labels of each text: labels of
-    LABELS, and strengths from -1 to 1, of which a policy makes weights."""
-    wanted = f"expected Labels(label, strength), two arrays of {size:,}, one value for each text"
-    if not isinstance(said, tuple) or len(said) != 2 or any(np.shape(part) != (size,) for part in said):
-        raise MitigateError(f"scorer {scorer.name}: {wanted}; found {str(said)[:60]}")
-    label, strength = map(np.asarray, said)
+def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
+    """What a scorer has said of the texts. Raises MitigateError for anything but Labels of each text: labels of LABELS,
+    and strengths from -1 to 1, of which a policy makes weights; of a user's own scorer also for a label against the
+    sign of its strength."""
+    wanted = f"expected Labels(label, strength), two arrays of {len(texts):,}, one value for each text"
+    if not isinstance(said, tuple) or len(said) != 2:
+        raise fault(scorer, f"{wanted}; found {_short(said)}")
+    label, strength = (_numbers(scorer, wanted, name, part) for name, part in zip(Labels._fields, said, strict=True))
+    if label.shape != (len(texts),) or strength.shape != (len(texts),):
+        raise fault(scorer, f"{wanted}; found {_short(said)}")
     in_range = (strength >= -1 - ROUNDING) & (strength <= 1 + ROUNDING)  # false for NaN
-    if not np.isin(label, LABELS).all() or not in_range.all():
-        raise MitigateError(f"scorer {scorer.name}: {wanted}: labels -1, 0, 1 or 2, and strengths from -1 to 1")
-    return Labels(label.astype(np.int8), strength.astype(np.float32).clip(-1, 1))
+    is_label = np.isin(label, LABELS)
+    against = (np.abs(label) == 1) & (label * np.nan_to_num(strength) < 0) & isinstance(scorer, OwnScorer)
+    rules = ": labels -1, 0, 1 or 2, and strengths from -1 to 1, of the label's sign or 0"
+    if (wrong := np.flatnonzero(~(is_label & in_range & ~against))).size:
+        at = wrong[0]
+        raise fault(scorer, f"{wanted}{rules}; found {label[at]} and {strength[at]:g} for {texts[at][:60]!r}")
+    return Labels(label.astype(np.int8), strength.astype(np.float32).clip(-1, 1) + np.float32(0))  # -0.0 becomes 0.0
+
+
+def _numbers(scorer: Scorer, wanted: str, name: str, part: Any) -> np.ndarray:
+    """The array of whole or floating-point numbers."""
+    try:
+        array = np.asarray(part)
+    except (TypeError, ValueError, RuntimeError) as error:
+        remedy = " (of a tensor: tensor.detach().float().cpu().numpy())" if hasattr(part, "detach") else ""
+        raise fault(scorer, f"{wanted}; its {name} is no array: {str(error)[:80]}{remedy}") from error
+    if np.ma.is_masked(part) or array.dtype.kind not in "iuf":
+        kind = "masked" if np.ma.is_masked(part) else array.dtype
+        raise fault(scorer, f"{wanted}; its {name} must be numbers, not {kind}: {_short(part)}")
+    return array
+
+
+def fault(scorer: Scorer, what: str) -> MitigateError:
+    """The error for a scorer that does not do as Scorer says."""
+    named = f" Mend {described(scorer)}, or leave the scorer out" if _is_users(scorer) else ""
+    return MitigateError(f"scorer {scorer.name}: {what}.{named}")
+
+
+def _is_users(scorer: Scorer) -> bool:
+    return isinstance(scorer, OwnScorer) or is_own(scorer)
+
+
+def _is_one_of(number: object, size: int) -> bool:
+    return isinstance(number, int | np.integer) and number in range(size)
+
+
+def _short(found: object) -> str:
+    return " ".join(str(found).split())[:60]

@@ -3,12 +3,13 @@ which its answer would be most different. And occlusion: what a scorer says of a
 
 from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 
-from mitigate.score.labels import label_column
+from mitigate.score.labels import fault, label_column
+from mitigate.score.own import in_words
 from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer
 
 MOST = 1000  # texts of a classifier that are looked into, each as many times as it has words
@@ -45,11 +46,22 @@ def driving_words(
     of `passed_over` are never tried."""
     if isinstance(scorer, CountsWords) and callable(scorer.words):  # in a user's class it may be a list
         distinct = texts.unique()
-        found = dict(zip(distinct, map(scorer.words, distinct), strict=True))
+        found = {text: _counted(scorer, text) for text in distinct}
     else:
         found = _by_removal(texts, labels, scorer, cache, passed_over)
     said = [", ".join(f"{word} {worth:+.2g}" for word, worth in found.get(text, [])) or None for text in texts]
     return pl.Series(said, dtype=pl.String)
+
+
+def _counted(scorer: Any, text: str) -> Words:
+    with in_words(scorer, [text]):
+        found = scorer.words(text)
+    try:
+        return [(word + "", float(worth)) for word, worth in found]
+    except (TypeError, ValueError) as error:
+        raise fault(
+            scorer, f"words: expected (word, what it is worth) of each word; found {str(found)[:60]}"
+        ) from error
 
 
 def occluded(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:

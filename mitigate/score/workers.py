@@ -77,7 +77,7 @@ class Worker:
             )
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        said = checked(self.scorer, self.scorer(batch["text"].tolist()), len(batch["text"]))
+        said = checked(self.scorer, self.scorer(texts := batch["text"].tolist()), texts)
         return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
 
 

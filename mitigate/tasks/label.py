@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.relations import Relation
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.score.words import OCCLUSION, driving_words, occluded
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.identity_words import with_identity_words
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
-from mitigate.verbalise import MASK, Masking, mask_column, verbalise
+from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 
 
 def label_statements(
@@ -30,10 +31,37 @@ def label_statements(
     wording. target_list: the demographic words that are masked (target_list.list_of). own_relations: relations that are
     not the project's, with their phrases. explain: also the words that drove each label, as column {scorer}_words, and
     the identity words that it depends on, as column {scorer}_identity (with_identity_words).
-    Raises MitigateError for an unknown masking."""
+    Raises MitigateError for an unknown masking, for a table without these columns, and for scorers of one name or of a
+    column's name."""
+    check(masking)
+    check_columns(table, scorers)
     masked = mask(table, masking, target_list, own_relations)
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
     return with_identity_words(labels, scorers, target_list, cache=cache) if explain else labels
+
+
+def check_columns(table: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
+    """Raises MitigateError for a table that has neither triples nor statements, and for two scorers of one name, or
+    one of the name of a column, whose labels would be lost."""
+    triples = [name for name in ("head", "relation", "tail") if name in table.columns]
+    needed = ["head", "relation", "tail"] if {"relation", "tail"} <= {*triples} else ["statement"]
+    if lacking := [name for name in needed if name not in table.columns]:
+        raise MitigateError(
+            f"the table has no column {lacking[0]!r}; it has {', '.join(table.columns) or 'none'}. It needs head, "
+            "relation and tail, or statement"
+        )
+    if wrong := [name for name in needed if table[name].dtype != pl.String]:
+        raise MitigateError(f"the column {wrong[0]!r} must be of texts, not {table[wrong[0]].dtype}")
+    if missing := [name for name in needed if table[name].null_count()]:
+        raise MitigateError(f"the column {missing[0]!r} has rows without a text; leave them out")
+    names = [scorer.name for scorer in scorers]
+    for name in names:
+        if names.count(name) > 1:
+            raise MitigateError(
+                f"two scorers are called {name!r}, and one's labels would be lost; give one another name"
+            )
+        if not isinstance(name, str) or name in needed:
+            raise MitigateError(f"a scorer cannot be called {name!r}: the table has a column of that name")
 
 
 def label_probed(

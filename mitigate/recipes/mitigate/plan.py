@@ -27,7 +27,7 @@ from mitigate.recipes.scorers import (
 )
 from mitigate.recipes.start import find_start, training_settings
 from mitigate.relations import with_own
-from mitigate.score.labels import text_for
+from mitigate.score.labels import known_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
@@ -205,5 +205,5 @@ def say_labels(plan: Plan) -> None:
     statements = verbalise(corpus.triples, plan.config.measure.masking, plan.target_list, corpus.own_relations)
     for scorer in (*plan.scorers, *plan.policy_scorers):
         texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
-        known, _ = plan.cache.get(scorer.fingerprint, texts)
+        known, _ = known_labels(texts, scorer, plan.cache)
         say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")
