@@ -46,6 +46,7 @@ def figures(
     said = said.with_columns(head="target")
     ledger = pl.DataFrame(
         {"relation": RELATIONS, "weight": [float(name in kept) for name in RELATIONS], "split": "train"}
+        | {"source_row": None}
     )
     lifts = pl.DataFrame(
         {"system": GENERATOR, "group": "profession", "head": TARGETS, "relation": "CapableOf", "counts": True}
