@@ -15,7 +15,7 @@ def test_our_figures_stand_beside_the_papers() -> None:
     rows = {(row.role, row.resource): row for row in proxies(SHIPPED)}
     assert list(rows) == [(role, name) for role in SHIPPED for name in ("ConceptNet", "GenericsKB", "COMeT")]
     regard = rows["regard", "ConceptNet"]
-    assert (regard.favouritism, regard.prejudice) == (0.428, 0.476)
+    assert (regard.favouritism, regard.prejudice) == (0.428, 0.474)
     assert (regard.paper_favouritism, regard.paper_prejudice) == (0.408, 0.459)
     generated = rows["regard", "COMeT"]
     assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.676, 0.631, 0.719)
