@@ -93,7 +93,7 @@ def test_targets_are_sorted_and_searched(visit: Open, name: str) -> None:
     everyone = len(column(0))
     page.get_by_role("searchbox", name="Search targets and categories").fill("Religion")
     assert set(column(1)) == {"religion"}
-    assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} shown"
+    assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} found"
 
 
 def test_a_target_without_a_difference_stands_last_however_it_is_sorted(browser: Browser, tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_a_target_without_a_difference_stands_last_however_it_is_sorted(browser:
 
 def test_a_template_is_chosen(visit: Open) -> None:
     page = visit("report").page
-    cells = page.locator("#target-table tbody tr").first.locator("td.paper")
+    cells = page.locator("#target-table tbody tr").first.locator("td.neutral")
     assert cells.first.is_visible()
-    page.get_by_role("radio", name="neutral template").check()
+    page.get_by_role("radio", name="paper template").check()
     assert not cells.first.is_visible()
 
 

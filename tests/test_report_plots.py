@@ -80,13 +80,13 @@ def test_regions_are_above_the_upper_quartiles() -> None:
     assert dict(with_regions(SQUARE).select("target", "region").iter_rows()) == {
         "nurse": "neither",
         "lawyer": "neither",
-        "nun": "favouritism",
-        "thief": "prejudice",
+        "nun": "more positive",
+        "thief": "more negative",
         "$x^{": "neither",
     }
     more = SQUARE.vstack(SQUARE.with_columns(prejudice=0.0, favouritism=0.0, target=pl.col("target") + "2"))
     found = dict(with_regions(more).select("target", "region").iter_rows())
-    assert found["$x^{"] == "both"
+    assert found["$x^{"] == "more of both"
 
 
 def test_scatter_has_a_point_for_each_target_and_names_the_furthest() -> None:

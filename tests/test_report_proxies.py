@@ -18,14 +18,14 @@ def test_our_figures_stand_beside_the_papers() -> None:
     assert (regard.favouritism, regard.prejudice) == (0.428, 0.474)
     assert (regard.paper_favouritism, regard.paper_prejudice) == (0.408, 0.459)
     generated = rows["regard", "COMeT"]
-    assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.676, 0.631, 0.719)
+    assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.674, 0.585, 0.746)
     assert (generated.raters, generated.paper_prejudice) == (0.643, None)
     assert rows["sentiment", "GenericsKB"].always_neutral == pytest.approx(0.612)
 
 
 def test_the_reliability_of_a_scorer_in_a_few_words() -> None:
     assert reliability(proxies(SHIPPED), "regard") == (
-        "F1 with people: favouritism 0.43 to 0.56, prejudice 0.48 to 0.82 (minilm)"
+        "F1 with people: favouritism 0.43 to 0.56, prejudice 0.47 to 0.81 (minilm)"
     )
     assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
 

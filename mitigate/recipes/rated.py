@@ -28,7 +28,7 @@ def printed_intervals(frame: pl.DataFrame) -> str:
 
 
 def printed_drops(frame: pl.DataFrame) -> str:
-    """What each policy drops of the rated statements for the terminal, %, with 95 % intervals over targets and texts."""
+    """What each policy drops of the rated statements for the terminal, %, with intervals over targets and texts."""
     headings = {"precision": "precision", "recall": "recall", "before": "polarised before", "after": "after"}
     lines = [f"{'% of rated statements':<28}{'dropped':>8}" + "".join(f"{name:>22}" for name in headings.values())]
     for row in frame.rows(named=True):
