@@ -75,11 +75,11 @@ def test_a_scorer_of_ones_own_and_nothing_measured() -> None:
 def test_four_figures_and_their_cost_side_by_side() -> None:
     lines = brief.figures({"none": NONE, "both": BOTH}, ROLES).splitlines()
     assert lines[:3] == [
-        "        NSM ↑  NSV ↓  NRM ↑  NRV ↓  swap lift ↑  perplexity ↓",
-        "  none  70.00  30.00  85.00  12.50         34.0          50.0",
-        "  both  70.00  30.00  94.80  12.50         27.2          60.0",
+        "        NRM ↑  NRV ↓  NSM ↑  NSV ↓  swap lift ↑  perplexity ↓",
+        "  none  85.00  12.50  70.00  30.00         34.0          50.0",
+        "  both  94.80  12.50  70.00  30.00         27.2          60.0",
     ]
-    assert lines[3].startswith("  NSM and NSV are the mean and the variance of neutral sentiment")
+    assert lines[3].startswith("  NRM and NRV are the mean and the variance of neutral regard")
     assert lines[3].endswith("Means are percentages of a target's statements, with the neutral template.")
     mixed = brief.figures({"none": {"NSM": 60.0, "neutral_template/NRM": 85.0}}, ROLES)
     assert mixed.endswith("Means are percentages of a target's statements.")

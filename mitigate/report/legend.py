@@ -86,7 +86,7 @@ def abbreviations(keys: Iterable[str]) -> str:
     """What the paper's names stand for, of those that metrics with these keys have; "" where they have none."""
     present = {measure.scorer for measure in harms(keys)}
     said: list[str] = []
-    for scorer in (scorer for scorer in PAPER_SCORERS if scorer in present):
+    for scorer in (scorer for scorer in by_headline(PAPER_SCORERS) if scorer in present):
         mean, variance = (table.harm_key(scorer, statistic) for statistic in ("mean", "variance"))
         said.append(f"{mean} and {variance} {'those' if said else 'are the mean and the variance'} of neutral {scorer}")
     return f"{', '.join(said)}." if said else ""
