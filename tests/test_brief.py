@@ -135,8 +135,8 @@ def test_the_cost_of_a_comparison_and_its_figures() -> None:
     assert comparison_brief.cost(replace(pair, is_same=True)) == "perplexity on neutral test triples × 1.14."
     lines = comparison_brief.figures([pair]).splitlines()
     assert [line.split() for line in lines[:2]] == [
-        ["NSM", "↑", "NRM", "↑", "NRV", "↓", "perplexity", "↓"],
-        ["none", "70.00", "80.00", "30.00", "7.0"],
+        ["NRM", "↑", "NRV", "↓", "NSM", "↑", "perplexity", "↓"],
+        ["none", "80.00", "30.00", "70.00", "7.0"],
     ]
     assert "95.00 (+15.00)" in lines[2]
     assert "8.0 (× 1.14)" in lines[2]

@@ -217,8 +217,8 @@ def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
 
 def test_what_is_long_is_folded(plain: page.Report) -> None:
     html = page.render(replace(plain, notices=["First.", "Second."]))
-    assert "<summary>2 notices: read before the figures</summary>" in html
-    assert "<summary>One notice: read before the figures</summary>" in page.render(replace(plain, notices=["One."]))
+    assert "<p><strong>2 notices</strong>: read before the figures</p>" in html  # which stand open
+    assert "<strong>One notice</strong>: read before the figures" in page.render(replace(plain, notices=["One."]))
     for title in ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times"):
         assert f"<summary>{title}</summary>" in html
 

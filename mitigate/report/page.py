@@ -97,7 +97,7 @@ def render(report: Report) -> str:
         sentences=[verdict or "This run measured no harms."],
         cost=cost,
         more=findings(report.metrics, scorers),
-        scorers=report.scorers,
+        scorers={name: report.scorers[name] for name in legend.by_headline(report.scorers)},
         first_harms=legend.harms_by(scorers, report.metrics),
         headline_keys={one.key: brief.harm_of(one, set(report.metrics)) for one in legend.harms(report.metrics)},
         has_intervals=any(bound in report.metrics for one in legend.harms(report.metrics) for bound in bounds(one.key)),
