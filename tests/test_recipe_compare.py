@@ -186,7 +186,7 @@ def test_any_column_of_labels_is_compared(two_models: Compared) -> None:
     (contrast,) = two_models.facts["contrasts"]
     regard, own = (contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
     assert own["change"] == regard["change"]
-    assert "filters by sentiment and regard. It does not use the other scorers" in two_models.words
+    assert "filters by sentiment and regard, and not by keyword." in two_models.words
 
 
 def test_the_page_is_whole_trusts_no_text_and_warns(two_models: Compared) -> None:
