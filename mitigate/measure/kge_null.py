@@ -58,7 +58,7 @@ def outside_of_others(values: np.ndarray) -> int | None:
     if len(values) < 4:
         return None
     bands = [null_band(np.delete(values, place)) for place in range(len(values))]
-    return sum(not band.low <= value <= band.high for value, band in zip(values, bands, strict=True))
+    return sum(bool(value < band.low or value > band.high) for value, band in zip(values, bands, strict=True))
 
 
 def agreement(rankings: np.ndarray) -> float | None:
