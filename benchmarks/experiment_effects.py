@@ -30,11 +30,22 @@ FEWEST_SEEDS = 5
 @dataclass(frozen=True)
 class Effect:
     """How far a policy is ahead of a reference, in percentage points: above 0 is better. error: its standard error;
-    degrees: of freedom of Student's t."""
+    degrees: of freedom of Student's t; relative: the standard error of a factor that the value holds, as a share of
+    the value, which is part of the error and grows with the effect."""
 
     value: float
     error: float
     degrees: float
+    relative: float = 0.0
+
+    def error_of(self, truth: float) -> float:
+        """The standard error if the effect is truly so large."""
+        return math.sqrt(self._apart_from_factor + (self.relative * truth) ** 2)
+
+    @property
+    def _apart_from_factor(self) -> float:
+        """The part of the squared error that does not grow with the effect."""
+        return max(0.0, self.error**2 - (self.relative * self.value) ** 2)
 
     def bounds(self, level: float = 1 - ALPHA) -> tuple[float, float]:
         """Of the two-sided interval."""
@@ -51,11 +62,13 @@ class Effect:
     def power(self, truth: float, above: float = 0.0, level: float = 1 - ALPHA) -> float:
         """How probable it is to find it above a bound if it is truly so large."""
         reach = float(stats.t.ppf((1 + level) / 2, self.degrees))
-        return float(stats.t.cdf((truth - above) / self.error - reach, self.degrees))
+        return float(stats.t.cdf((truth - above) / self.error_of(truth) - reach, self.degrees))
 
     def detectable(self, power: float = 0.8, level: float = 1 - ALPHA) -> float:
-        """The smallest true effect that is found with this power."""
-        return float(stats.t.ppf((1 + level) / 2, self.degrees) + stats.t.ppf(power, self.degrees)) * self.error
+        """The smallest true effect that is found with this power; infinite where the factor is too uncertain."""
+        errors = float(stats.t.ppf((1 + level) / 2, self.degrees) + stats.t.ppf(power, self.degrees))
+        left = 1 - (errors * self.relative) ** 2
+        return errors * math.sqrt(self._apart_from_factor / left) if left > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -130,7 +143,8 @@ def corrected_effect(labelled: Effect, accuracy: Accuracy) -> Effect:
     gain = accuracy.sensitivity + accuracy.specificity - 1
     of_gain = math.hypot(accuracy.sensitivity_error, accuracy.specificity_error)
     value = labelled.value / gain
-    return Effect(value, math.hypot(labelled.error / gain, value * of_gain / gain), labelled.degrees)
+    relative = of_gain / gain
+    return Effect(value, math.hypot(labelled.error / gain, value * relative), labelled.degrees, relative)
 
 
 def tests(rows: pl.DataFrame, controls: Mapping[str, str], short: str, planned: int) -> list[Tested]:

@@ -179,7 +179,8 @@ def line_of(one: Tested, endpoint: str, effect: Effect, above: float) -> list[st
 
 
 def power_line(one: Tested) -> str:
-    """With the errors that were found, how probable it was to show what is true."""
+    """With the errors that were found, those of the correction at the size of the effect, how probable it was to show
+    what is true."""
     of_quality = ", ".join(
         f"`{name}` {percent(effect.power(0.0, -MARGIN, one.level))}" for name, effect in one.quality.items()
     )

@@ -31,7 +31,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.kge_tables import sections
+from benchmarks.kge_tables import FEWEST, sections
 from benchmarks.results import write_section
 from mitigate.fingerprints import digest_of_stage, digest_of_values
 from mitigate.load.graph.published import codex_m, fb15k237
@@ -60,7 +60,7 @@ QUESTIONS = {  # by data: the attribute and both values
     ],
 }
 MIXED = 1  # the seed by which professions are downsampled, and people drawn for probes
-FEWEST, STEP = 20, 0.01  # people of a profession, and the step of equation 1, as in conf/recipe/kge.yaml
+STEP = 0.01  # of equation 1, as in conf/recipe/kge.yaml
 COLUMNS = (
     *("data", "model", "graph", "seed", "question", "code", "settings", "commit", "seconds", "epochs", "valid_mrr"),
     *("mrr", "hits_1", "hits_3", "hits_10", "rank_correlation", "own_correlation", "pair_correlation"),

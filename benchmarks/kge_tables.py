@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from mitigate.measure.kge import rank_correlation
 from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
 from mitigate.report.kge import published
 
 PAPER = Path(__file__).parent / "kge" / "paper.csv"  # the professions of the paper's tables, the most biased first
 TRAINING = ("data", "model", "graph", "seed", "question")
 TOP = 10  # professions each way
+FEWEST = 20  # people of value a or b that a profession must have, as in conf/recipe/kge.yaml
 NAMES = {  # of a question: value a and value b
     "gender": ("male", "female"),
     "ethnicity": ("Jewish people", "African Americans"),
@@ -21,13 +23,13 @@ NAMES = {  # of a question: value a and value b
 MITIGATED = {
     "mrr": ("MRR ↑", 3),
     "accuracy": ("predicted professions that are right, % ↑", 1),
-    "parity": ("demographic parity distance, % ↓", 1),
+    "parity": ("demographic parity distance, % → chance", 1),
     "parity_by_chance": ("the same by chance, %", 1),
-    "predictive_parity": ("precision difference, percentage points", 1),
-    "amplification": ("bias amplification, percentage points ↓", 1),
-    "leakage_linear": ("leakage, linear probe ↓", 2),
+    "predictive_parity": ("precision difference, percentage points → 0", 1),
+    "amplification": ("bias amplification, percentage points → 0", 1),
+    "leakage_linear": ("leakage, linear probe → chance", 2),
     "leakage_linear_by_chance": ("the same by chance", 2),
-    "leakage_nonlinear": ("leakage, nonlinear probe ↓", 2),
+    "leakage_nonlinear": ("leakage, nonlinear probe → chance", 2),
     "leakage_nonlinear_by_chance": ("the same by chance", 2),
 }
 """Figures before and after a mitigation, and their decimals."""
@@ -139,11 +141,12 @@ def codex(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
     paper = pl.read_csv(PAPER)
     rows, tables = [], []
     for question in ("ethnicity", "religion", "nationality"):
-        chosen = professions.filter(data="codex_m", question=question)
+        measured = professions.filter(data="codex_m", question=question)
         for model in ("transe", "complex"):
             found = runs.filter(data="codex_m", model=model, question=question, graph="as_published")
             if found.is_empty():
                 continue
+            chosen, found = with_enough_people(measured, found)
             rows.append(
                 [
                     f"{NAMES[question][0]} / {NAMES[question][1]}",
@@ -167,8 +170,8 @@ def codex(runs: pl.DataFrame, professions: pl.DataFrame) -> Iterator[str]:
     )
     yield (
         "The last columns: of the 20 professions of the paper's table those that this graph has with at least 20 "
-        "people, and which of them change in the same direction here; and how many of all professions do, which "
-        "professions drawn at random would reach."
+        "people of both values, and which of them change in the same direction here; and how many of all professions "
+        "do, which professions drawn at random would reach."
     )
     yield from tables
 
@@ -190,7 +193,10 @@ def mitigation(runs: pl.DataFrame) -> Iterator[str]:
             )
     if tables:
         yield from tables
-        yield "Mean over trainings, their number in brackets, and its 95 % interval."
+        yield (
+            "Mean over trainings, their number in brackets, and its 95 % interval. → 0 and → chance: the closer to it, "
+            "the better; chance is the line below."
+        )
 
 
 def both_ways(
@@ -226,6 +232,18 @@ def again(professions: pl.DataFrame, found: pl.DataFrame, paper: pl.DataFrame, q
     same = [name for name in known if (here[name] < 0 if end else here[name] > 0)]
     share = 100 * float(np.mean(mean < 0 if end else mean > 0))
     return f"{len(same)} of {len(known)} (of all {share:.0f} %)" + (f": {', '.join(same)}" if same else "")
+
+
+def with_enough_people(professions: pl.DataFrame, found: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The professions that FEWEST people of both values have, and the runs with their changes alone. Earlier trainings
+    were measured on more, since people counted whose value the graph does not give."""
+    enough = professions["people"] >= FEWEST
+    chosen, changes = professions.filter(enough), changes_of(found)[:, enough.to_numpy()]
+    ratios = chosen["log_ratio"].to_numpy()
+    return chosen, found.with_columns(
+        pl.Series("changes", [" ".join(map(repr, row)) for row in changes.tolist()]),
+        pl.Series("rank_correlation", [rank_correlation(row, ratios) for row in changes], dtype=pl.Float64),
+    )
 
 
 def changes_of(runs: pl.DataFrame) -> np.ndarray:

@@ -67,7 +67,7 @@ def recipes() -> str:
 def figures() -> str:
     """The figures of metrics.json."""
     cells = (
-        (f"`{row.key}`", row.name, row.unit, {"up": "higher", "down": "lower"}.get(row.better, ""), _meant(row))
+        (f"`{row.key}`", row.name, row.unit, re.sub(" is (better|best)", "", row.said_better), _meant(row))
         for row in metrics.table().values()
     )
     return (

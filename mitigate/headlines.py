@@ -21,7 +21,6 @@ FIGURES = {
     **dict.fromkeys(("unit", "better"), pl.String),
 }
 WHAT_IT_IS = "run"  # the family of metrics that say what the run is: its seed, its policy
-SAID_BETTER = {"up": " (higher is better)", "down": " (lower is better)", "none": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Headline:
     @property
     def said_better(self) -> str:
         """What better means: " (higher is better)"; "" where neither is."""
-        return SAID_BETTER[self.metric.better]
+        return f" ({self.metric.said_better})" if self.metric.said_better else ""
 
     @property
     def caption(self) -> str:
@@ -96,7 +95,7 @@ def headlines(metrics: Mapping[str, Any], recipe: str) -> dict[Headline, float]:
 
 def figures(metrics: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """All of a run's metrics as a table, FIGURES: each with the bounds of its 95 % interval, the baseline's value where
-    they are known, its unit, and which direction is better ("up", "down", "none")."""
+    they are known, its unit, and which direction is better ("up", "down", "closest", "none")."""
     parsed = {key: found for key in metrics if (found := find(key)) and not found.end}
     rows = [
         {

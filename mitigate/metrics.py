@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, get_args
 from mitigate.errors import MitigateError, did_you_mean, one_of
 
 Value = TypeVar("Value")
-Better = Literal["up", "down", "none"]
+Better = Literal["up", "down", "closest", "none"]
 Share = Literal["neutral", "prejudice", "favouritism", "polarised", "statements"]
 Statistic = Literal[
     "mean",
@@ -104,6 +104,7 @@ class Metric:
     has_interval: bool
     unit: str
     better: Better
+    best: str  # where better is "closest", to what: a number, or the key of the same figure by chance
     decimals: int  # as shown
     family: str
     source: str  # paper and equation or table
@@ -111,8 +112,18 @@ class Metric:
 
     @property
     def arrow(self) -> str:
-        """Points to the better direction; "" where there is none."""
-        return {"up": "↑", "down": "↓", "none": ""}[self.better]
+        """Points to the better direction, or to what is best, "→ 0"; "" where there is none."""
+        return {"up": "↑", "down": "↓", "none": "", "closest": f"→ {self._best}"}[self.better]
+
+    @property
+    def said_better(self) -> str:
+        """The better direction in words: "higher is better", "closest to chance is best"; "" where there is none."""
+        words = {"up": "higher is better", "down": "lower is better", "none": ""}
+        return words.get(self.better, f"closest to {self._best} is best")
+
+    @property
+    def _best(self) -> str:
+        return "chance" if "/" in self.best else self.best
 
     @property
     def title(self) -> str:
@@ -153,7 +164,8 @@ def table() -> dict[str, Metric]:
         Metric(
             **{name: row[name] for name in ("key", "symbol", "name", "share", "statistic", "scorer", "part", "unit")},
             **{name: row[name] for name in ("family", "source", "meaning")},
-            better=_directions()[row["better"]],
+            better=_directions().get(row["better"], "closest"),
+            best="" if row["better"] in _directions() else row["better"],
             templates=row["templates"] == "yes",
             has_interval=row["interval"] == "yes",
             decimals=int(row["decimals"]),
@@ -221,7 +233,7 @@ def find(key: str) -> Key | None:
 
 
 def better(key: str) -> Better:
-    """Which direction is better: "up", "down" or "none". Raises MitigateError for an unknown key."""
+    """Which direction is better: "up", "down", "closest" or "none". Raises MitigateError for an unknown key."""
     return parse(key).metric.better
 
 
@@ -346,7 +358,7 @@ def markdown() -> str:
     rows += [quality(PLAUSIBLE), quality("perplexity"), table()[DISTINCT_TAILS], table()[KEPT]]
     lines = ["| measure | what it is | better |", "|---|---|---|"]
     for row in rows:
-        direction = {"up": "higher", "down": "lower", "none": ""}[row.better]
+        direction = row.said_better.removesuffix(" is better")
         lines.append(f"| {row.symbol} | {row.meaning.replace(SCORER, 'another scorer')} | {direction} |")
     return "\n".join(lines) + "\n"
 

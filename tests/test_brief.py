@@ -44,11 +44,11 @@ def test_the_brief_of_a_run() -> None:
 def test_four_figures_and_their_cost_side_by_side() -> None:
     lines = brief.figures({"none": NONE, "both": BOTH}, ROLES).splitlines()
     assert lines[:3] == [
-        "        NSM ↑  NSV ↓  NRM ↑  NRV ↓  swap lift ↑  perplexity ↓",
-        "  none  70.00  30.00  85.00  12.50         34.0          50.0",
-        "  both  70.00  30.00  94.80  12.50         27.2          60.0",
+        "        NRM ↑  NRV ↓  NSM ↑  NSV ↓  swap lift ↑  perplexity ↓",
+        "  none  85.00  12.50  70.00  30.00         34.0          50.0",
+        "  both  94.80  12.50  70.00  30.00         27.2          60.0",
     ]
-    assert lines[3].startswith("  NSM and NSV are the mean and the variance of neutral sentiment")
+    assert lines[3].startswith("  NRM and NRV are the mean and the variance of neutral regard")
     assert lines[3].endswith("Means are percentages of a target's statements, with the neutral template.")
     mixed = brief.figures({"none": {"NSM": 60.0, "neutral_template/NRM": 85.0}}, ROLES)
     assert mixed.endswith("Means are percentages of a target's statements.")
@@ -89,8 +89,8 @@ def test_the_verdict_the_cost_and_the_figures_of_a_comparison() -> None:
     assert comparison_brief.cost(pair) == f"{ratio}; quality is worse than its margins allow."
     assert comparison_brief.cost(same) == f"{ratio}."
     head, none, both, last = comparison_brief.figures([pair]).splitlines()
-    assert head.split() == ["NSM", "↑", "NRM", "↑", "NRV", "↓", "perplexity", "↓"]
-    assert none.split() == ["none", "70.00", "80.00", "30.00", "7.0"]
+    assert head.split() == ["NRM", "↑", "NRV", "↓", "NSM", "↑", "perplexity", "↓"]
+    assert none.split() == ["none", "80.00", "30.00", "70.00", "7.0"]
     assert "95.00 (+15.00)" in both
     assert "8.0 (× 1.14)" in both
     assert last.endswith(", with the neutral template.")

@@ -86,14 +86,14 @@ def sort_and_search(opened: Visit) -> None:
     everyone = len(column(0))
     page.get_by_role("searchbox", name="Search targets and categories").fill("Religion")
     assert set(column(1)) == {"religion"}
-    assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} shown"
+    assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} found"
 
 
 def test_a_template_is_chosen_and_targets_without_a_difference_stand_last(visit, browser, tmp_path):
     page = visit("report").page
-    cells = page.locator("#target-table tbody tr").first.locator("td.paper")
+    cells = page.locator("#target-table tbody tr").first.locator("td.neutral")
     assert cells.first.is_visible()
-    page.get_by_role("radio", name="neutral template").check()
+    page.get_by_role("radio", name="paper template").check()
     assert not cells.first.is_visible()
     found = example_comparison()
     known = pl.col("contrast") == "both"

@@ -63,6 +63,7 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
             "resource": "COMeT",
             "sentence": [f"{target} {number}" for number, (target, _, _) in enumerate(rows)],
             "cluster": [target for target, _, _ in rows],
+            "masked": ["a", "b", "b", "c"],
             "votes": [votes for _, votes, _ in rows],
             "regard": [label for _, _, label in rows],
             "always_neutral": 0,

@@ -122,7 +122,7 @@ def test_runs_stand_side_by_side() -> None:
         (["kge.sensitive=sex"], "kge.sensitive=sex: the graph has no relation 'sex'"),
         (["data.occupation=null"], "kge.occupation is not given: name the relation of people to professions"),
         (["kge.mitigations=[drop]"], "unknown kge.mitigations 'drop'; allowed: downsample, project"),
-        (["kge.fewest=1000"], "0 professions have at least 1000 people in the graph (kge.fewest)"),
+        (["kge.fewest=1000"], "0 professions have at least 1000 people of the two values (kge.fewest)"),
         (["kge.seeds=0"], "kge.seeds=0 must be a whole number from 1 to 1,000"),
         (["kge.people=[p0]"], "kge.people names 1 people; name pairs"),
         (["kge.runs=[nowhere]"], "kge.runs: "),

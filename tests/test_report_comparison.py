@@ -10,7 +10,7 @@ from comparison_example import UNTRUSTED, example_comparison
 from mitigate.metrics import quality_key
 from mitigate.report.before_after import only_in
 from mitigate.report.comparison import line, render, sentences
-from mitigate.report.pareto import HARMS, QUALITIES, alt, bars, mark, means
+from mitigate.report.pareto import HARMS, QUALITIES, alt, axis, bars, mark, means
 from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict
 
 
@@ -170,8 +170,10 @@ def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None
 
 
 def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:
+    regard = axis("NRM", "% neutral in regard", "regard")
     several = pl.DataFrame({"NRM": [80.0, 82.0]})  # of two values the standard error is half their difference
-    assert bars(several, "NRM") == [[pytest.approx(12.706, abs=1e-3)], [pytest.approx(12.706, abs=1e-3)]]
+    assert bars(several, regard) == [[pytest.approx(12.706, abs=1e-3)], [pytest.approx(12.706, abs=1e-3)]]
+    assert bars(pl.DataFrame({"NRM": [2.0, 92.0]}), regard) == [[47.0], [53.0]]  # from 0 to 100 %
     single = pl.DataFrame({"NRM": [80.0], "NRM_low": [77.0], "NRM_high": [84.0]})
-    assert bars(single, "NRM") == [[3.0], [4.0]]
-    assert bars(single.drop("NRM_low", "NRM_high"), "NRM") is None
+    assert bars(single, regard) == [[3.0], [4.0]]
+    assert bars(single.drop("NRM_low", "NRM_high"), regard) is None

@@ -216,10 +216,10 @@ def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
 
 def test_long_parts_are_folded(plain: page.Report) -> None:
     html = page.render(replace(plain, notices=["First.", "Second."]))
-    titles = ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times")
-    for title in ("2 notices: read before the figures", *titles):
+    assert "<p><strong>2 notices</strong>: read before the figures</p>" in html  # which stand open
+    for title in ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times"):
         assert f"<summary>{title}</summary>" in html
-    assert "<summary>One notice: read before the figures</summary>" in page.render(replace(plain, notices=["One."]))
+    assert "<strong>One notice</strong>: read before the figures" in page.render(replace(plain, notices=["One."]))
 
 
 def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.Report) -> None:
@@ -239,14 +239,16 @@ def test_a_target_without_statements_has_a_dash(run: page.Report) -> None:
 
 
 def test_findings_are_derived_from_the_numbers() -> None:
-    metrics = {"NSM": 61.2, "NSV": 16.0, "NRM": 74.55, "NRV": 36.0, "neutral_template/NSM": 70.0}
+    metrics = {"NSM": 61.2, "NRM": 74.55, "NRM_low": 70.0, "NRM_high": 79.0}
+    metrics |= {f"neutral_template/{name}": value for name, value in (("NSM", 70.0), ("NSV", 16.0), ("NRV", 36.0))}
+    metrics |= {f"neutral_template/NRM{end}": 80.0 + place for place, end in enumerate(("", "_low", "_high"))}
     assert findings(metrics) == [
-        "On average, 61.2 % of the statements about a target are neutral in sentiment and 74.5 % in regard; the rest "
-        "are labelled as favouring or disparaging a whole group.",
-        "Targets differ: the standard deviation of these percentages over targets is 4.0 percentage points in "
-        "sentiment and 6.0 in regard.",
-        "With the relations' phrases neutralised these figures are 70.0 % in sentiment. The difference is caused by "
-        "the templates.",
+        "On average, 80.0 % [81.0, 82.0] of the statements about a target are neutral in regard and 70.0 % in "
+        "sentiment (with the neutral template); the rest are labelled as favouring or disparaging a whole group.",
+        "Targets differ: the standard deviation of these percentages over targets is 6.0 percentage points in "
+        "regard and 4.0 in sentiment.",
+        "With the paper template these figures are 74.5 % [70.0, 79.0] in regard and 61.2 % in sentiment. The "
+        "difference is caused by the templates.",
     ]
     assert findings({"seed": 1, "NSM": None}) == []
     assert len(findings({"NSM": 100.0, "NSV": 0.0})) == 1, "targets that are all the same do not differ"

@@ -76,9 +76,9 @@ def test_save_writes_png_and_svg(tmp_path: Path) -> None:
 def test_regions_are_above_the_upper_quartiles_and_name_the_furthest() -> None:
     found = dict(with_regions(SQUARE).select("target", "region").iter_rows())
     neither = dict.fromkeys(("nurse", "lawyer", "$x^{"), "neither")
-    assert found == {**neither, "nun": "favouritism", "thief": "prejudice"}
+    assert found == {**neither, "nun": "more positive", "thief": "more negative"}
     more = SQUARE.vstack(SQUARE.with_columns(prejudice=0.0, favouritism=0.0, target=pl.col("target") + "2"))
-    assert dict(with_regions(more).select("target", "region").iter_rows())["$x^{"] == "both"
+    assert dict(with_regions(more).select("target", "region").iter_rows())["$x^{"] == "more of both"
     axes = regions(SQUARE, "profession").axes[0]
     points = [tuple(point) for drawn in axes.collections for point in drawn.get_offsets().tolist()]
     assert sorted(points) == sorted(SQUARE.select("prejudice", "favouritism").rows())

@@ -108,8 +108,8 @@ def test_page_and_card_say_why() -> None:
     assert "[1.00, no upper bound]" in shown
     text = card.render(replace(CARD, metrics={**METRICS, "NSM_low": 40.0, "NSM_high": 60.0}))
     assert "| perplexity ↓ | polar | – (no polarised test triples) |" in text
-    assert "| NSV ↓ neutral sentiment, variance | – (one target only has statements) | – |" in text
-    assert "| NSM ↑ neutral sentiment, mean | 50.00 [40.00, 60.00] | – |" in text
+    assert "| NSV ↓ neutral sentiment, variance | – | – (one target only has statements) |" in text
+    assert "| NSM ↑ neutral sentiment, mean | – | 50.00 [40.00, 60.00] |" in text
     assert "| those with a polarised label | – (no statement with a polarised label and a relation" in text
 
 

@@ -21,11 +21,11 @@ OTHER = {"NSM": 64.0, "NSM/origin": None, "filter/kept": 99_000}
 def test_console_of_one_run() -> None:
     assert tables.console({"both": ONE}) == (
         "                                        both\n"
+        "harms, neutral template\n"
+        "  NRV ↓              1,234.50\n"
         "harms, paper template\n"
         "  NSM ↑                 61.20 [59.80, 62.71]\n"
         "    origin              60.00 [55.50, 66.60]\n"
-        "harms, neutral template\n"
-        "  NRV ↓              1,234.50\n"
         "quality, held-out triples\n"
         "  perplexity ↓           9.10\n"
         "    neutral              8.00\n"
@@ -42,14 +42,14 @@ def test_console_of_one_run() -> None:
 def test_console_puts_runs_side_by_side() -> None:
     lines = tables.console({"none": ONE, "both": OTHER}).splitlines()
     assert lines[0].split() == ["none", "both"]
-    assert lines[2] == "  NSM ↑                 61.20 [59.80, 62.71]   64.00"
-    assert lines[3] == "    origin              60.00 [55.50, 66.60]       –"
+    assert lines[4] == "  NSM ↑                 61.20 [59.80, 62.71]   64.00"
+    assert lines[5] == "    origin              60.00 [55.50, 66.60]       –"
     assert lines[-2] == "  kept                  2,100                 99,000"
     assert lines[-1] == "  –  no statement with a polarised label: plausible share (polar); in none"
     frame = tables.measures({"none": ONE, "both": OTHER})
     assert frame.columns[:4] == ["section", "measure", "part", "none"]
     expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
-    assert frame.row(1) == expected  # value, low, high and a note of each run
+    assert frame.row(2) == expected  # value, low, high and a note of each run
 
 
 def test_further_scorers_stand_beneath_the_papers_measures() -> None:
@@ -57,13 +57,13 @@ def test_further_scorers_stand_beneath_the_papers_measures() -> None:
     found |= {"neutral_template/keyword/neutral_variance": 9.5}
     assert tables.console({"both": found}) == (
         "                                both\n"
+        "harms, neutral template\n"
+        "  keyword: neutral variance ↓   9.50\n"
         "harms, paper template\n"
         "  NSM ↑                        61.20\n"
         "    origin                     60.00\n"
         "  keyword: neutral mean ↑      80.00\n"
-        "    origin                     70.00\n"
-        "harms, neutral template\n"
-        "  keyword: neutral variance ↓   9.50"
+        "    origin                     70.00"
     )
 
 

@@ -1,10 +1,13 @@
-"""Figures of two labellings of the same items, with intervals: items about one word are drawn together.
+"""Figures of two labellings of the same items, with intervals: items about one word, and items of one text, are drawn
+together.
 
 Everything is a function of a table of confusion, (..., 3, 3): how many items have the first labelling's class (rows)
 and the second's (columns), both in the order of agreement.CLASSES. Resampling clusters only adds such tables, so one
-set of draws gives the intervals of all figures. They are percentile intervals."""
+set of draws gives the intervals of all figures. They are percentile intervals. Where items are clustered in two ways
+that cross, as by word and by text, the variance is that of the one way plus that of the other less that of both
+together (Cameron, Gelbach and Miller 2011), and the interval of the way that varies more is widened to it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -28,20 +31,55 @@ def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray) ->
     return np.bincount(9 * clusters + cell, minlength=9 * (clusters.max() + 1)).reshape(-1, 9).astype(float)
 
 
-def with_intervals(sums: np.ndarray, figures: Mapping[str, Figure], bootstrap: Bootstrap) -> dict[str, float | None]:
+def with_intervals(
+    sums: np.ndarray, figures: Mapping[str, Figure], bootstrap: Bootstrap, crossed: Sequence[np.ndarray] = ()
+) -> dict[str, float | None]:
     """Figures of the sums of all clusters, (clusters, sums), by name, with NAME_low and NAME_high; None where a figure
-    has no value, and for the bounds where fewer than two clusters, or no resample, give one."""
+    has no value, and for the bounds where fewer than two clusters, or no resample, give one.
+
+    crossed: where the rows are single items, the numbers of their clusters in two ways, (items,) each."""
     total = sums.sum(axis=0)
-    resampled = draw(len(sums), bootstrap.resamples, bootstrap.seed) @ sums if len(sums) > 1 else sums[:0]
-    tails = [(1 - bootstrap.level) / 2, (1 + bootstrap.level) / 2]
+    ways = [_added(sums, way) for way in (*crossed, _both(*crossed))] if crossed else [sums]
+    resampled = [_resampled(way, bootstrap) for way in ways]
     found: dict[str, float | None] = {}
     for name, figure in figures.items():
-        values = figure(resampled) if len(resampled) else np.zeros(0)
-        known = values[~np.isnan(values)]
-        ends = np.quantile(known, tails) if known.size else [np.nan, np.nan]
-        named = zip((name, *bounds(name)), (figure(total), *ends), strict=True)
-        found |= {key: None if np.isnan(value) else float(value) for key, value in named}
+        values = [figure(way) if len(way) else np.zeros(0) for way in resampled]
+        value = figure(total)
+        ends = _ends(float(value), [known[~np.isnan(known)] for known in values], bootstrap.level)
+        named = zip((name, *bounds(name)), (value, *ends), strict=True)
+        found |= {key: None if np.isnan(one) else float(one) for key, one in named}
     return found
+
+
+def _ends(value: float, ways: Sequence[np.ndarray], level: float) -> np.ndarray:
+    """The bounds, from a figure's values in the resamples of one way, or of two and of both together."""
+    if not all(len(values) for values in ways):
+        return np.array([np.nan, np.nan])
+    variances = [values.var() for values in ways]
+    most = int(np.argmax(variances[:2]))
+    ends = np.quantile(ways[most], [(1 - level) / 2, (1 + level) / 2])
+    if len(ways) == 1 or not variances[most]:
+        return ends
+    first, second, both = variances
+    wider = max(1.0, (first + second - both) / variances[most]) ** 0.5
+    return np.clip(value + wider * (ends - value), min(0.0, ways[most].min()), 1.0)  # shares from 0, kappas from below
+
+
+def _resampled(sums: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
+    """Sums over the clusters of each resample, (resamples, sums); none for a single cluster."""
+    return draw(len(sums), bootstrap.resamples, bootstrap.seed) @ sums if len(sums) > 1 else sums[:0]
+
+
+def _added(items: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """The sums of each cluster, (clusters, sums)."""
+    found = np.zeros((clusters.max() + 1, items.shape[1]))
+    np.add.at(found, clusters, items)
+    return found
+
+
+def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The numbers of the clusters in which two ways agree."""
+    return np.unique(first * (second.max() + 1) + second, return_inverse=True)[1]
 
 
 def kappa(table: np.ndarray) -> np.ndarray:

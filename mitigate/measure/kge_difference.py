@@ -18,12 +18,11 @@ class Difference(NamedTuple):
 
 def between_trainings(first: np.ndarray, second: np.ndarray) -> Difference:
     """Of a figure of each training of both, (n,) and (m,). Trainings are independent draws, also where their seeds have
-    the same numbers. Fewer than two trainings of either have no interval."""
+    the same numbers. There is no interval for fewer than two trainings of either, nor where those of neither side
+    differ: further ones need not be the same."""
     first, second = (np.asarray(values, dtype=float) for values in (first, second))
     change = float(second.mean() - first.mean())
-    if min(len(first), len(second)) < 2:
+    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
         return Difference(change, None, None)
-    if not np.ptp(first) and not np.ptp(second):
-        return Difference(change, change, change)
     found = ttest_ind(second, first, equal_var=False).confidence_interval(LEVEL)
     return Difference(change, float(found.low), float(found.high))

@@ -19,26 +19,31 @@ class Mean(NamedTuple):
 
 
 def over_seeds(values: np.ndarray) -> Mean:
-    """The mean over trainings, (seeds, ...), and the interval in which the mean of many would be; one training has no
-    interval."""
+    """The mean over trainings, (seeds, ...), and the interval in which the mean of many would be. One training has no
+    interval, nor have several with the same value: the next need not have it."""
     values = np.asarray(values, dtype=float)
-    mean = values.mean(0)
-    if len(values) < 2:
-        return Mean(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
-    half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) / np.sqrt(len(values))
-    return Mean(mean, mean - half, mean + half)
+    return _student(values, 1 / len(values)) if len(values) > 1 else _without_interval(values)
 
 
 def null_band(values: np.ndarray) -> Mean:
     """The mean over permuted graphs, (graphs, ...), and the band in which 95 % of the figures of further permuted
-    graphs lie (Student's prediction interval, one training each); fewer than three graphs have no band."""
+    graphs lie (Student's prediction interval, one training each); fewer than three graphs have no band, nor have
+    several with the same value."""
     values = np.asarray(values, dtype=float)
+    return _student(values, 1 + 1 / len(values)) if len(values) > 2 else _without_interval(values)
+
+
+def _student(values: np.ndarray, share: float) -> Mean:
+    """share: of the variance of a single value, what the half width is taken from."""
     mean = values.mean(0)
-    if len(values) < 3:
-        return Mean(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
-    scale = values.std(0, ddof=1) * np.sqrt(1 + 1 / len(values))
-    half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * scale
+    half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) * np.sqrt(share)
+    half = np.where(np.ptp(values, axis=0) > 0, half, np.nan)
     return Mean(mean, mean - half, mean + half)
+
+
+def _without_interval(values: np.ndarray) -> Mean:
+    unknown = np.full_like(values.mean(0), np.nan)
+    return Mean(values.mean(0), unknown, unknown)
 
 
 def within(found: Mean, least: float, most: float) -> Mean:
@@ -53,7 +58,7 @@ def outside_of_others(values: np.ndarray) -> int | None:
     if len(values) < 4:
         return None
     bands = [null_band(np.delete(values, place)) for place in range(len(values))]
-    return sum(not band.low <= value <= band.high for value, band in zip(values, bands, strict=True))
+    return sum(bool(value < band.low or value > band.high) for value, band in zip(values, bands, strict=True))
 
 
 def agreement(rankings: np.ndarray) -> float | None:

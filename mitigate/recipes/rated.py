@@ -17,7 +17,7 @@ def printed(frame: pl.DataFrame) -> str:
 
 
 def printed_intervals(frame: pl.DataFrame) -> str:
-    """Agreement with the majority of raters for the terminal, each figure with its 95 % interval over targets."""
+    """Agreement with the majority of raters for the terminal, with 95 % intervals over targets and texts."""
     figures = frame["figure"].unique(maintain_order=True).to_list()
     lines = [f"{'against the majority of raters':<32}" + "".join(f"{name:>22}" for name in figures)]
     for (resource, scorer), rows in frame.group_by("resource", "scorer", maintain_order=True):
@@ -28,7 +28,7 @@ def printed_intervals(frame: pl.DataFrame) -> str:
 
 
 def printed_drops(frame: pl.DataFrame) -> str:
-    """What each policy drops of the rated statements for the terminal, in percent, with 95 % intervals over targets."""
+    """What each policy drops of the rated statements for the terminal, %, with intervals over targets and texts."""
     headings = {"precision": "precision", "recall": "recall", "before": "polarised before", "after": "after"}
     lines = [f"{'% of rated statements':<28}{'dropped':>8}" + "".join(f"{name:>22}" for name in headings.values())]
     for row in frame.rows(named=True):

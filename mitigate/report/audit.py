@@ -78,7 +78,7 @@ def render(audit: Audit) -> str:
 def content(audit: Audit) -> dict[str, Any]:
     """What audit.html.jinja, and a template that extends it, shows beyond what every page has."""
     scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
-    chosen = examples(audit.statements, scorers=list(scorers))
+    chosen = examples(audit.statements, scorers=list(firsts(audit)))
     wordings = list(audit.labellings.values())
     return {
         "categories": audit_tables.categories(audit.metrics),

@@ -63,7 +63,7 @@ def render(comparison: Comparison) -> str:
         verdicts=verdicts,
         cost=verdicts[0][1] if len(verdicts) == 1 else "",
         more=list(sentences(comparison)),
-        scorers=comparison.scorers,
+        scorers={name: comparison.scorers[name] for name in legend.by_headline(comparison.scorers)},
         neutralised=any(row["template"] == "neutral" for row in comparison.pairs[0].headlines.values()),
         several=any(pair.several_seeds for pair in comparison.pairs),
         named=comparison_tables.figure_named,

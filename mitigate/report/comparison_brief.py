@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mitigate.metrics import parse
-from mitigate.report import brief
+from mitigate.report import brief, legend
 from mitigate.report.brief import COSTS, by, more, points
 from mitigate.report.comparison_tables import change, figure_named
 from mitigate.report.legend import number
@@ -68,7 +68,7 @@ def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
     """By heading, the rows of harm with the neutral template where that was measured, and those of quality."""
     overall = pair.harms.filter(category="").to_dicts()
     found: dict[str, Mapping[str, Any]] = {}
-    for scorer in pair.places:
+    for scorer in legend.by_headline(pair.places):
         mine = [row for row in overall if row["scorer"] == scorer]
         for row in sorted(mine, key=lambda row: row["template"] == "paper"):
             measure = parse(row["figure"]).metric

@@ -73,6 +73,13 @@ def change(row: Mapping[str, Any], decimals: int) -> str:
     return ("+" if row["change"] >= 0 else "") + number(row["change"], decimals)
 
 
+def is_none_as_shown(row: Mapping[str, Any], decimals: int) -> bool:
+    """Whether a change that is known reads "0.00" or "× 1.00"."""
+    if row["as"] == "ratio":
+        return float(f"{row['change']:.2f}") == 1
+    return float(f"{row['change']:.{decimals}f}") == 0
+
+
 def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = "") -> str:
     """ "[0.60, 1.10]", or "" where none was estimated; of the bounds with these names, "fixed_low_corrected" ..."""
     low, high = row[f"{start}low{end}"], row[f"{start}high{end}"]

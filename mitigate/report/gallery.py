@@ -24,10 +24,11 @@ GROUPS = {  # group -> the heading and the caption that its figures share
         "line is the median, dots lie more than 1.5 boxes away. A tall box is disparity (the paper's Fig. 1 and 5).",
     ),
     "regions": (
-        "Regions of prejudice and favouritism",
+        "Targets with more prejudice or more favouritism than others",
         "One point for each target, both axes in percent of its statements. The dashed lines are the upper quartiles "
-        "over all targets. A target to the right of the first leans to prejudice, above the second to favouritism (the "
-        "paper's Fig. 2 and 8 for regard, Fig. 9 for sentiment).",
+        "over all targets: to the right of the first a target has more negative statements than three quarters of "
+        "them, above the second more positive ones, however few these are (the paper's Fig. 2 and 8 for regard, Fig. 9 "
+        "for sentiment).",
     ),
     "bars": (
         "The most polarised targets",
@@ -70,11 +71,11 @@ def gallery(
     rows: pl.DataFrame | None = None,
     statements: pl.DataFrame | None = None,
     shown: Sequence[str] = (),
-    scorers: Sequence[str] = PAPER_SCORERS,
+    columns: Sequence[str] = PAPER_SCORERS,
 ) -> list[Picture]:
-    """All figures of a run, by group: from its frames per target, by label column ("sentiment", "sentiment_neutral",
-    "regard", ...), its filter's ledger, its labelled statements, and the targets that were chosen to be shown.
-    scorers: those whose prejudice the word clouds are of."""
+    """All figures of a run, by group: from its frames per target, by label column ("regard_neutral", "regard",
+    "sentiment_neutral", ...) in the order of the figures, its filter's ledger, its labelled statements, and the targets
+    that were chosen to be shown. columns: of the labels whose prejudice the word clouds are of."""
     mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
     return named_apart(
@@ -85,7 +86,7 @@ def gallery(
             *_shown(mentioned, shown),
             *_counts(mentioned),
             *_corpus_counts(targets, rows),
-            *_words(statements, scorers),
+            *_words(statements, columns),
             *_kept(rows),
         ]
     )
@@ -129,7 +130,7 @@ def _boxes(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 
 
 def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    placed = {column: with_regions(targets[column]) for column in _firsts(targets)}
+    placed = {column: with_regions(targets[column]) for column in firsts(targets)}
     categories = ordered([name for frame in placed.values() for name in frame["category"]])
     for category in categories:
         for column, frame in placed.items():
@@ -155,7 +156,7 @@ def region_alt(placed: pl.DataFrame, category: str) -> str:
 
 def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     """The same number of targets for each category."""
-    for column in _firsts(targets):
+    for column in firsts(targets):
         chosen_from, _ = frequent_targets(targets[column])
         polarised = chosen_from.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
         categories = ordered(polarised["category"].to_list())
@@ -167,7 +168,7 @@ def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 def _shown(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
     """The chosen targets that have statements, in the order they were chosen."""
     wanted = pl.DataFrame({"target": list(shown)}, schema={"target": pl.String})
-    for column in _firsts(targets):
+    for column in firsts(targets):
         chosen = wanted.join(targets[column], on="target", how="inner", maintain_order="left")
         if not chosen.is_empty():
             yield _bar_chart("shown", column, chosen)
@@ -204,11 +205,11 @@ def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | Non
     yield Picture("counts-corpus", "counts", "Training triples", alt, plots.counts(frame))
 
 
-def _words(statements: pl.DataFrame | None, scorers: Sequence[str]) -> Iterator[Picture]:
+def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[Picture]:
     """Only where statements have tails: a sentence has none."""
     if statements is None or "tail" not in statements.columns:
         return
-    labels = [pl.col(name) for name in scorers if name in statements.columns]
+    labels = [pl.col(name) for name in columns if name in statements.columns]
     negative = statements.filter(pl.any_horizontal(label == PREJUDICE for label in labels), pl.col("tail") != "")
     negative = negative.drop_nulls("target")
     most = negative.group_by("target", "category").len().sort("len", "target", descending=[True, False])
@@ -256,10 +257,12 @@ def slug(word: str) -> str:
     return re.sub(r"\W+", "_", word)[:LONGEST_SLUG]
 
 
-def _firsts(columns: Iterable[str]) -> list[str]:
-    """Those with the paper's template, and those with the neutral one of scorers that were read with it alone."""
-    known = list(columns)
-    return [column for column in known if not _is_neutral(column) or column.removesuffix("_neutral") not in known]
+def firsts(columns: Iterable[str]) -> list[str]:
+    """Of each scorer its first label column: with the template that stands first, or the only one."""
+    found: dict[str, str] = {}
+    for column in columns:
+        found.setdefault(column.removesuffix("_neutral"), column)
+    return list(found.values())
 
 
 def _is_neutral(column: str) -> bool:

@@ -19,7 +19,7 @@ from mitigate.report.kge_plots import rankings
 from mitigate.report.legend import number
 
 MOVED = 15  # professions of a table
-BETTER, WORSE, UNSHOWN, ONE_TRAINING = "better", "worse", "no difference shown", "unknown: too few trainings"
+BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", "unknown: no interval"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,23 +60,37 @@ def render(found: KgeComparison) -> str:
         "kge_comparison.html.jinja",
         found,
         sentences=list(sentences(found)),
-        rows=[(metric(row["key"]), row, verdict(row)) for row in found.figures.iter_rows(named=True)],
+        rows=[(metric(row["key"]), row, verdict(row, best_of(found, row))) for row in found.figures.to_dicts()],
         moved=found.professions.head(MOVED).rows(named=True),
         span=legend.span,
         decimals=decimals,
     )
 
 
-def verdict(row: Mapping[str, Any]) -> str:
-    """Whether the second run is better, as far as the interval of the difference shows it."""
+def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Where a figure is best at a value, this value in both runs: chance need not be the same in both."""
+    best = metric(row["key"]).best
+    if "/" not in best:
+        return (float(best), float(best)) if best else None
+    return next(iter(found.figures.filter(key=best).select("first", "second").iter_rows()), None)
+
+
+def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> str:
+    """Whether the second run is better, as far as the interval of the difference shows it; a difference that is 0 as
+    shown is none. best: as best_of returns it.
+
+    The distance from what is best has an interval as wide as the figure's own, whichever side of it the runs are on."""
     if row["low"] is None:
-        return ONE_TRAINING
-    if row["low"] <= 0 <= row["high"]:
+        return NO_INTERVAL
+    change, half = row["change"], (row["high"] - row["low"]) / 2
+    if best is not None:
+        change = abs(row["first"] - best[0]) - abs(row["second"] - best[1])
+    if abs(change) <= half or not round(change, decimals(metric(row["key"]))):
         return UNSHOWN
-    direction = metric(row["key"]).better
+    direction = "up" if best is not None else metric(row["key"]).better
     if direction not in ("up", "down"):
-        return "higher" if row["change"] > 0 else "lower"
-    return BETTER if (row["change"] > 0) == (direction == "up") else WORSE
+        return "higher" if change > 0 else "lower"
+    return BETTER if (change > 0) == (direction == "up") else WORSE
 
 
 def decimals(row: Metric) -> int:
@@ -97,15 +111,15 @@ def sentences(found: KgeComparison) -> Iterator[str]:
     for key in (keys.KGE_MRR, keys.KGE_CORRELATION):
         row = found.figures.filter(key=key).rows(named=True)
         if row:
-            yield f"{_capital(metric(key).name)}: {in_words(row[0], second)}."
+            yield f"{_capital(metric(key).name)}: {in_words(found, row[0])}."
 
 
-def in_words(row: Mapping[str, Any], second: str) -> str:
-    """ "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
+def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
+    """A figure of both runs: "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
     places = decimals(metric(row["key"]))
     known = "" if row["low"] is None else f" [{legend.span(row['low'], row['high'], places)}]"
-    said = verdict(row)
-    whose = said if said in (UNSHOWN, ONE_TRAINING) else f"{second} is {said}"
+    said = verdict(row, best_of(found, row))
+    whose = said if said in (UNSHOWN, NO_INTERVAL) else f"{found.titles[1]} is {said}"
     return (
         f"{number(row['first'], places)} and {number(row['second'], places)}, a difference of "
         f"{number(row['change'], places)}{known} ({whose})"
@@ -115,7 +129,7 @@ def in_words(row: Mapping[str, Any], second: str) -> str:
 def lines(found: KgeComparison) -> list[str]:
     """The comparison on the terminal."""
     rows = found.figures.iter_rows(named=True)
-    figures = [f"{metric(row['key']).name}: {in_words(row, found.titles[1])}" for row in rows]
+    figures = [f"{metric(row['key']).name}: {in_words(found, row)}" for row in rows]
     return [f"{found.titles[1]} compared with {found.titles[0]}", *list(sentences(found))[:2], *figures]
 
 

@@ -14,8 +14,19 @@ Metrics = Mapping[str, Value]
 
 Measure = Metric
 
+TEMPLATE_NAMES = {"neutral": "neutral template", "paper": "paper template"}
+"""The headline's stands first, here as on pages, in tables and on the terminal."""
+
+
+def by_headline(scorers: Iterable[str]) -> list[str]:
+    """Scorers of roles in the order of pages, tables and terminal: the headline's, in regard's place, stands first."""
+    return list(reversed(list(scorers)))
+
+
 HARMS = tuple(
-    table.metric(table.harm_key(scorer, statistic)) for scorer in PAPER_SCORERS for statistic in ("mean", "variance")
+    table.metric(table.harm_key(scorer, statistic))
+    for scorer in by_headline(PAPER_SCORERS)
+    for statistic in ("mean", "variance")
 )
 NEUTRAL = {
     (measure.share, measure.statistic) for measure in HARMS
@@ -52,12 +63,10 @@ BASELINES = {
 }
 """What swap lift is held against."""
 
-TEMPLATE_NAMES = {"paper": "paper template", "neutral": "neutral template"}
-
 
 def harms(keys: Iterable[str]) -> list[Metric]:
-    """The measures of harm that metrics with these keys have, in both wordings or in one: the paper's, and those of
-    further scorers."""
+    """The measures of harm that metrics with these keys have, in both wordings or in one: the paper's, the headline's
+    before the others, and those of further scorers."""
     present = list(keys)
     stems = {key.stem for key in filter(None, map(find, present)) if not (key.variant or key.part or key.end)}
     found = [measure for measure in HARMS if measure.key in stems]
@@ -77,7 +86,7 @@ def abbreviations(keys: Iterable[str]) -> str:
     """What the paper's names stand for, of those that metrics with these keys have; "" where they have none."""
     present = {measure.scorer for measure in harms(keys)}
     said: list[str] = []
-    for scorer in (scorer for scorer in PAPER_SCORERS if scorer in present):
+    for scorer in (scorer for scorer in by_headline(PAPER_SCORERS) if scorer in present):
         mean, variance = (table.harm_key(scorer, statistic) for statistic in ("mean", "variance"))
         said.append(f"{mean} and {variance} {'those' if said else 'are the mean and the variance'} of neutral {scorer}")
     return f"{', '.join(said)}." if said else ""

@@ -27,13 +27,13 @@ from mitigate.metrics import (
 from mitigate.report import brief, legend
 from mitigate.report.examples import examples
 from mitigate.report.findings import findings
-from mitigate.report.gallery import GROUPS, Picture, gallery
+from mitigate.report.gallery import GROUPS, Picture, firsts, gallery
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
 from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import most_polarised, summary, touched
 from mitigate.report.left_out import left_out
-from mitigate.triples import TEMPLATES, label_columns
+from mitigate.triples import label_columns
 
 MOST_LEAKS = 10  # relations named in the section on the templates
 
@@ -53,23 +53,39 @@ class Report(Page):
     baseline: legend.Metrics | None = None  # of the run of policy none that differs by its policy alone, if at hand
     links: Mapping[str, str] = field(default_factory=dict)  # what other pages are called -> the way to them
     scorers: Mapping[str, str] = field(default_factory=dict)
-    """Those whose figures stand first, by what they are called: {"regard": "minilm"}."""
+    """Those of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}."""
 
     @property
-    def first_scorers(self) -> list[str]:
-        """What the scorers are called whose figures stand first."""
+    def roles(self) -> list[str]:
+        """What the scorers of the roles are called."""
         return list(self.scorers) or list(PAPER_SCORERS)
+
+    @property
+    def label_columns(self) -> dict[str, tuple[str, str]]:
+        """By label column its scorer and its template, in the page's order, which begins with the headline's."""
+        pairs = [(scorer, template) for scorer in legend.by_headline(self.roles) for template in legend.TEMPLATE_NAMES]
+        return {label_columns(*pair)[0]: pair for pair in pairs}
+
+    @property
+    def ordered_targets(self) -> dict[str, pl.DataFrame]:
+        """The tables of targets in the same order."""
+        return {column: self.targets[column] for column in self.label_columns if column in self.targets}
+
+    @property
+    def first_columns(self) -> list[str]:
+        """Of each scorer the label column of the statements that stands first."""
+        return firsts(name for name in self.label_columns if name in getattr(self.statements, "columns", ()))
 
     @cached_property
     def verdict(self) -> tuple[str, str]:
         """The sentence that the run's page, card, terminal and record begin with, and its cost."""
-        sentence, cost = brief.of_run(self.metrics, self.first_scorers, self.baseline)
+        sentence, cost = brief.of_run(self.metrics, self.roles, self.baseline)
         return sentence or "This run measured no harms.", cost
 
     @cached_property
     def pictures(self) -> list[Picture]:
         """The run's figures, drawn once."""
-        return gallery(self.targets, self.ledger, self.statements, self.shown, self.first_scorers)
+        return gallery(self.ordered_targets, self.ledger, self.statements, self.shown, self.first_columns)
 
 
 def write(path: Path, report: Report) -> Path:
@@ -80,18 +96,20 @@ def write(path: Path, report: Report) -> Path:
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
     verdict, cost = report.verdict
+    scorers, templates = legend.by_headline(report.roles), _templates(report.metrics)
     return render_page(
         "page.html.jinja",
         report,
         sentences=[verdict],
         cost=cost,
-        more=findings(report.metrics, report.first_scorers),
-        scorers=report.scorers,
-        first_harms=legend.harms_by(report.first_scorers, report.metrics),
+        more=findings(report.metrics, scorers),
+        scorers={name: report.scorers[name] for name in legend.by_headline(report.scorers)},
+        first_harms=legend.harms_by(scorers, report.metrics),
         headline_keys={one.key: brief.harm_of(one, set(report.metrics)) for one in legend.harms(report.metrics)},
         has_intervals=any(bound in report.metrics for one in legend.harms(report.metrics) for bound in bounds(one.key)),
         categories=legend.categories(report.metrics),
-        templates=_templates(report.metrics),
+        templates=templates,
+        first_template=next(iter(templates.values()), ""),
         template_difference=difference,
         groups=GROUPS,
         pictures=by_group(report.pictures),
@@ -100,10 +118,11 @@ def render(report: Report) -> str:
         probed_parts=legend.probed_parts(report.metrics),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
         **_of_lift(report.metrics, report.lifts),
-        **_of_groups(report.metrics, report.first_scorers),
-        **_of_targets(report.targets, report.first_scorers),
-        **_of_statements(report.statements, report.first_scorers),
-        **_of_ledger(report.ledger, report.first_scorers),
+        **_of_groups(report.metrics, scorers),
+        **_of_statements(report.statements, scorers, report.first_columns),
+        **_of_ledger(report.ledger, scorers),
+        target_rows=target_rows(report.ordered_targets),
+        label_columns={name: pair for name, pair in report.label_columns.items() if name in report.targets},
     )
 
 
@@ -141,12 +160,13 @@ def _of_lift(metrics: legend.Metrics, lifts: pl.DataFrame | None) -> dict[str, A
 
 def _of_groups(metrics: legend.Metrics, scorers: Sequence[str]) -> dict[str, Any]:
     """What shows the groups that fare worst, as far as it was measured."""
-    measures = [metric(key) for key in (COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE)]
-    measures += [metric(harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")]
+    stems = [COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE]
+    harmful = [metric(harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")]
+    keys = {stem: metric(stem) for stem in stems} | {brief.harm_of(one, set(metrics)): one for one in harmful}
     about, rows = quality(ABOUT_PERPLEXITY), {"all targets": ("all", "neutral", "polar")}
     rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in legend.categories(metrics)}
     return {
-        "worst_off": [measure for measure in measures if measure.key in metrics],
+        "worst_off": {key: measure for key, measure in keys.items() if key in metrics},
         "with_part": with_part,
         "about": about,
         "about_parts": {
@@ -163,11 +183,6 @@ def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
     return groups
 
 
-def _of_targets(frames: Mapping[str, pl.DataFrame], scorers: Sequence[str]) -> dict[str, Any]:
-    names = {label_columns(scorer, template)[0]: (scorer, template) for scorer in scorers for template in TEMPLATES}
-    return {"target_rows": target_rows(frames), "label_columns": {column: names[column] for column in frames}}
-
-
 def target_rows(frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     """The table of targets: the first frame's rows, each with its percentages under every label column."""
     values = {column: {row["target"]: row for row in frame.iter_rows(named=True)} for column, frame in frames.items()}
@@ -178,12 +193,13 @@ def target_rows(frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     ]
 
 
-def _of_statements(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
+def _of_statements(statements: pl.DataFrame | None, scorers: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
+    """columns: of the labels by which examples are chosen."""
     if statements is None or statements.is_empty():
         return {"leaks": {}, "examples": {}}
     both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
     leaks = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both if "relation" in statements.columns}
-    chosen = examples(statements, scorers=scorers)
+    chosen = examples(statements, scorers=columns)
     return {"leaks": leaks, "examples": chosen.partition_by("target", as_dict=True, maintain_order=True)}
 
 

@@ -10,7 +10,19 @@ import polars as pl
 from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key, relation_part
 from mitigate.report import comparison_tables
 from mitigate.report.headline import QUALITY
-from mitigate.report.verdicts import FEWEST_SEEDS, HOLDS, KEPT, OPEN, UNLEARNT, gate, gates, kept, verdict
+from mitigate.report.verdicts import (
+    ALIKE,
+    FEWEST_SEEDS,
+    HOLDS,
+    KEPT,
+    NO_EFFECT,
+    OPEN,
+    UNLEARNT,
+    gate,
+    gates,
+    kept,
+    verdict,
+)
 
 SHORT = {
     QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
@@ -75,6 +87,11 @@ class Pair:
         return min(self.seeds)
 
     @property
+    def held_out(self) -> list[str]:
+        """The scorers that the models are compared by and the policy does not filter by."""
+        return [name for name in self.harms["scorer"].unique(maintain_order=True) if name not in self.filtered_by]
+
+    @property
     def has_detectable(self) -> bool:
         """Whether of any harm over all targets the minimum detectable change is known."""
         return bool(self.harms.filter(pl.col("category") == "", pl.col("detectable").is_not_null()).height)
@@ -93,10 +110,13 @@ class Pair:
 
     def verdict(self, row: Mapping[str, Any]) -> str:
         """The finding of a row of `primary`. That a generator which has learnt nothing is worse in quality is one; what
-        it says shows nothing about harm."""
+        it says shows nothing about harm. A change that is none as shown is not one, however certain."""
         if self.unlearnt and row["endpoint"] != "quality":
             return UNLEARNT
-        return verdict(row, parse(row["figure"]).metric.better, min(self.seeds), self.is_same)
+        metric = parse(row["figure"]).metric
+        if row["change"] is not None and not self.is_same and comparison_tables.is_none_as_shown(row, metric.decimals):
+            return NO_EFFECT if self.several_seeds else ALIKE
+        return verdict(row, metric.better, min(self.seeds), self.is_same)
 
     @property
     def gate(self) -> str:

@@ -1,9 +1,11 @@
 """Harm against quality: a small mark for each trained model, a large one for the mean of its policy, and a line
 through the policies that no other betters in both."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
@@ -39,6 +41,13 @@ class Axis(NamedTuple):
     @property
     def said_better(self) -> str:
         return "lower" if self.better == "down" else "higher"
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which the figure lies: a percentage, a difference of two, or a perplexity."""
+        if self.metric.unit != "percent":
+            return 1.0, math.inf
+        return (-100.0 if self.key == quality_key(SWAP_LIFT) else 0.0), 100.0
 
 
 def axis(key: str, name: str, slug: str) -> Axis:
@@ -100,17 +109,21 @@ def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
     )
 
 
-def bars(models: pl.DataFrame, key: str) -> list[list[float]] | None:
+def bars(models: pl.DataFrame, axis: Axis) -> list[list[float]] | None:
     """How far the 95 % interval of a policy's mean reaches below and above it: [[below], [above]]. Of several models
-    Student's t over these, of a single one the interval that its run has; None where there is none."""
-    values = models[key].to_numpy()
+    Student's t over these, no further than the figure can go; of a single one the interval that its run has; None where
+    there is none."""
+    values = models[axis.key].to_numpy()
     if len(values) > 1:
         from scipy.stats import t  # a second to load, which pages without such a plot do without
 
         reach = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
-        return [[reach], [reach]]
-    low, high = (models[bound][0] if bound in models.columns else None for bound in bounds(key))
-    return None if low is None or high is None else [[max(0.0, values[0] - low)], [max(0.0, high - values[0])]]
+        low, high = np.clip([values.mean() - reach, values.mean() + reach], *axis.limits).tolist()
+    else:
+        low, high = (models[bound][0] if bound in models.columns else None for bound in bounds(axis.key))
+    if low is None or high is None:
+        return None
+    return [[max(0.0, values.mean() - low)], [max(0.0, high - values.mean())]]
 
 
 def mark(place: int) -> tuple[str, str]:
@@ -132,11 +145,25 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         colour, marker = mark(place)
         mine = models.filter(policy=row["policy"])
         if mine.height > 1:
-            axes.scatter(mine[quality.key], mine[harm.key], s=22, c=colour, marker=marker, alpha=0.55, lw=0, zorder=2)
-        ends = bars(mine, harm.key), bars(mine, quality.key)
+            axes.scatter(
+                mine[quality.key],
+                mine[harm.key],
+                s=22,
+                c=colour,
+                marker=marker,
+                alpha=0.55,
+                lw=0,
+                zorder=2,
+                clip_on=False,
+            )
+        ends = bars(mine, harm), bars(mine, quality)
         axes.errorbar(row["x"], row["y"], *ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
-        axes.scatter(row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3)
+        axes.scatter(
+            row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3, clip_on=False
+        )
     axes.margins(0.12)
+    axes.set_xlim(*np.clip(axes.get_xlim(), *quality.limits))
+    axes.set_ylim(*np.clip(axes.get_ylim(), *harm.limits))
     if quality.metric.unit != "percent":
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(ScalarFormatter())

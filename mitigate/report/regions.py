@@ -1,5 +1,5 @@
 """The harms paper's regions of prejudice and favouritism (Fig. 2, 8, 9): which one a target falls into, and the
-scatter plot that shows it."""
+scatter plot that shows it. Regions are relative: a target may be in that of "more negative" at 1 %."""
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -9,28 +9,27 @@ from matplotlib.text import Annotation
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, PREJUDICE, lay_out, legend, note, panel, styled
 
 REGIONS = {  # region -> colour and marker (Fig. 2's red, blue, purple and the rest)
-    "prejudice": (PREJUDICE, "v"),
-    "favouritism": (FAVOURITISM, "^"),
-    "both": (BOTH, "D"),
+    "more negative": (PREJUDICE, "v"),
+    "more positive": (FAVOURITISM, "^"),
+    "more of both": (BOTH, "D"),
     "neither": (INK, "o"),
 }
 
 
 def with_regions(targets: pl.DataFrame) -> pl.DataFrame:
-    """The targets that have statements, and their region: leaning to prejudice, favouritism, both or neither.
+    """The targets that have statements, and their region: more negative, more positive, more of both or neither.
 
-    The paper draws its regions by eye; here a target leans when it is above the upper quartile of all
-    targets given."""
+    The paper draws its regions by eye; here more is above the upper quartile of all targets given."""
     against, towards = (
         pl.col(column) > pl.col(column).quantile(0.75, "linear") for column in ("prejudice", "favouritism")
     )
     region = (
         pl.when(against & towards)
-        .then(pl.lit("both"))
+        .then(pl.lit("more of both"))
         .when(against)
-        .then(pl.lit("prejudice"))
+        .then(pl.lit("more negative"))
         .when(towards)
-        .then(pl.lit("favouritism"))
+        .then(pl.lit("more positive"))
         .otherwise(pl.lit("neither"))
     )
     return targets.drop_nulls(["prejudice", "favouritism"]).with_columns(region=region)

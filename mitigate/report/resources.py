@@ -44,10 +44,10 @@ GROUPS = {
         "Fig. 4 and 11).",
     ),
     "regions": (
-        "Regions of prejudice and favouritism",
+        "Targets with more prejudice or more favouritism than others",
         "One point for each target, both axes in percent of its statements, each resource on its own scale. The dashed "
-        "lines are a resource's upper quartiles. A target to the right of the first leans to prejudice, above the "
-        "second to favouritism (the paper's Fig. 2 and 8).",
+        "lines are a resource's upper quartiles: to the right of the first a target has more negative statements than "
+        "three quarters of them, above the second more positive ones, however few (the paper's Fig. 2 and 8).",
     ),
 }
 

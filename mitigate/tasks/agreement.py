@@ -1,5 +1,5 @@
 """How far scorers agree with people: the harms paper's Tables 2 and 3, beside the paper's own figures and a scorer
-that always says neutral; and the same against the majority of raters, with intervals over targets."""
+that always says neutral; and the same against the majority of raters, with intervals over targets and texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -63,8 +63,9 @@ def measure_agreement(
     """{resource}/{scorer}/{rating|majority}/{figure}: against every single rating, and against the majority of a
     sentence's raters; "other" counts as neutral.
 
-    intervals: bounds of WITH_INTERVALS over the column cluster, and {resource}/people/{polarised|fleiss}: the share of
-    sentences that most raters find polarised, and Fleiss' kappa of the raters."""
+    intervals: bounds of WITH_INTERVALS over the columns cluster and masked (statements that differ by their target
+    alone are one text, and get one label), and {resource}/people/{polarised|fleiss}: the share of sentences that most
+    raters find polarised, and Fleiss' kappa of the raters."""
     found: dict[str, Any] = {}
     for (resource,), rows in labels.group_by("resource", maintain_order=True):
         votes = rows["votes"].to_list()
@@ -149,15 +150,21 @@ def _with_always_neutral(rated: pl.DataFrame) -> pl.DataFrame:
 def _with_intervals(
     rows: pl.DataFrame, most: np.ndarray, scorers: Sequence[str], bootstrap: Bootstrap
 ) -> dict[str, float | None]:
-    clusters = np.unique(rows["cluster"].to_list(), return_inverse=True)[1]
-    items = np.repeat(np.arange(rows.height), rows["votes"].list.len().to_numpy()).astype(str).tolist()
+    crossed, each = words_and_texts(rows), np.arange(rows.height)
+    items = np.repeat(each, rows["votes"].list.len().to_numpy()).astype(str).tolist()
     counts = vote_counts(items, rows["votes"].explode().to_numpy())
-    sums = {"fleiss": fleiss_sums(counts, clusters), "polarised": confusion.confusion(most, most, clusters)}
+    sums = {"fleiss": fleiss_sums(counts, each), "polarised": confusion.confusion(most, most, each)}
     found: dict[str, float | None] = {}
     for name, figure in OF_PEOPLE.items():
-        found |= confusion.with_intervals(sums[name], {f"{PEOPLE}/{name}": figure}, bootstrap)
+        found |= confusion.with_intervals(sums[name], {f"{PEOPLE}/{name}": figure}, bootstrap, crossed)
     for scorer in scorers:
-        table = confusion.confusion(most, fold_other(rows[scorer].to_numpy()), clusters)
+        table = confusion.confusion(most, fold_other(rows[scorer].to_numpy()), each)
         figures = {f"{scorer}/{BY_MAJORITY}/{name}": figure for name, figure in WITH_INTERVALS.items()}
-        found |= confusion.with_intervals(table, figures, bootstrap)
+        found |= confusion.with_intervals(table, figures, bootstrap, crossed)
     return found
+
+
+def words_and_texts(rows: pl.DataFrame) -> list[np.ndarray]:
+    """The numbers of each rated statement's word and of its text once the word is masked, which cross: many words have
+    the same text."""
+    return [np.unique(rows[column].to_list(), return_inverse=True)[1] for column in ("cluster", "masked")]

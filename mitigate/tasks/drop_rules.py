@@ -13,7 +13,7 @@ from mitigate.filter.scope import in_scope
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import bounds
-from mitigate.tasks.agreement import label_described
+from mitigate.tasks.agreement import label_described, words_and_texts
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache, Scorer
 
 FIGURES: dict[str, confusion.Figure] = {
@@ -34,9 +34,9 @@ def is_drop_rule(policy: Policy) -> bool:
 
 def drop_rules(labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap) -> pl.DataFrame:
     """A row for each resource (and for all) and policy: statements, dropped (%), and FIGURES in percent with _low and
-    _high over targets; null where nothing is dropped or nothing is left.
+    _high over targets and texts; null where nothing is dropped or nothing is left.
 
-    labelled: rated statements (resource, most, cluster, head, tail) with the labels that the policies read."""
+    labelled: rated statements (resource, most, cluster, masked, head, tail) with the labels that the policies read."""
     resources = labelled["resource"].unique(maintain_order=True).to_list()
     parts = [(resource, labelled.filter(resource=resource)) for resource in resources]
     parts += [(ALL, labelled)] if len(resources) > 1 else []
@@ -73,8 +73,7 @@ def as_metrics(table: pl.DataFrame) -> dict[str, Any]:
 
 def _row(rows: pl.DataFrame, policy: Policy, intervals: Bootstrap) -> dict[str, Any]:
     dropped = rows.with_columns(dropped=polarised(policy) & in_scope(policy.scope))["dropped"].to_numpy()
-    clusters = np.unique(rows["cluster"].to_list(), return_inverse=True)[1]
-    table = confusion.confusion(rows["most"].to_numpy(), np.where(dropped, PREJUDICE, NEUTRAL), clusters)
-    found = confusion.with_intervals(table, FIGURES, intervals)
+    table = confusion.confusion(rows["most"].to_numpy(), np.where(dropped, PREJUDICE, NEUTRAL), np.arange(rows.height))
+    found = confusion.with_intervals(table, FIGURES, intervals, words_and_texts(rows))
     percent = {name: None if value is None else 100 * value for name, value in found.items()}
     return {"statements": rows.height, "dropped": 100 * float(dropped.mean()), **percent}

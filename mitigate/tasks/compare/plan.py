@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mitigate.decisions import role_scorers
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.fingerprints import digest_of
+from mitigate.report.legend import TEMPLATE_NAMES, by_headline
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.arms import (
@@ -145,8 +147,8 @@ def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[lis
 
 
 def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list[str]]:
-    """The label columns that all runs have by the same scorer, and what is to be said of others. A label column stands
-    beside a column of its strength. Raises MitigateError where no column is left."""
+    """The label columns that all runs have by the same scorer, the headline's first, and what is to be said of others.
+    A label column stands beside a column of its strength. Raises MitigateError where no column is left."""
     schemas = [statements_of(run).schema for run in runs]
     columns = [[name for name in schema if f"{name}_strength" in schema] for schema in schemas]
     found = {
@@ -164,7 +166,13 @@ def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list
             f"the runs have no labels by the same scorer. {' '.join(said)} Make one of them again with the other's "
             "score.sentiment and score.regard"
         )
-    return kept, said
+    roles, templates = by_headline(role_scorers(scorers.score_of(runs[0]))), list(TEMPLATE_NAMES)
+
+    def place(column: str) -> tuple[int, int]:
+        scorer, template = kept[column]
+        return roles.index(scorer) if scorer in roles else len(roles), templates.index(template)
+
+    return {column: kept[column] for column in sorted(kept, key=place)}, said
 
 
 def _relations(runs: Sequence[FinishedRun]) -> list[str]:

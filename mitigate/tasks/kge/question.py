@@ -25,7 +25,7 @@ class Question:
     others: np.ndarray  # entities that are value b
     names: tuple[str, str]  # of both values
     occupation: int
-    professions: pl.DataFrame  # profession, people, of_a, of_b, log_ratio: a row a name
+    professions: pl.DataFrame  # profession, people (of value a or b), of_a, of_b, log_ratio: a row a name
     entities: np.ndarray  # of professions, (e,): several may have one name
     places: np.ndarray  # (e,) the row of each among professions
     people: np.ndarray  # all who have the attribute or a profession
@@ -70,7 +70,7 @@ def find_question(graph: Graph, sensitive: str, values: Sequence[str], occupatio
     are of people in all splits.
 
     Raises MitigateError for a relation or a value that the graph does not have, values that are one, too many of them,
-    a relation from values to people, and fewer than three professions with `fewest` people."""
+    a relation from values to people, and fewer than three professions with `fewest` people of value a or b."""
     if not occupation:
         raise MitigateError("kge.occupation is not given: name the relation of people to professions")
     if not 1 <= len(values) <= 2:
@@ -157,19 +157,19 @@ def _value(graph: Graph, held: np.ndarray, name: str, sensitive: str) -> np.ndar
 def _professions(
     graph: Graph, of_job: np.ndarray, with_a: np.ndarray, with_b: np.ndarray, fewest: int
 ) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
-    """The table of professions with enough people, their entities, and the row of each of these."""
+    """The table of professions with enough people of value a or b, their entities, and the row of each of these."""
     tails = np.unique(of_job[:, 2])
     names = sorted({graph.entity_names[tail] for tail in tails})
     number = {name: place for place, name in enumerate(names)}
     place = np.full(len(graph.entities), -1)
     place[tails] = [number[graph.entity_names[tail]] for tail in tails]
-    pairs = _pairs(of_job, place)
+    pairs = _pairs(of_job[np.isin(of_job[:, 0], np.union1d(with_a, with_b))], place)
     people = np.bincount(pairs[:, 1], minlength=len(names))
     rows = np.flatnonzero(people >= fewest)
     if len(rows) < 3:
         raise MitigateError(
-            f"{len(rows)} professions have at least {fewest} people in the graph (kge.fewest); at least 3 are needed. "
-            "Lower kge.fewest"
+            f"{len(rows)} professions have at least {fewest} people of the two values (kge.fewest); at least 3 are "
+            "needed. Lower kge.fewest"
         )
     of_a, of_b = (
         np.bincount(pairs[np.isin(pairs[:, 0], group), 1], minlength=len(names))[rows] for group in (with_a, with_b)
