@@ -168,7 +168,7 @@ def test_own_folder_and_its_faults(tmp_path):
     assert sizes(own.load(str(tmp_path))) == [3, 1, 1, 5, 2]
     (tmp_path / "valid.tsv").unlink()
     refuses(MitigateError, r"has no file valid.tsv", own.load, str(tmp_path))
-    refuses(MitigateError, "3 triples are too few to split", own.load, str(tmp_path / "train.tsv"))
+    refuses(MitigateError, "3 triples, too few to split", own.load, str(tmp_path / "train.tsv"))
     refuses(MitigateError, r"give data\.path", own.load, None)
 
 

@@ -92,13 +92,13 @@ def test_the_reliability_of_scorers_stands_beside_the_papers() -> None:
     rows = {(row.role, row.resource): row for row in proxies(SHIPPED)}
     assert list(rows) == [(role, name) for role in SHIPPED for name in ("ConceptNet", "GenericsKB", "COMeT")]
     regard = rows["regard", "ConceptNet"]
-    assert (regard.favouritism, regard.prejudice) == (0.428, 0.476)
+    assert (regard.favouritism, regard.prejudice) == (0.428, 0.474)
     assert (regard.paper_favouritism, regard.paper_prejudice) == (0.408, 0.459)
     generated = rows["regard", "COMeT"]
-    assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.676, 0.631, 0.719)
+    assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.674, 0.585, 0.746)
     assert (generated.raters, generated.paper_prejudice) == (0.643, None)
     assert rows["sentiment", "GenericsKB"].always_neutral == pytest.approx(0.612)
-    words = "F1 with people: favouritism 0.43 to 0.56, prejudice 0.48 to 0.82 (minilm)"
+    words = "F1 with people: favouritism 0.43 to 0.56, prejudice 0.47 to 0.81 (minilm)"
     assert reliability(proxies(SHIPPED), "regard") == words
     assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
 

@@ -139,7 +139,7 @@ def test_the_papers_figure_comes_first_and_targets_are_drawn_by_the_kind_of_thei
     names = [picture.name for picture in stories.pictures]
     assert {"boxes-sentiment", "kinds-sentiment", "bars-sentiment"} <= set(names)
     assert page.count("<svg") == len(names)
-    headings = ("the paper&#39;s Fig. 1 and 5", "Spread over targets, by kind", "Regions of prejudice")
+    headings = ("the paper&#39;s Fig. 1 and 5", "Spread over targets, by kind", "Targets with more prejudice")
     places = [page.index(heading) for heading in headings]
     assert places == sorted(places)
     # Also own ones, of which a file says the kind.

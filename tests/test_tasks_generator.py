@@ -194,16 +194,16 @@ def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "head\ttail\nnurse\thelper\n", "has no column relation, but head, tail; name them in its first line"),
-        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 rows have no tail, the first is row 1; leave them out"),
+        ("a.tsv", "head\ttail\nnurse\thelper\n", r"has no column relation; its first line is head \| tail;"),
+        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 row has no tail, the first is that of line 2; leave them out"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
         (
             "a.csv",
             "relation,tail,score\nIsA,a, 2\nIsA,b,high\n",
-            "row 2: the score 'high' is no number; correct it, or",
+            "a.csv:3: the score 'high' is no number; correct it, or",
         ),
-        ("a.xls", "", r"unknown ending of model.path '.xls'; allowed: .tsv, .txt, .csv"),
-        ("a.parquet", "no", "is no table that can be read"),
+        ("a.xls", "", r"a.xls is empty"),
+        ("a.parquet", "no", "is no Parquet file that can be read"),
     ],
 )
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -229,7 +229,7 @@ def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> N
     assert probe_generator(start, ["nurse"], asked, top=1)["tail"].to_list() == ["a team", "a friend", "person"]
     with pytest.raises(MitigateError) as error:
         start_of(path, further=own[:1])
-    assert str(error.value).startswith(f"{path}, row 2: unknown relation 'mentors'; allowed: ")
+    assert str(error.value).startswith(f"{path}:3: unknown relation 'mentors'; allowed: ")
     assert "works_with" in str(error.value)
     with pytest.raises(MitigateError, match=r"unknown relation 'IsAn'; .*; did you mean IsA\?; those of your own"):
         start_of(written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"))
