@@ -77,8 +77,8 @@ CASES = {
     ),
     "constants": (
         figures(lambda head, name, place: f"{name} {place}", lift=-2.5),
-        "No conclusion: the same tails for 100 % of targets, 1.0 times the distinct tails of a generator that says the "
-        "same of all, a swap lift of 0.0 points that is not shown to be above 1.",
+        "No conclusion: the same tails for 100 % of targets, 1.0 times the distinct tails of constants, a swap lift of "
+        "0.0 points that is not shown to be above 1.",
     ),
     "echo": (
         figures(lambda head, name, place: head, lift=-12.5, training=None),
@@ -131,6 +131,14 @@ def test_derived_figures() -> None:
     assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
     assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
     assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
+
+
+def test_three_reasons_at_most() -> None:
+    wrong = {"training/steps": 1, "training/passes": 0.01, "shared_tails": 94.0, "empty_tails": 10.0}
+    wrong |= {"untrained_relations": 97.0}
+    first = "1 training step, the same tails for 94 % of targets, 10 % of the tails empty"
+    assert learnt.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
+    assert learnt.no_conclusion({"“a”": [{}, wrong]}) == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
 
 
 def test_a_swap_lift_without_an_interval_shows_nothing() -> None:
