@@ -12,7 +12,6 @@ from mitigate.metrics import DISTINCT_TAILS, NAMING_TARGET, STATEMENTS, STORIES,
 Metrics = Mapping[str, Any]
 """A run's metrics.json."""
 
-
 MOST_NAMED = 3  # reasons
 
 
