@@ -12,6 +12,8 @@ from mitigate.metrics import DISTINCT_TAILS, NAMING_TARGET, STATEMENTS, STORIES,
 Metrics = Mapping[str, Any]
 """A run's metrics.json."""
 
+MOST_NAMED = 3  # reasons
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -91,5 +93,11 @@ def no_conclusion(sides: Mapping[str, Sequence[Metrics]]) -> str:
         found = [wrong for metrics in runs if (wrong := faults(metrics))]
         if found:
             some = f" ({len(found)} of {len(runs)} runs)" if len(runs) > 1 else ""
-            said.append(f"{name}{some} with {', '.join(found[0])}" if name else ", ".join(found[0]))
+            reasons = _listed(found[0])
+            said.append(f"{name}{some} with {reasons}" if name else reasons)
     return f"No conclusion: {'; '.join(said)}." if said else ""
+
+
+def _listed(reasons: Sequence[str]) -> str:
+    more = f" and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
+    return f"{', '.join(reasons[:MOST_NAMED])}{more}"

@@ -7,6 +7,7 @@ import pytest
 from command import here
 from compared_runs import make_run
 
+from benchmarks import simulate
 from mitigate.report.verdicts import (
     ALIKE,
     BETTER,
@@ -98,7 +99,9 @@ def test_planted_gains_and_losses(ends, tmp_path: Path) -> None:
     assert ends(none + better, "compare.primary.quality=[quality/swap_lift/all]")[:2] == (3, OPEN)  # not measured
 
 
-def test_where_the_gate_does_not_apply(ends, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_the_gate_does_not_apply(
+    ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both")]
     assert ends(runs, "dry_run=true")[0] == 3
     assert "gate        not enough evidence: exit status 3" in capsys.readouterr().out
@@ -108,6 +111,9 @@ def test_where_the_gate_does_not_apply(ends, tmp_path: Path, capsys: pytest.Capt
     assert "compare.gate=true is for a single comparison of runs of recipe=mitigate, and this is a sweep" in (
         capsys.readouterr().err
     )
+    monkeypatch.setattr("mitigate.recipes.comparing.recipe_of", lambda folder: "audit")
+    assert ends(runs)[0] == 2
+    assert "this is a comparison of audits or embeddings, which has no primary endpoints" in capsys.readouterr().err
 
 
 def test_a_gate_that_is_not_asked_for_does_not_end_the_command(
@@ -116,4 +122,14 @@ def test_a_gate_that_is_not_asked_for_does_not_end_the_command(
     monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
     runs = f"compare.runs=[{make_run(tmp_path, 'none')},{make_run(tmp_path, 'both', neutral=0.4)}]"
     assert here(monkeypatch, "recipe=compare", runs, f"paths.outputs={tmp_path}/out", "tracking=none") == 0
-    assert "gate" not in capsys.readouterr().out
+    assert "exit status" not in capsys.readouterr().out
+
+
+def test_the_simulation_counts_exit_statuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate, "SEEDS", (3, 5))
+    rows = [line.split("|")[1:-1] for line in list(simulate.gates(4))[-1].splitlines()[2:]]
+    assert len(rows) == 2 * len(simulate.GATED)
+    shares = {(name.strip(), int(seeds)): tuple(map(float, found)) for name, seeds, *found in rows}
+    assert all(sum(found) == 100 for found in shares.values())
+    assert all(found == (0, 0, 100) for (_, seeds), found in shares.items() if seeds == 3)
+    assert shares["harm worse by 5 points", 5] == (0, 100, 0)

@@ -14,6 +14,7 @@ import pytest
 from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
+from benchmarks import learnt_bounds
 from mitigate import learnt
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
@@ -77,8 +78,8 @@ CASES = {
     ),
     "constants": (
         figures(lambda head, name, place: f"{name} {place}", lift=-2.5),
-        "No conclusion: the same tails for 100 % of targets, 1.0 times the distinct tails of a generator that says the "
-        "same of all, a swap lift of 0.0 points that is not shown to be above 1.",
+        "No conclusion: the same tails for 100 % of targets, 1.0 times the distinct tails of constants, a swap lift of "
+        "0.0 points that is not shown to be above 1.",
     ),
     "echo": (
         figures(lambda head, name, place: head, lift=-12.5, training=None),
@@ -131,6 +132,14 @@ def test_derived_figures() -> None:
     assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
     assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
     assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
+
+
+def test_three_reasons_at_most() -> None:
+    wrong = {"training/steps": 1, "training/passes": 0.01, "shared_tails": 94.0, "empty_tails": 10.0}
+    wrong |= {"untrained_relations": 97.0}
+    first = "1 training step, the same tails for 94 % of targets, 10 % of the tails empty"
+    assert learnt.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
+    assert learnt.no_conclusion({"“a”": [{}, wrong]}) == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
 
 
 def test_a_swap_lift_without_an_interval_shows_nothing() -> None:
@@ -288,3 +297,10 @@ def test_how_a_single_target_differs_has_no_figure() -> None:
     alone |= {"naming_target": 100.0}
     said = list(stories.sentences(replace(made, audit=replace(made.audit, metrics=alone))))
     assert "There is no figure for how targets differ: the stories are about a single target." in said
+
+
+def test_the_benchmark_writes_what_it_found_of_each_generator() -> None:
+    found = {"distinct_tails": 50.0, "targets": 6, "shared_tails": 30.0, "empty_tails": 0.0, "training/steps": 6}
+    found |= {"quality/swap_lift/all": 9.86, "quality/swap_lift/all_low": 5.59, "quality/swap_lift/all_high": 15.59}
+    row = learnt_bounds.table([("6 steps", found)]).splitlines()[-1]
+    assert row == "| 6 steps | 6 | – | 30.0 | 3.0 | 0.0 | 9.9 [5.6, 15.6] | – |"
