@@ -59,8 +59,9 @@ class Failures(Callback):
             self.on_multirun_end(config)  # now, since an optimiser that has no result raises an error of its own
 
     def on_multirun_end(self, config: DictConfig, others: str = "the others are done, and ", **kwargs: Any) -> None:
-        """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit. others: a clause about
-        the other jobs."""
+        """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit.
+
+        others: a clause about the other jobs."""
         _sweeps.clear()
         failed, not_compared = _failed(config), notes.comparison_failed(config)
         notes.forget(config)
