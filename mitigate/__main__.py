@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.files import disk_fault, interrupted
-from mitigate.recipes import arguments, faults, helping, notes
+from mitigate.recipes import arguments, failures, faults, helping, notes
 from mitigate.recipes.building import watch_modules
 from mitigate.recipes.showing import say
 from mitigate.settings import check, left_open, settings, with_lists
@@ -129,6 +129,9 @@ def _main() -> None:
         main()
     except Fault as fault:
         raise fault.error from fault.error.__cause__
+    except Exception as error:
+        failures.end_of_launcher(error)
+        raise
 
 
 class _Output(FileIO):

@@ -1,16 +1,17 @@
 """Faults of all kinds, done to every recipe; afterwards the same command has to come to the figures of the undisturbed
 run, or say in a sentence which file is at fault.
 
-    python tests/faults.py [NAME ...] [--kinds killed together damaged full denied] [--attempts 12] [--seed 1] [--write]
+    python tests/faults.py [NAME ...] [--kinds killed together damaged cold full denied] [--attempts 12] [--write]
 
 killed    SIGKILL at a random moment of each stage in turn, half of the time once more while the same command goes on.
 together  Two jobs at once on one cache, as in a sweep; half of the time one of them is killed at a random moment.
 damaged   Each stored file (results, checkpoints, models, label cache, compared runs; those of a finished run and those
           of a killed one) is truncated, changed in one bit, emptied or deleted.
+cold      A table of the finished run is deleted, and the label cache with it; in `damaged` the cache stays.
 full      The disk that holds outputs and cache fills up at a random size; then there is space again.
 denied    A folder of the run cannot be written to, by a process without root's rights; then it can.
 
-What a fault is done to, and where a kill meets the run, is drawn by the seed. --write puts the attempts into
+What a fault is done to, and where a kill meets the run, is drawn by --seed. --write puts the attempts into
 benchmarks/faults.csv, in the place of earlier ones of the same recipe and kind, and the tables that are drawn from all
 of that file into benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
 
@@ -43,10 +44,13 @@ from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, left_in, prepared, share_imports
 from recipe_commands import COMMANDS, make_compared
 
-from mitigate.fingerprints import digest_of, is_intact
+from mitigate.fingerprints import SEAL, digest_of, is_intact
 
 CAPABILITIES = 0x20080522  # the version of the system's call that sets them
-RESULTS = {".parquet", ".csv", ".tsv", ".safetensors", ".npz", ".txt"}  # endings of files that hold no time and place
+PLACE = re.compile(rf"{re.escape(tempfile.gettempdir())}/mitigate-\w{{8}}")  # of a run, or of its copy (a_copy)
+TIMES = ("seconds", "per_second", "peak_memory", "peak memory")  # endings of keys
+ON_PAGES = re.compile(rf"(?:{'|'.join(TIMES)})</dt><dd>[^<]*|<td>[^<]*</td><td class=.text.>(?:computed|cached)</td>")
+OF_TIMES = {SEAL, "inputs"}  # keys of hashes: of a whole record, and of the results that a stage was made from
 MOMENT = 0.002  # seconds between two looks at a status
 
 
@@ -121,11 +125,27 @@ def again(run: Undisturbed, here: Path, files: Iterable[Path] = (), cache: Path 
 
 
 def other_bytes(before: Path, after: Path) -> list[str]:
-    """The results of a finished run whose bytes are others: tables, models and texts. Left out are those that say when
-    and where the run was: JSON, settings, pages and pictures."""
-    files = (before / name for name in left_in(before) if Path(name).suffix in RESULTS)
-    pairs = ((file, after / file.relative_to(before)) for file in files)
-    return [file.name for file, other in pairs if other.is_file() and file.read_bytes() != other.read_bytes()]
+    """The files of a finished run that have other bytes, times and places apart."""
+    pairs = ((name, before / name, after / name) for name in left_in(before))
+    return [name for name, file, other in pairs if other.is_file() and lasting(file) != lasting(other)]
+
+
+def lasting(file: Path) -> object:
+    """A file's bytes, without what says when and where a run was."""
+    content = file.read_bytes()
+    if file.suffix not in (".json", ".html", ".md", ".yaml"):
+        return content
+    text = PLACE.sub("PLACE", content.decode(errors="replace"))
+    if file.suffix != ".json":
+        return ON_PAGES.sub("", text)
+    return json.loads(text, object_pairs_hook=_without_times)
+
+
+def _without_times(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object without times and their hashes; of a list of files the names, as not_as_listed compares hashes."""
+    found = {key: value for key, value in pairs if not key.endswith(TIMES) and key not in OF_TIMES}
+    files = found.get("files")
+    return {**found, "files": sorted(files)} if isinstance(files, dict) else found
 
 
 def is_named(said: str, file: Path) -> bool:
@@ -241,6 +261,16 @@ def damaged(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[At
             yield Attempt(run.name, "damaged", f"{path} of a killed run, {what}", *outcome)
 
 
+def cold(run: Undisturbed, draw: random.Random, attempts: int) -> Iterator[Attempt]:
+    """Deletes a table of the finished run, where it has one, and all labels that are cached."""
+    files = stored(run.place, ("out",))
+    tables = [path for path in files if path.suffix == ".parquet"] or files
+    for path in draw.sample(tables, min(attempts, len(tables))):
+        with a_copy(run, "out", "compared") as here:
+            (here / path).unlink()
+            yield Attempt(run.name, "cold", f"{path}, deleted", *again(run, here, [here / path]))
+
+
 def stored(place: Path, parts: Sequence[str]) -> list[Path]:
     """The files below these folders, relative to the place."""
     files = (path for part in parts for path in sorted((place / part).rglob("*")) if path.is_file())
@@ -333,7 +363,7 @@ def a_copy(run: Undisturbed, *parts: str) -> Iterator[Path]:
         yield here
 
 
-KINDS = {kind.__name__: kind for kind in (killed, together, damaged, full, denied)}
+KINDS = {kind.__name__: kind for kind in (killed, together, damaged, cold, full, denied)}
 
 
 def said(attempts: Iterable[Attempt]) -> Iterator[Attempt]:

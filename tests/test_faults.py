@@ -104,6 +104,31 @@ def test_a_message_names_the_file_or_its_folder() -> None:
     assert done.stdout.strip() == str(list(said.values())), done.stderr
 
 
+def test_files_of_a_run_are_compared_without_times_and_places(tmp_path: Path) -> None:
+    """Tables by their bytes; JSON and pages but for times, the hashes of such, and the folder that a copy lies in."""
+    for number in (1, 2):
+        folder = tmp_path / str(number) / "run"
+        (folder / "stages").mkdir(parents=True)
+        page = f"<p>%s</p><td>0.{number} s</td><td class='text'>computed</td><dt>run, seconds</dt><dd>{number}.5</dd>"
+        (folder / "report.html").write_text(page % f"{tmp_path}/mitigate-abcdefg{number}/out")
+        record = f'{{"code": "a", "seconds": {number}, "files": {{"t.csv": "{number}"}}, "sha256": "{number}"}}'
+        (folder / "stages" / "score.json").write_text(record)
+        (folder / "status.json").write_text(str(number))
+        (folder / "t.csv").write_text("strength\n0.0\n")
+
+    def compared() -> str:
+        places = f"*map(faults.Path, {[str(tmp_path / number) for number in '12']!r})"
+        code = f"import faults, re; faults.PLACE = re.compile('{tmp_path}/mitigate-.{{8}}');"
+        done = python(f"{code} print(faults.other_bytes({places}))")
+        return done.stdout.strip() or done.stderr
+
+    assert compared() == "[]"
+    (tmp_path / "2/run/t.csv").write_text("strength\n-0.0\n")
+    (tmp_path / "2/run/report.html").write_text("<p>other</p>")
+    (tmp_path / "2/run/stages/score.json").write_text('{"code": "b", "files": {"t.csv": "2"}}')
+    assert compared() == str(["run/report.html", "run/stages/score.json", "run/t.csv"])
+
+
 def test_keeping_attempts_and_writing_input_starts_no_threads(tmp_path: Path) -> None:
     """Since a process that is forked afterwards, without them, would wait for them for ever."""
     asked = (

@@ -3,17 +3,19 @@
 import random
 import resource
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from mitigate import label_cache
 from mitigate.label_cache import LabelStore
+from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.triples import Labels
 
 SCORER = "f" * 64
@@ -177,3 +179,24 @@ def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypa
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2000)  # bytes; all texts together have more
         found = label_cache._rows(database, [*TEXTS, "x" * 200])
     assert sorted(row.text for row in found) == sorted(TEXTS)
+
+
+def test_a_strength_of_minus_zero_is_the_same_from_the_cache_and_without_it(tmp_path: Path) -> None:
+    """SQLite keeps no sign of zero, and a table with another one has other bytes."""
+
+    class Scorer:
+        name = fingerprint = "signs"
+
+        def __call__(self, texts: Sequence[str]) -> Labels:
+            return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), -0.0, np.float32))
+
+    texts = pl.Series(["one", "other", "one"])
+    bare = label_column(texts, Scorer(), NOTHING_CACHED)
+    for cache in (LabelStore(tmp_path), LabelStore(tmp_path), LabelStore(tmp_path / "file" / "labels")):
+        (tmp_path / "file").touch()  # so that the last one cannot be made, and keeps labels in memory
+        for _ in range(2):
+            found = label_column(texts, Scorer(), cache)
+            assert found.strength.tobytes() == bare.strength.tobytes() == bytes(12)
+    store = LabelStore(tmp_path)
+    store.put(SCORER, ["zero"], Labels(np.zeros(1, np.int8), np.full(1, -0.0, np.float32)))
+    assert not np.signbit(store.get(SCORER, ["zero"])[1].strength).any()

@@ -208,6 +208,42 @@ def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
     assert message in str(error.value)
 
 
+class Named(Given):
+    """A scorer that says neutral, under any name."""
+
+    fingerprint = "named"
+
+    def __init__(self, name: Any) -> None:
+        self.name = name
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        return Labels(np.zeros(len(texts)), np.zeros(len(texts)))
+
+
+SENTENCES = pl.DataFrame({"statement": TEXTS, "rude": ["yes", "no"], "kind_strength": [1, 2], "late_neutral": [3, 4]})
+
+
+@pytest.mark.parametrize(
+    ("names", "column"),
+    [
+        (["rude"], "rude"),
+        (["own", "kind"], "kind_strength"),
+        (["late"], "late_neutral"),
+        (["statement"], "statement"),
+        (["masked"], "masked"),
+        (["own", "own_strength"], "own_strength"),
+    ],
+)
+def test_a_column_of_the_table_is_not_lost_under_a_scorers_labels(names: list[str], column: str) -> None:
+    with pytest.raises(MitigateError) as error:
+        mitigate.label_statements(SENTENCES, [Named(name) for name in names])
+    assert f"a scorer cannot be called {names[-1]!r}: the table has a column {column!r} already" in str(error.value)
+    assert str(error.value).endswith("give the scorer another name, or leave the column out")
+    rest = SENTENCES.select("statement")
+    once = mitigate.label_statements(rest, [Named("one")])
+    assert mitigate.label_statements(once, [Named("other")])["one"].to_list() == [0, 0]
+
+
 def good(texts: Sequence[str]) -> list[int]:
     return [0] * len(texts)
 
@@ -232,6 +268,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "a name for the scorers": lambda: mitigate.label_statements(TEXTS, "sentiment"),  # type: ignore[arg-type]
     "no scorers": lambda: mitigate.label_statements(TEXTS, None),  # type: ignore[arg-type]
     "two of one name": lambda: mitigate.label_statements(TEXTS, [GOOD, GOOD]),
+    "a number as a scorer's name": lambda: mitigate.label_statements(TEXTS, [Named(5)]),
     "another masking": lambda: mitigate.label_statements(TEXTS, [GOOD], masking="none"),  # type: ignore[arg-type]
     "a number as masking": lambda: mitigate.label_statements(TEXTS, [GOOD], masking=1),  # type: ignore[arg-type]
     "an unknown argument": lambda: mitigate.label_statements(TEXTS, [GOOD], mask="token"),  # type: ignore[call-arg]

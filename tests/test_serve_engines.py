@@ -22,12 +22,14 @@ from mitigate.serve.queue import Job
 from mitigate.serve.worker import log_of
 
 PATIENCE = 120.0  # seconds
+EARLY = "the process ended with status 0 before its run was complete"
 
 
 class Fake:
     """A cluster that says of each job what the test wants."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Path) -> None:
+        self.run = run
         self.started: dict[str, Sequence[str]] = {}
         self.stopped: list[str] = []
         self.says: dict[str, int | Exception | None] = {}
@@ -38,7 +40,7 @@ class Fake:
         if not self.answers:
             raise ConnectionError("nobody there")
         self.started[name] = command
-        log.write_text("  run folder  /srv/run\nmitigate: data.root is no folder\n")
+        log.write_text(f"  run folder  {self.run}\nmitigate: data.root is no folder\n")
         if self.answer_is_lost:
             raise TimeoutError("no answer")
         return name
@@ -111,8 +113,11 @@ class Queue:
 
 
 @pytest.fixture
-def cluster() -> Fake:
-    return Fake()
+def cluster(tmp_path: Path) -> Fake:
+    """Its jobs name a run that is complete."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").touch()
+    return Fake(tmp_path / "run")
 
 
 @pytest.fixture
@@ -128,9 +133,17 @@ def test_jobs_are_submitted_by_slots_and_end_as_the_engine_says(jobs: Queue, clu
     assert (first.starts, first.submitter, cluster.started[first.handle]) == (1, "ann", ["python", "job.py"])
     cluster.says = {first.handle: 0, second.handle: 2}
     first, second, third = jobs.step()
-    assert (first.state, first.exit, first.folder) == ("done", 0, "/srv/run")
+    assert (first.state, first.exit, first.folder) == ("done", 0, str(cluster.run))
     assert (second.state, second.exit, second.error) == ("failed", 2, "exit status 2: data.root is no folder")
     assert jobs.step()[2].state == "running"
+
+
+def test_a_job_that_ends_before_its_run_is_complete_has_failed(jobs: Queue, cluster: Fake) -> None:
+    (cluster.run / "manifest.json").unlink()
+    cluster.says[jobs.submitted().handle] = 0
+    failed = jobs.first()
+    assert (failed.state, failed.exit, failed.starts) == ("failed", 0, 1)
+    assert failed.error == f"{EARLY}: no manifest.json in {cluster.run}; code that it ran may have called os._exit"
 
 
 def test_a_job_that_dies_is_submitted_once_more(jobs: Queue, cluster: Fake) -> None:

@@ -26,13 +26,17 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.run = folder / "a run"  # which is complete
+        self.run.mkdir()
+        (self.run / "manifest.json").touch()
         self.path = folder / "queue.sqlite"
         self.engine = Local(self.path)
         self.dispatcher = Dispatcher(self.path, 2, self.engine)
 
     def submit(self, code: str, *arguments: object) -> int:
         with queue.opened(self.path) as table:
-            return queue.submit(table, "fake", {}, [sys.executable, "-c", code, *map(str, arguments)])
+            command = [sys.executable, "-c", code.replace("RUN", str(self.run)), *map(str, arguments)]
+            return queue.submit(table, "fake", {}, command)
 
     def started(self, code: str, *arguments: object) -> int:
         number = self.submit(code, *arguments)
@@ -81,12 +85,12 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service) -> None:
-    job = service.submit("import os; print('  run folder  /srv/a run'); print('x' * 9, os.environ['OMP_NUM_THREADS'])")
+    job = service.submit("import os; print('  run folder  RUN'); print('x' * 9, os.environ['OMP_NUM_THREADS'])")
     service.engine.threads = 3
     assert service.dispatcher.step() == 1
     found = service.ended(job)
-    assert (found.state, found.exit, found.folder, found.starts, found.error) == ("done", 0, "/srv/a run", 1, None)
-    assert last_lines(log_of(service.folder, found)) == ["  run folder  /srv/a run", "xxxxxxxxx 3"]
+    assert (found.state, found.exit, found.folder, found.starts, found.error) == ("done", 0, str(service.run), 1, None)
+    assert last_lines(log_of(service.folder, found)) == [f"  run folder  {service.run}", "xxxxxxxxx 3"]
     assert service.dispatcher.step() == 0
 
 
@@ -116,8 +120,30 @@ def test_of_a_bar_the_last_state_is_a_line(tmp_path: Path) -> None:
         assert last_lines(tmp_path / "1.log") == lines
 
 
+EARLY = "the process ended with status 0 before its run was complete"
+EXITS = {  # what a job says before it exits: the sentence about it
+    "": f"{EARLY}: no run folder was named; code that it ran may have called os._exit",
+    "  run folder  /srv/no run": f"{EARLY}: no manifest.json in /srv/no run; code that it ran may have called os._exit",
+}
+
+
+@pytest.mark.parametrize("said", EXITS)
+def test_a_job_that_ends_with_status_0_before_its_run_is_complete_has_failed(said: str, service: Service) -> None:
+    job = service.started(f"import os; print({said!r}, flush=True); os._exit(0)")
+    found = service.ended(job)
+    assert (found.state, found.exit, found.starts, found.error) == ("failed", 0, 1, EXITS[said])
+
+
+def test_a_run_folder_that_is_named_after_much_else_is_found_in_the_end(service: Service) -> None:
+    job = service.started("print('x' * 100_000); print('  run folder  RUN')")
+    assert service.ended(job).state == "done"
+
+
 DIES = "import os; print('at work', flush=True); os.kill(os.getpid(), {})"
-ONCE = "import sys, pathlib; p = pathlib.Path('known'); known = p.exists(); p.touch(); sys.exit(0 if known else 1)"
+ONCE = (
+    "import sys, pathlib; p = pathlib.Path('known'); known = p.exists(); p.touch(); print('  run folder  RUN');"
+    "sys.exit(0 if known else 1)"
+)
 FAILS = "import sys; sys.exit(sys.stderr.write('mitigate: data.root is no folder\\nmore\\n') and 2)"
 NAMELESS = getattr(signal, "SIGRTMIN", 33) + 1
 ENDS = {  # code of a job: its state, exit status, starts, deaths, error
@@ -179,6 +205,7 @@ def test_a_job_that_does_not_listen_is_killed_with_what_it_started(service: Serv
 RESUMES = """
 import pathlib, sys, time
 began, complete, go = map(pathlib.Path, sys.argv[1:])
+print("  run folder  RUN", flush=True)
 with began.open("a") as file: file.write("x")
 if complete.exists(): sys.exit(print("complete"))
 print("at work", flush=True)
@@ -200,7 +227,7 @@ def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_besi
     go.touch()
     found = service.ended(job)
     assert (found.state, found.exit, found.starts, found.deaths) == ("done", 0, 2, 0)
-    assert (began.read_text(), service.said(job)) == ("xx", "at work\ncomplete\n")
+    assert (began.read_text(), service.said(job).splitlines()[1::2]) == ("xx", ["at work", "complete"])
 
 
 def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) -> None:

@@ -170,6 +170,55 @@ def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
     assert faults.splitlines()[-2:] == failure(files[0])
 
 
+EXITS = """
+import os
+from mitigate import Labels
+class Exits:
+    version = "1"
+    def __call__(self, texts):
+        if any("late" in text for text in texts): os._exit(0)
+        return Labels([0] * len(texts), [0] * len(texts))
+"""
+
+
+def test_a_process_that_exits_before_its_run_is_complete_is_a_failed_job(label, files, tmp_path, monkeypatch) -> None:
+    """Slow: joblib starts two processes. The code of a scorer calls os._exit(0)."""
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs pip install -e '.[joblib]'")
+    (tmp_path / "exits.py").write_text(EXITS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    files[0].write_text("nurse\tthe nurse is late\n")
+    mine = ("+score.scorers.exits._target_=exits.Exits", "score.extra=[exits]")
+    status, _, faults = label(files, *mine, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    get_reusable_executor().shutdown()
+    lines = faults.splitlines()
+    assert (status, "Traceback" in faults) == (1, False)
+    assert lines[0].startswith("mitigate: the launcher stopped: TerminatedWorkerError: ")
+    assert "failed; others may not have been started, and the same command does what is left:" in lines[1]
+    assert f": {EARLY} {tmp_path}/outputs/labels-" in faults
+    assert "; code that it ran may have called os._exit, or it was killed" in faults
+    assert not list(tmp_path.glob("outputs/.sweep/*/*.json"))
+
+
+EARLY = "its process ended before its run was complete: no manifest.json in"
+
+
+def test_a_run_without_a_manifest_fails_the_sweep_whatever_its_launcher_says(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
+    monkeypatch.setenv(notes.SWEEP, "one")
+    for number, is_finished in enumerate([True, False]):
+        folder = ended(tmp_path / str(number), is_finished=is_finished)
+        call = {"sweep": str(tmp_path / "sweep"), "number": number, "overrides": [f"seed={number}"]}
+        notes.leave(call, {"folder": str(folder)})
+    with pytest.raises(SystemExit, match="1"):
+        Failures().on_multirun_end(config)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "mitigate: 1 job failed; the others are done, and the same command does what is left:"
+    assert second.startswith(f"  seed=1: {EARLY} {tmp_path}/1; ")
+
+
 def test_the_second_process_of_a_run_waits_and_reads_what_the_first_has_found(
     label, files, tmp_path: Path, monkeypatch
 ) -> None:

@@ -1,11 +1,12 @@
 """Jobs of a sweep that fail: the others are done and compared all the same, and the sweep ends with exit status 1. It
-does so too where the comparison fails."""
+does so too where the comparison fails, and where the process of a job ends before its run is complete."""
 
 import shutil
 import sys
 import traceback
 from contextlib import redirect_stderr
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
@@ -15,10 +16,13 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
 from mitigate.errors import MitigateError
+from mitigate.processes import EXITED
 from mitigate.recipes import notes
 from mitigate.texts import escaped
 
 HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+LONGEST = 400  # letters of a launcher's error
+_sweeps: list[DictConfig] = []  # the one of this process, while it goes on
 
 
 class Failures(Callback):
@@ -27,6 +31,7 @@ class Failures(Callback):
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Look at the sweep as a whole. Hydra swallows what a callback raises, but for SystemExit."""
         notes.begin()
+        _sweeps[:] = [config]
         try:
             _check_sweep(config)
         except MitigateError as error:
@@ -53,8 +58,11 @@ class Failures(Callback):
         if here and len(_failed(config)) == config.hydra.sweeper.get("n_trials"):
             self.on_multirun_end(config)  # now, since an optimiser that has no result raises an error of its own
 
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit."""
+    def on_multirun_end(self, config: DictConfig, others: str = "the others are done, and ", **kwargs: Any) -> None:
+        """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit.
+
+        others: a clause about the other jobs."""
+        _sweeps.clear()
         failed, not_compared = _failed(config), notes.comparison_failed(config)
         notes.forget(config)
         if not_compared:
@@ -62,15 +70,32 @@ class Failures(Callback):
         if failed:
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
-            others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else "the others are done, and "
+            others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else others
             _tell(f"{jobs}; {others}the same command does what is left:{lines}")
         if failed or not_compared:
             raise SystemExit(1)
 
 
+def end_of_launcher(error: Exception) -> None:
+    """Where a launcher fails since processes of its jobs have ended before their runs were complete, say so and end the
+    sweep: raises SystemExit."""
+    for config in _sweeps[:]:
+        if _failed(config):
+            _tell(f"the launcher stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
+            Failures().on_multirun_end(config, "others may not have been started, and ")
+
+
 def _failed(config: DictConfig) -> list[dict[str, Any]]:
-    """The notes of the jobs that have failed."""
-    return [note for note in notes.read(config) if "failure" in note]
+    """The notes of the jobs that have failed, each with its `failure`."""
+    failed = []
+    for note in notes.read(config):
+        folder = note.get("folder")
+        if folder and not (Path(folder) / "manifest.json").is_file():
+            lacking = f"its process ended before its run was complete: no manifest.json in {folder}"
+            note = {**note, "failure": f"{lacking}; {EXITED}, or it was killed"}
+        if "failure" in note:
+            failed.append(note)
+    return failed
 
 
 def _check_sweep(config: DictConfig) -> None:

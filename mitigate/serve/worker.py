@@ -8,8 +8,8 @@ it is free only when both have ended, however they ended. So a worker that takes
 waits for the command that still runs, and never starts it a second time beside it. How a command ended that nobody
 waited for is not known: the same command again finds its run complete, or goes on from where it stopped.
 
-The command's exit status decides: 0 is done; 2 is a fault that its user can mend, failed at once; anything else is a
-death, after which it is started once more."""
+The command's exit status decides: 0 is done where the run is complete; 2 is a fault that its user can mend, failed at
+once; anything else is a death, after which it is started once more."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from mitigate.processes import signal_name
+from mitigate.processes import EXITED, signal_name
 from mitigate.serve import queue
 from mitigate.serve.queue import Job, Renewed
 from mitigate.texts import escaped
@@ -64,14 +64,23 @@ def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
     return [escaped(line.rstrip("\r").rpartition("\r")[2]) for line in lines]  # of a bar the last state
 
 
-def run_folder(log: Path) -> str | None:
-    """The run folder that an output names, once it does."""
+def run_folder(log: Path, most: int = SAID_FIRST) -> str | None:
+    """The run folder that an output names, once it does. most: bytes of the output that are read, -1 for all."""
     try:
         with log.open("rb") as file:
-            said = RUN_FOLDER.search(file.read(SAID_FIRST).decode("utf-8", errors="replace"))
+            said = RUN_FOLDER.search(file.read(most).decode("utf-8", errors="replace"))
     except FileNotFoundError:
         return None
     return said[1] if said else None
+
+
+def incomplete(log: Path) -> str | None:
+    """A sentence about a command that ended with status 0 before its run was complete; None where it is complete."""
+    folder = run_folder(log, -1)
+    if folder is not None and (Path(folder) / "manifest.json").is_file():  # which a run writes last
+        return None
+    lacking = "no run folder was named" if folder is None else f"no manifest.json in {folder}"
+    return f"the process ended with status 0 before its run was complete: {lacking}; {EXITED}"
 
 
 def sentence(log: Path, status: int) -> str:
@@ -122,7 +131,8 @@ class Worker:
             if self.told == "cancel":
                 return self._finish("cancelled", status)
             if status == 0:
-                return self._finish("done", status)
+                error = incomplete(self.log)
+                return self._finish("failed" if error else "done", status, error)
             if status == MENDABLE or queue.note_death(self.connection, self.number, self.name) >= MOST_DEATHS:
                 return self._finish("failed", status, sentence(self.log, status))
 

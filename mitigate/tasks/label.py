@@ -10,6 +10,7 @@ from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_e
 from mitigate.score.words import OCCLUSION, driving_words, occluded
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.identity_words import with_identity_words
+from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 
@@ -34,15 +35,14 @@ def label_statements(
     Raises MitigateError for an unknown masking, for a table without these columns, and for scorers of one name or of a
     column's name."""
     check(masking)
-    check_columns(table, scorers)
+    check_columns(table)
     masked = mask(table, masking, target_list, own_relations)
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
     return with_identity_words(labels, scorers, target_list, cache=cache) if explain else labels
 
 
-def check_columns(table: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
-    """Raises MitigateError for a table that has neither triples nor statements, and for two scorers of one name, or
-    one of the name of a column, whose labels would be lost."""
+def check_columns(table: pl.DataFrame) -> None:
+    """Raises MitigateError for a table that has neither triples nor statements."""
     triples = [name for name in ("head", "relation", "tail") if name in table.columns]
     needed = ["head", "relation", "tail"] if {"relation", "tail"} <= {*triples} else ["statement"]
     if lacking := [name for name in needed if name not in table.columns]:
@@ -54,14 +54,26 @@ def check_columns(table: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
         raise MitigateError(f"the column {wrong[0]!r} must be of texts, not {table[wrong[0]].dtype}")
     if missing := [name for name in needed if table[name].null_count()]:
         raise MitigateError(f"the column {missing[0]!r} has rows without a text; leave them out")
-    names = [scorer.name for scorer in scorers]
+
+
+def check_names(statements: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
+    """Raises MitigateError where two scorers have one name, or a column that the statements have would be lost under a
+    scorer's labels, or under what stands beside them."""
+    names, there = [scorer.name for scorer in scorers], [*statements.columns]
     for name in names:
+        if not isinstance(name, str):
+            raise MitigateError(f"a scorer cannot be called {name!r}: give it a name that is a text")
         if names.count(name) > 1:
             raise MitigateError(
                 f"two scorers are called {name!r}, and one's labels would be lost; give one another name"
             )
-        if not isinstance(name, str) or name in needed:
-            raise MitigateError(f"a scorer cannot be called {name!r}: the table has a column of that name")
+        left = (name, *(name + ending for ending in ENDINGS), label_columns(name, "neutral")[1])
+        if lost := [column for column in left if column in there]:
+            raise MitigateError(
+                f"a scorer cannot be called {name!r}: the table has a column {lost[0]!r} already, which would be lost; "
+                "give the scorer another name, or leave the column out"
+            )
+        there += left
 
 
 def label_probed(
@@ -104,7 +116,8 @@ def label_masked(
     statements: pl.DataFrame, scorers: Sequence[Scorer], *, explain: bool = False, cache: LabelCache = NOTHING_CACHED
 ) -> pl.DataFrame:
     """Statements that are masked already (masked; of triples also masked_neutral) with each scorer's columns; of
-    one that explains its labels also {scorer}_why."""
+    one that explains its labels also {scorer}_why. Raises MitigateError where a column would be lost."""
+    check_names(statements, scorers)
     for scorer in scorers:
         label, strength = label_columns(scorer.name, "paper")
         if "masked_neutral" in statements.columns:

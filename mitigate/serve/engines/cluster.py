@@ -13,7 +13,7 @@ from typing import Protocol
 
 from mitigate.serve import queue
 from mitigate.serve.queue import Job
-from mitigate.serve.worker import MENDABLE, MOST_DEATHS, MOST_STARTS, log_of, run_folder, sentence
+from mitigate.serve.worker import MENDABLE, MOST_DEATHS, MOST_STARTS, incomplete, log_of, run_folder, sentence
 
 DIED = -int(signal.SIGKILL)  # the exit status of a job of which the engine knows none
 
@@ -89,10 +89,12 @@ class Remote:
         queue.note(table, number, worker, folder=run_folder(log))
         if status is None:
             return False
-        if status == 0 or is_to_stop:
-            return queue.finish(table, number, worker, "cancelled" if is_to_stop else "done", exit_status=status)
-        if status == MENDABLE or queue.note_death(table, number, worker) >= MOST_DEATHS:
-            error = sentence(log, status)
+        if is_to_stop:
+            return queue.finish(table, number, worker, "cancelled", exit_status=status)
+        error = sentence(log, status) if status else incomplete(log)
+        if error is None:
+            return queue.finish(table, number, worker, "done", exit_status=status)
+        if status in (0, MENDABLE) or queue.note_death(table, number, worker) >= MOST_DEATHS:
             return queue.finish(table, number, worker, "failed", exit_status=status, error=error)
         queue.hand_over(table, number, worker, None)
         return False
