@@ -29,7 +29,7 @@ from mitigate.score.plausibility import Plausibility
 from mitigate.target_list import PAPER
 from mitigate.targets import choose_targets
 from mitigate.tasks.baselines import constant_tails, echo_tails
-from mitigate.tasks.filtered import training_figures, untrained_relations
+from mitigate.tasks.filtered import training_figures, untrained
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.heads import held_out_prompts, probe_heads
 from mitigate.tasks.label import label_statements
@@ -71,7 +71,7 @@ class Study:
             (place / "train.json").write_text(json.dumps(facts))
         training = json.loads((place / "train.json").read_text())
         known = rows.with_columns(weight=pl.lit(1.0))
-        missing = 100 * len(untrained_relations(known, self.relations)) / len(self.relations)
+        missing = 100 * len(untrained(known, self.relations)) / len(self.relations)
         more = training_figures(training) | {"untrained_relations": missing}
         return more | self.asked(name, lambda: open_generator(place / "model").load(), start.asked)
 

@@ -215,7 +215,7 @@ TYPES = {
     "number": Type(_is_number, lambda setting: f"a number{_range(setting)}"),
     "true or false": Type(lambda value, _: isinstance(value, bool), lambda _: "true or false"),
     "word": Type(lambda value, setting: value in setting.words, lambda setting: " or ".join(setting.words)),
-    "text": Type(_is_text, lambda _: "a text without control characters, such as a carriage return at its end"),
+    "text": Type(_is_text, lambda _: "a text, without control characters"),
     "name": Type(_is_name, lambda _: f"a name: {NAME}"),
     "path": Type(_is_path, lambda _: "a path or name that is not empty and has no control characters"),
     "function": Type(_is_function, lambda _: "the dotted name of a function or class, such as module.function"),

@@ -175,7 +175,10 @@ def _spec(name: str) -> ModuleSpec | None:
 @cache
 def tree_of(path: Path) -> ast.Module:
     """The parsed source without docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError:  # which the import of the module reports
+        tree = ast.Module([], [])
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
             node.body = [part for part in body if not _is_text_alone(part)]  # type: ignore[attr-defined]

@@ -194,7 +194,7 @@ CASES = [
     Advice(
         "load",
         "recipe=audit data=sentences data.path=$texts.csv data.columns={statement: text}",
-        "data.columns={statement: ...}",
+        "data.columns={statement: NAME}",
         ["data.columns={statement: said}"],
     ),
     Advice("load", "data=graph data.path=$triples.tsv", "data=triples data.path=FILE", ["$triples_file"]),

@@ -177,7 +177,7 @@ def test_the_names_of_the_scorers_of_the_roles() -> None:
 
 def test_runs_by_the_same_scorer_of_ones_own_are_compared_by_it(none: Path, both: Path) -> None:
     plan = plan_of(labelled_by(none, "mine"), labelled_by(both, "mine"))
-    assert list(plan.labellings) == ["sentiment", "sentiment_neutral", "mine", "mine_neutral"]
+    assert list(plan.labellings) == ["mine_neutral", "mine", "sentiment_neutral", "sentiment"]
     assert (plan.scorers, plan.deciding) == ({"sentiment": "vader", "mine": "mine"}, ["sentiment", "mine"])
     assert [axis.key for axis in axes_of(plan)] == ["neutral_template/NSM", "neutral_template/mine/neutral_mean"]
     assert scorers.filtered_by(plan.runs[1]) == ["sentiment", "mine"]
@@ -188,7 +188,7 @@ def test_runs_by_the_same_scorer_of_ones_own_are_compared_by_it(none: Path, both
 def test_different_scorers_in_one_role_are_not_mixed(second: str, none: Path, both: Path) -> None:
     """Also where both measure regard, so that their columns have one name."""
     plan = plan_of(labelled_by(none, "minilm"), labelled_by(both, second))
-    assert list(plan.labellings) == ["sentiment", "sentiment_neutral"]
+    assert list(plan.labellings) == ["sentiment_neutral", "sentiment"]
     assert (plan.scorers, plan.deciding) == ({"sentiment": "vader"}, [])
     assert [axis.slug for axis in axes_of(plan)] == ["sentiment"]
     assert plan.notices[0] == (
@@ -205,7 +205,7 @@ def test_a_scorer_with_other_settings_or_other_code_is_named(none: Path, both: P
     rude = SCORERS | {"mine": {"_target_": "mine.Words", "words": ["rude"]}}
     labelled_by(none, "mine", scorers={"mine": "1a2b", "plausibility": "1a2b"})
     plan = plan_of(none, labelled_by(both, "mine", rude))
-    assert list(plan.labellings) == ["sentiment", "sentiment_neutral"]
+    assert list(plan.labellings) == ["sentiment_neutral", "sentiment"]
     assert "in the place of regard (mine, with other settings): neither" in plan.notices[0]
     plan = plan_of(none, labelled_by(both, "mine", scorers={"mine": "3c4d", "plausibility": "1a2b"}))
     assert "mine" in plan.labellings

@@ -31,7 +31,19 @@ from mitigate.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
-    *("__main__", "errors", "progress", "settings", "texts", "files", "fingerprints", "store", "status", "label_cache"),
+    *(
+        "__main__",
+        "errors",
+        "progress",
+        "settings",
+        "texts",
+        "files",
+        "fingerprints",
+        "sources",
+        "store",
+        "status",
+        "label_cache",
+    ),
     *("tracking", "dashboards"),
 }
 KEPT = max(path for path in RUNS.iterdir() if path.is_dir())

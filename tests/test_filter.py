@@ -336,7 +336,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"action": "downweight"}, f"policy.action=downweight policy.balance=false {SCORERS}"),
     (
         {"scorers": BOTH, "balance": True},
-        "policy.balance=true has nothing to weigh with policy.action=drop; say policy.action=keep, downweight or swap",
+        "policy.balance=true has nothing to weigh with policy.action=drop; say policy.action=keep or downweight, "
+        "or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
     ),
     (
         {"scorers": BOTH, "action": "keep"},
@@ -344,8 +345,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"scorers": BOTH, "action": "swap", "copies": 1},
-        "policy.action=swap needs policy.swapped_relations, such as [CapableOf,HasProperty]; policy.copies=1 must "
-        "be at least 2: a statement and one more",
+        "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]; policy.copies=1 "
+        "must be at least 2: a statement and one more",
     ),
     (
         {"template": "own", "action": "burn"},

@@ -4,7 +4,7 @@ trainings that end before anything was counted."""
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,14 @@ from mitigate.train.harness import Progress
 
 TENSORS = {"a": torch.arange(3000.0), "b": torch.ones(40, 40)}
 TABLE = pl.DataFrame({"target": ["lawyer", "nurse"] * 500, "label": [0, 1] * 500})
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_are_raised() -> Iterator[None]:
+    """Also in a process that was started to ignore Ctrl-C, such as a background job of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Interrupting:

@@ -174,7 +174,7 @@ def test_a_recipes_fingerprint_follows_the_tasks_it_takes_from_the_library(folde
 def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text("subject\trelation\ttail\nNurse\tIsA\tperson\nnurse\tOwns\tcar\n", encoding="utf-8")
-    with pytest.raises(MitigateError, match="1 triples have a relation without a phrase: Owns 1"):
+    with pytest.raises(MitigateError, match="1 triple has a relation without a phrase: Owns 1"):
         mitigate.read_triples(path, columns={"head": "subject"})
     triples = mitigate.read_triples(path, columns={"head": "subject"}, on_bad_line="skip")
     assert dict(triples.schema) == TRIPLES
@@ -243,7 +243,7 @@ def test_an_object_keeps_its_own_name_where_it_came_from() -> None:
     scorer = mitigate.make_scorer(own, "mine")
     assert scorer.name == "mine"
     assert not hasattr(own, "name")
-    with pytest.raises(MitigateError, match="neither a function, nor a class"):
+    with pytest.raises(MitigateError, match="labels must be Callable, not str"):
         mitigate.make_scorer("vader", "mine")  # type: ignore[arg-type]
     with pytest.raises(MitigateError, match="unknown role of a scorer 'feeling'; allowed: sentiment, regard"):
         mitigate.default_scorers(["feeling"])

@@ -237,7 +237,7 @@ def test_the_sample_has_its_splits_relations_and_targets() -> None:
 READERS = [
     lambda path: read_lines(path, "a line"),
     lambda path: list(text_blocks(path)),
-    read_ratings,
+    lambda path: read_ratings(path, "error"),
     lambda path: open_table(path, {"head": "head"}),
 ]
 

@@ -163,6 +163,8 @@ def test_intervals_over_seeds_and_bands_of_permuted_graphs():
     values = np.array([1.0, 2.0, 3.0])
     assert null_band(values).high - 2 == pytest.approx(4.30265 * np.sqrt(4 / 3), rel=1e-4)
     assert np.isnan(null_band(values[:2]).low)
+    assert np.isnan(null_band(np.zeros(4)).low)  # the same value: the next need not have it
+    assert (np.isnan(over_seeds(np.array([20.0, 20.0])).low), outside_of_others(np.zeros(4))) == (True, 0)
     even = np.linspace(-1, 1, 20)
     assert outside_of_others(even) == 0
     assert outside_of_others(np.append(even, 50.0)) == 1

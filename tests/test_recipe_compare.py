@@ -149,7 +149,7 @@ def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[P
     assert "One seed each: two models, no claim about policies." in two_models.words
     assert "helps" not in two_models.words
     assert "One trained model is one draw." in two_models.words
-    assert "filters by sentiment and regard. It does not use the other scorers" in two_models.words
+    assert "filters by sentiment and regard, and not by keyword." in two_models.words
     row, own = (two_models.contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
     metrics = [json.loads((run / "metrics.json").read_text()) for run in models]
     assert (row["baseline"], row["value"]) == pytest.approx([each["neutral_template/NRM"] for each in metrics])

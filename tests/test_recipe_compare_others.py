@@ -218,14 +218,24 @@ def test_the_difference_of_trainings_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "change", "low", "high", "said"),
+    ("key", "first", "second", "half", "best", "said"),
     [
-        ("kge/mrr", 0.1, 0.05, 0.15, "better"),
-        ("kge/parity", 3.0, 1.0, 5.0, "worse"),
-        ("kge/parity", 3.0, -1.0, 5.0, "no difference shown"),
-        ("kge/rank_correlation", 0.2, 0.1, 0.3, "higher"),
-        ("kge/mrr", 0.1, None, None, "unknown: too few trainings"),
+        ("kge/mrr", 0.1, 0.2, 0.05, None, "better"),
+        ("kge/rank_correlation", 0.1, 0.3, 0.1, None, "higher"),
+        ("kge/mrr", 0.1, 0.2, None, None, "unknown: no interval"),
+        ("kge/mrr", 0.2000, 0.2004, 0.0001, None, "no difference shown"),  # 0.000 as shown
+        ("kge/amplification", 1.6, -20.9, 2.0, (0, 0), "worse"),  # lower, and further from 0
+        ("kge/amplification", 8.0, -1.0, 2.0, (0, 0), "better"),
+        ("kge/amplification", 1.6, -1.6, 0.5, (0, 0), "no difference shown"),
+        ("kge/parity", 10.0, 4.0, 1.0, (6.0, 6.5), "better"),  # 4 from chance, then 2.5
+        ("kge/parity", 10.0, 4.0, 2.0, (6.0, 6.5), "no difference shown"),
+        ("kge/leakage_linear", 0.55, 0.75, 0.1, (0.5, 0.5), "worse"),
     ],
 )
-def test_verdicts_follow_the_interval_and_the_direction(key, change, low, high, said) -> None:
-    assert verdict({"key": key, "change": change, "low": low, "high": high}) == said
+def test_verdicts_follow_the_interval_and_the_direction_or_the_distance_from_what_is_best(
+    key, first, second, half, best, said
+) -> None:
+    change = second - first
+    low, high = (None, None) if half is None else (change - half, change + half)
+    row = {"key": key, "first": first, "second": second, "change": change, "low": low, "high": high}
+    assert verdict(row, best) == said

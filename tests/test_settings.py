@@ -223,7 +223,10 @@ def test_all_faults_are_named_together_and_other_settings_left_alone() -> None:
         ({"paths": {"outputs": " "}}, "must be a path or name that is not empty"),
         ({"trainer": {"warmup": 1}}, "trainer.warmup=1 must be a number at least 0 and below 1"),
         ({"trainer": {"max_steps": 0}}, "must be a whole number from 1 to 1,000,000,000, or null"),
-        ({"humans": {"pay": ["x" * 100]}}, f"humans.pay=[{'x' * 59}... must be a text, or null"),
+        (
+            {"humans": {"pay": ["x" * 100]}},
+            f"humans.pay=[{'x' * 59}... must be a text, without control characters, or null",
+        ),
     ],
 )
 def test_the_message_says_what_to_do(given: dict[str, Any], message: str) -> None:

@@ -215,7 +215,7 @@ CORPUS = Loaded(pl.DataFrame(ROWS_OF, schema=TRIPLES, orient="row"))
 def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
     resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
-    left_out = ["1 valid triples of dev left out; filter.splits=all counts them too"]
+    left_out = ["1 valid triple of dev left out; filter.splits=all counts them too"]
     assert resource.loaded.describe(as_met([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
     counts = read_rows(resource, targets, rows=rows, counted=counted)

@@ -26,12 +26,12 @@ from mitigate.recipes.scorers import (
 from mitigate.recipes.targets import list_named
 from mitigate.relations import with_own
 from mitigate.store import Result
-from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
 from mitigate.tasks.filtered import loss_notices, measure_filter
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import apply_policy, check_left
+from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 

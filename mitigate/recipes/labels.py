@@ -21,10 +21,10 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import build_scorers
 from mitigate.recipes.targets import list_named
-from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
 from mitigate.tasks.label import label_statements, occlude
+from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted
 from mitigate.triples import OTHER, Scorer
 

@@ -6,7 +6,6 @@ import polars as pl
 
 from mitigate.measure import uncertainty
 from mitigate.target_list import PAPER, TargetList
-from mitigate.texts import counted
 
 SAME_POSTS = ("crowd", "frames")
 """Scorers that learn from posts of the Social Bias Inference Corpus."""
@@ -27,21 +26,4 @@ def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[st
     return [
         f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): these words say little about others. In "
         "a comparison of several seeds these categories have intervals for these very words; of single models, none."
-    ]
-
-
-LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
-
-
-def long_texts(texts: pl.Series) -> list[str]:
-    """A notice where texts are longer than what scorers are made for and were measured on."""
-    words = texts.str.count_matches(r"\S+").to_list()
-    long = [number for number in words if number > LONG]
-    if not long:
-        return []
-    has = "has" if len(long) == 1 else "have"
-    return [
-        f"{len(long):,} of {counted(len(words), 'text')} {has} more than {LONG} words, up to {max(long):,}. The "
-        "scorers are made for single statements: sentiment adds up all words, so that a long text tends to an extreme, "
-        "and classifiers read the beginning of a text. Give its sentences one by one."
     ]

@@ -13,8 +13,8 @@ from mitigate.formats import table_bytes
 from mitigate.measure.coverage import per_target
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
-from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.filtered import loss_notices
+from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted
 from mitigate.triples import label_columns
 

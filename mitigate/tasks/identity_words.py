@@ -11,8 +11,7 @@ from mitigate.load.identity import identity_forms
 from mitigate.measure.agreement import fold_other
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.caveats import long_texts
-from mitigate.tasks.statements import choice
+from mitigate.tasks.statements import choice, long_texts
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import MASK
 from mitigate.word_forms import contains, extract_all, pattern, replace_all

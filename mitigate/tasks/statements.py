@@ -1,8 +1,11 @@
-"""Labelled statements that lie in parts: all of them as a query, so many as a page can be made from, or as a file."""
+"""Labelled statements that lie in parts: all of them as a query, so many as a page can be made from, or as a file; and
+a notice about long ones."""
 
 from pathlib import Path
 
 import polars as pl
+
+from mitigate.texts import counted
 
 MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
 
@@ -29,3 +32,20 @@ def export(statements: pl.DataFrame) -> str:
     one_line = pl.col("statement").str.replace_all(r"\s+", " ").str.strip_chars()
     rows = statements.select("target", one_line).unique(maintain_order=True)
     return rows.write_csv(separator="\t", quote_style="never")
+
+
+LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
+
+
+def long_texts(texts: pl.Series) -> list[str]:
+    """A notice where texts are longer than what scorers are made for and were measured on."""
+    words = texts.str.count_matches(r"\S+").to_list()
+    long = [number for number in words if number > LONG]
+    if not long:
+        return []
+    has = "has" if len(long) == 1 else "have"
+    return [
+        f"{len(long):,} of {counted(len(words), 'text')} {has} more than {LONG} words, up to {max(long):,}. The "
+        "scorers are made for single statements: sentiment adds up all words, so that a long text tends to an extreme, "
+        "and classifiers read the beginning of a text. Give its sentences one by one."
+    ]

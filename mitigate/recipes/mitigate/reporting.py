@@ -35,11 +35,11 @@ from mitigate.report.saving import save
 from mitigate.store import Result
 from mitigate.target_list import TargetList
 from mitigate.tasks.baseline import find_baseline
-from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered, untrained_notices
 from mitigate.tasks.runs import FinishedRun
+from mitigate.tasks.statements import long_texts
 from mitigate.texts import portable, without_folders
 from mitigate.triples import label_columns
 from models.seq2seq import Seq2Seq

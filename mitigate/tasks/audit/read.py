@@ -64,8 +64,9 @@ def read_rows(
             advance(chunk.height, to=share)
     total = as_met(counted)
     total["noted", REPEATED] += repeats(rows)
+    left_out = "; ".join(resource.loaded.describe(total))  # raises for bad lines
     if not total[ABOUT_A_TARGET]:
-        raise _nothing_found(resource, targets, total, match, target_list, title)
+        raise _nothing_found(resource, targets, total, match, target_list, title, left_out)
     return as_frame(total)
 
 
@@ -108,10 +109,15 @@ def _in_both(rows: Parts, counted: Parts) -> Callable[[int], bool]:
 
 
 def _nothing_found(
-    resource: Resource, targets: pl.DataFrame, counts: Met, match: Match, target_list: TargetList | None, title: str
+    resource: Resource,
+    targets: pl.DataFrame,
+    counts: Met,
+    match: Match,
+    target_list: TargetList | None,
+    title: str,
+    left_out: str,
 ) -> MitigateError:
     """The error of a resource that is about no target. Its message names settings that find some, each tried here."""
-    left_out = "; ".join(resource.loaded.describe(counts))
     plurals = _plurals(targets["target"].to_list())
     helping = ""
     if match == "exact" and _first_found(resource, targets, "contains", target_list):

@@ -23,9 +23,9 @@ from mitigate.metrics import (
 from mitigate.prompts import kind_of
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import measures as audit
-from mitigate.tasks.caveats import long_texts
 from mitigate.tasks.filtered import training_figures
 from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.tasks.statements import long_texts
 
 
 def measure_stories(
