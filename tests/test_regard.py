@@ -15,6 +15,7 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 
 from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
+from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
@@ -25,9 +26,10 @@ from models.regard.ngram import NgramClassifier, ngrams
 from models.regard.sequence import SequenceClassifier, columns
 
 
-def test_batches_hold_like_lengths_and_padding_is_masked_where_there_is_some():
-    batches = [batch.tolist() for batch in token_batches([4, 2, 9, 2, 3], tokens=8)]
-    assert batches == [[1, 3], [4, 0], [2]]  # 2 x 2 tokens, as 3 texts of 3 are 9; 2 x 4; a long text alone
+def test_batches_hold_one_length_and_padding_is_masked_where_there_is_some():
+    batches = [batch.tolist() for batch in token_batches([4, 2, 9, 2, 3, 4, 4], tokens=8)]
+    assert batches == [[1, 3], [4, 4], [0, 5], [6, 6], [2, 2]]  # 2 x 2 tokens; 3; 2 x 4, as 3 x 4 are 12; a long text
+    assert [batch.tolist() for batch in token_batches([1, 1], 1, 1)] == [[0], [1]]
     tokens, mask = pad([[5, 6, 7], [8]], padding=0)
     assert tokens.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert mask is not None
@@ -94,6 +96,17 @@ def test_padding_changes_no_probability(trained):
     with torch.inference_mode():
         together = trained(*pad(rows, padding=0)).softmax(-1)[0]
     assert together.numpy() == pytest.approx(trained.probabilities([short])[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_a_texts_probabilities_are_the_same_bytes_whatever_texts_are_read_with_it(dtype: torch.dtype) -> None:
+    """Else a label would depend on which of the others a cache knows."""
+    torch.manual_seed(0)
+    classifier = MiniLMClassifier(locate(), rank=None, read=Bert.load).to(dtype).eval()
+    for length in (6, 13, 30):
+        rows, longer = torch.randint(2000, 20000, (16, length)).tolist(), torch.randint(2000, 20000, (4, 40)).tolist()
+        assert np.array_equal(classifier.read(rows), classifier.read([*longer, *rows])[4:])
+        assert np.array_equal(classifier.read(rows[:1]), classifier.read(rows)[:1])
 
 
 def test_ngrams_stay_within_their_text_and_a_classifier_adds_them_up(tmp_path):

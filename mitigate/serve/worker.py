@@ -131,8 +131,8 @@ class Worker:
             if self.told == "cancel":
                 return self._finish("cancelled", status)
             if status == 0:
-                error = incomplete(self.log)
-                return self._finish("failed" if error else "done", status, error)
+                fault = incomplete(self.log)
+                return self._finish("failed" if fault else "done", status, fault)
             if status == MENDABLE or queue.note_death(self.connection, self.number, self.name) >= MOST_DEATHS:
                 return self._finish("failed", status, sentence(self.log, status))
 

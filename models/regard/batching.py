@@ -1,4 +1,4 @@
-"""Texts of similar length share a batch, so that little of it is padding."""
+"""Texts of the same length share a batch, so that none of it is padding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,15 +9,16 @@ from torch import Tensor
 TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
 
 
-def token_batches(lengths: Sequence[int], tokens: int = TOKENS) -> Iterator[np.ndarray]:
-    """Indices of texts, shortest first, in batches of at most `tokens` tokens with padding; a longer text is
-    a batch of its own."""
+def token_batches(lengths: Sequence[int], tokens: int = TOKENS, fewest: int = 2) -> Iterator[np.ndarray]:
+    """Indices of texts, shortest first, in batches of one length and at most `tokens` tokens; a longer text is a batch
+    of its own. Padding, and a product of one row, change the last bits of a text's numbers, which then depended on the
+    texts beside it: a batch of less than `fewest` texts has its text so often."""
     order = np.argsort(lengths, kind="stable")
     start = 0
     for end in range(1, len(order) + 1):
-        full = end == len(order) or (end + 1 - start) * lengths[order[end]] > tokens
-        if full:
-            yield order[start:end]
+        is_last = end == len(order) or lengths[order[end]] != lengths[order[start]]
+        if is_last or (end + 1 - start) * lengths[order[end]] > tokens:
+            yield order[start:end] if end - start >= fewest else order[start:end].repeat(fewest)
             start = end
 
 

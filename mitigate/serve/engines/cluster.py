@@ -91,11 +91,11 @@ class Remote:
             return False
         if is_to_stop:
             return queue.finish(table, number, worker, "cancelled", exit_status=status)
-        error = sentence(log, status) if status else incomplete(log)
-        if error is None:
+        fault = sentence(log, status) if status else incomplete(log)
+        if fault is None:
             return queue.finish(table, number, worker, "done", exit_status=status)
         if status in (0, MENDABLE) or queue.note_death(table, number, worker) >= MOST_DEATHS:
-            return queue.finish(table, number, worker, "failed", exit_status=status, error=error)
+            return queue.finish(table, number, worker, "failed", exit_status=status, error=fault)
         queue.hand_over(table, number, worker, None)
         return False
 
