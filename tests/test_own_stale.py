@@ -2,8 +2,10 @@
 """What a user's own code labels is never stale: after each change the labels are those of the code and the files as they
 are, and where these cannot be followed, one line says so."""
 
+import gc
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from mitigate.label_cache import LabelStore
 from mitigate.recipes.scorers import _load
 from mitigate.score.labels import NOTHING_CACHED, label_column
 
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 TEXTS = pl.Series(["a rude clerk", "a lazy clerk", "a kind clerk"])
 BEFORE, AFTER = [-1, 0, 0], [0, -1, 0]  # labels by the word "rude", and by the word "lazy"
 HERE = "from pathlib import Path\nHERE = Path(__file__).parent\n"
@@ -366,7 +369,15 @@ def labels_of(change: Change, node: Mapping[str, Any], place: Path) -> tuple[lis
     return found[0], found[1]
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.fixture(autouse=True, scope="module")
+def _files_that_own_code_left_open() -> Iterator[None]:
+    """Closed here: their warnings would come in the middle of another test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
 def test_labels_of_a_scorer_are_never_stale(
     change: Change, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
