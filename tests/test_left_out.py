@@ -14,7 +14,7 @@ from mitigate.files import replacing_folder
 from mitigate.recipes import labels as labels_recipe
 from mitigate.recipes.arguments import repeated
 from mitigate.store import PartFolder, Run
-from mitigate.tasks.caveats import LONG, long_texts
+from mitigate.tasks.statements import LONG, long_texts
 from mitigate.tasks.filtered import loss_notices, untrained
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.run import untrained_notices
