@@ -84,7 +84,7 @@ def test_the_verdict_the_cost_and_the_figures_of_a_comparison() -> None:
     said = "“both” is not shown to be higher or lower in neutral regard, variance (NRV)"
     assert said in comparison_brief.verdict(replace(pair, primary=variance))
     assert comparison_brief.verdict(same).startswith("“both” has the same numbers as “none”")
-    assert "do not tell which" in comparison_brief.verdict(replace(pair, primary=pair.primary.clear()))
+    assert "do not show which" in comparison_brief.verdict(replace(pair, primary=pair.primary.clear()))
     ratio = "perplexity on neutral test triples × 1.14"
     assert comparison_brief.cost(pair) == f"{ratio}; quality is worse than its margins allow."
     assert comparison_brief.cost(same) == f"{ratio}."

@@ -14,11 +14,11 @@ from mitigate.files import replacing_folder
 from mitigate.recipes import labels as labels_recipe
 from mitigate.recipes.arguments import repeated
 from mitigate.store import PartFolder, Run
-from mitigate.tasks.statements import LONG, long_texts
 from mitigate.tasks.filtered import loss_notices, untrained
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.run import untrained_notices
 from mitigate.tasks.start import cut_notices
+from mitigate.tasks.statements import LONG, long_texts
 
 LONG_TARGETS = ["a b c d e f g h i j k", "a b c d e f g h i j l"]  # eleven letters, each a token
 
@@ -108,9 +108,9 @@ def test_relations_that_are_asked_about_and_were_never_trained() -> None:
     targets = statements.select("target", "category").unique(maintain_order=True)
     (found,) = untrained_notices(table, statements, targets, scorers=["regard"])
     assert found == (
-        "The generator was trained on no triple of 1 relation that it was asked about: the policy left none of Desires "
-        "(3 dropped). 2 of 4 generated statements are of these relations: their labels say nothing about what the "
-        "generator has learnt (neutral template: NRM is 50.0 with them and 100.0 without)."
+        "1 probed relation without a training triple: the policy dropped all of Desires (3). 2 of 4 generated "
+        "statements have such a relation, and their labels say nothing about what the generator has learnt (neutral "
+        "template: NRM is 50.0 with them and 100.0 without)."
     )
     assert (
         untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements, targets, scorers=["regard"]) == []

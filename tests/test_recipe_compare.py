@@ -148,7 +148,7 @@ def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[P
     assert f"Harm, neutral regard, mean (NRM), neutral template, against “none”: {differs}" in two_models.words
     assert "One seed each: two models, no claim about policies." in two_models.words
     assert "helps" not in two_models.words
-    assert "One trained model is one draw." in two_models.words
+    assert "two trained models are compared, not two policies." in two_models.words
     assert "filters by sentiment and regard, and not by keyword." in two_models.words
     row, own = (two_models.contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
     metrics = [json.loads((run / "metrics.json").read_text()) for run in models]
@@ -263,10 +263,10 @@ def test_runs_with_other_questions_are_compared_where_they_overlap(tmp_path: Pat
     found = plan_of(none, both)
     assert found.relations == ["IsA", "CapableOf"]
     for asked in (
-        "about the same targets: 30 are compared, up to 10 of a run are left out.",
-        "for the same relations: 2 are compared, up to 1 of a run are left out.",
+        "targets: the 30 that all share are compared, up to 10 of a run are left out.",
+        "relations: the 2 that all share are compared, up to 1 of a run are left out.",
     ):
-        assert f"Not all runs were asked {asked}" in found.notices
+        assert f"The runs were not probed with the same {asked}" in found.notices
     assert any("fingerprints of corpus and targets differ" in notice for notice in found.notices)
 
 
@@ -278,8 +278,8 @@ def test_notices_of_other_versions_other_tokens_and_few_targets(tmp_path: Path) 
     assert "The runs were made by different versions of torch: 2, 3." in notices
     assert "The models cut text into tokens differently: compare bits per character, not perplexity." in notices
     assert (
-        "Few targets in gender, origin (under 20): these words say little about others. In a comparison of several "
-        "seeds these categories have intervals for these very words; of single models, none."
+        "Few targets in gender, origin (under 20): their figures say little about other words of these categories. A "
+        "comparison of several seeds has intervals for these targets alone, a comparison of single models has none."
     ) in notices
 
 
@@ -321,7 +321,7 @@ def test_the_library_compares_folders(tmp_path: Path) -> None:
     assert (row["baseline"], row["value"]) == pytest.approx(shares)
     assert found.moves["target"].n_unique() == 40
     assert "quality/perplexity/neutral" in found.quality["figure"].to_list()
-    assert any("One trained model is one draw" in notice for notice in found.notices)
+    assert any("two trained models are compared, not two policies" in notice for notice in found.notices)
     with pytest.raises(MitigateError, match="compare.baseline=swap, but no run is of that policy"):
         compare_runs(runs, "swap")
 

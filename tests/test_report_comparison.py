@@ -26,7 +26,7 @@ def endpoint(change: float, p: float | None, low: float | None = -1.0, high: flo
         (2.0, 0.01, "up", 5, "helps"),
         (2.0, 0.01, "down", 5, "makes it worse"),
         (9.0, 0.05, "up", 5, "no effect shown"),
-        (9.0, None, "up", 5, "cannot be told"),
+        (9.0, None, "up", 5, "cannot be determined"),
         (2.0, 0.01, "up", 4, "better, exploratory"),
         (2.0, 0.01, "down", 2, "worse, exploratory"),
         (2.0, 0.05, "down", 2, "no effect shown"),
@@ -43,7 +43,7 @@ def test_a_claim_takes_five_seeds(change, p, better, seeds, words) -> None:
         (-2.0, (-3.0, -1.0), "down", "differ, for the better"),
         (-2.0, (-3.0, -1.0), "up", "differ, for the worse"),
         (2.0, (-0.1, 4.0), "up", "no difference shown"),
-        (2.0, (None, None), "up", "cannot be told"),
+        (2.0, (None, None), "up", "cannot be determined"),
     ],
 )
 def test_two_models_are_told_apart_by_the_interval_alone(change, bounds, better, words) -> None:

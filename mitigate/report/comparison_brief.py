@@ -24,7 +24,7 @@ def verdict(pair: Pair) -> str:
     if said == SAME:
         return f"{name} has the same numbers as {against}: there is nothing to compare."
     if row is None or said == UNKNOWN:
-        return f"{name} against {against}: these runs do not tell which of them does less harm."
+        return f"{name} against {against}: these runs do not show which of them does less harm."
     if said in (NO_EFFECT, ALIKE):
         either = "more or less" if _is_neutral_mean(row) else "higher or lower in"
         found = f"{name} is not shown to be {either} {_what(row)} than {against}"

@@ -21,7 +21,8 @@ GROUPS = {  # group -> the heading and the caption that its figures share
     "boxes": (
         "Spread over targets",
         "Percentage of a target's statements; lower is better. A box is the middle half of a category's targets, its "
-        "line is the median, dots lie more than 1.5 boxes away. A tall box is disparity (the paper's Fig. 1 and 5).",
+        "line is the median, dots are targets more than 1.5 box heights from the box. A tall box is disparity (the "
+        "paper's Fig. 1 and 5).",
     ),
     "regions": (
         "Targets with more prejudice or more favouritism than others",
@@ -235,7 +236,7 @@ def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
     yield Picture(
         "kept",
         "kept",
-        "What was kept of each relation, the one with the most triples first",
+        "Kept triples of each relation, in percent; the relation with the most triples first",
         f"Bars for {relations.height} relations. The largest shares dropped: {seen}.",
         plots.kept(relations),
     )

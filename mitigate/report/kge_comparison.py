@@ -107,7 +107,7 @@ def sentences(found: KgeComparison) -> Iterator[str]:
         f"with a rank correlation of {number(together)}."
     )
     if shared is not None:
-        yield f"Of the extreme professions of one, {number(shared, 0)}\u00a0% are among those of the other."
+        yield f"The two share {number(shared, 0)}\u00a0% of the professions at the ends of their rankings."
     for key in (keys.KGE_MRR, keys.KGE_CORRELATION):
         row = found.figures.filter(key=key).rows(named=True)
         if row:

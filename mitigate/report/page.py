@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
+from mitigate.learnt import faults
 from mitigate.metrics import (
     ABOUT_PERPLEXITY,
     BASELINE_LIFTS,
@@ -104,6 +105,7 @@ def render(report: Report) -> str:
         cost=cost,
         more=findings(report.metrics, scorers),
         scorers={name: report.scorers[name] for name in legend.by_headline(report.scorers)},
+        unlearnt=bool(faults(report.metrics)),
         first_harms=legend.harms_by(scorers, report.metrics),
         headline_keys={one.key: brief.harm_of(one, set(report.metrics)) for one in legend.harms(report.metrics)},
         has_intervals=any(bound in report.metrics for one in legend.harms(report.metrics) for bound in bounds(one.key)),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
 from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
@@ -166,12 +166,13 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
     axes.set_ylim(*np.clip(axes.get_ylim(), *harm.limits))
     if quality.metric.unit != "percent":
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(MaxNLocator(6))  # those of powers of ten would leave most of the axis bare
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_formatter(ScalarFormatter())
     axes.grid(which="both")
     axes.set_xlabel(f"{quality.name} ({'← better' if quality.better == 'down' else 'better →'})")
     axes.set_ylabel(f"{harm.name} ({'← better' if harm.better == 'down' else 'better →'})")
     axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0, handletextpad=0.3, columnspacing=1.2
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.8, handletextpad=0.3, columnspacing=1.2
     )
     return figure

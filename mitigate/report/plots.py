@@ -52,10 +52,11 @@ def counts(targets: pl.DataFrame) -> Figure:
             axes.plot([], [], "s", color=colour, alpha=0.6, label=sign)
         legend(axes)
     categories_below(axes, categories)
-    axes.set_yscale("symlog", linthresh=10)
+    axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_ylabel("statements about a target")
+    axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_ylabel("number for each target")
     return figure
 
 

@@ -8,7 +8,7 @@ ALPHA = 0.05
 FEWEST_SEEDS = 5
 """Of each side, for a claim about a policy. The interval of three seeds holds the variation between trainings by an
 error that is itself known from four degrees of freedom."""
-SAME, UNKNOWN, UNLEARNT = "the same numbers", "cannot be told", "no conclusion"
+SAME, UNKNOWN, UNLEARNT = "the same numbers", "cannot be determined", "no conclusion"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 EXPLORED_BETTER, EXPLORED_WORSE = "better, exploratory", "worse, exploratory"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"

@@ -24,6 +24,7 @@ def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[st
     if not few:
         return []
     return [
-        f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): these words say little about others. In "
-        "a comparison of several seeds these categories have intervals for these very words; of single models, none."
+        f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): their figures say little about other "
+        "words of these categories. A comparison of several seeds has intervals for these targets alone, a comparison "
+        "of single models has none."
     ]

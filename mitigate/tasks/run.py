@@ -92,7 +92,7 @@ def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: Target
             f"{', '.join(unknown)}: plausible shares are of the other statements."
         )
     found += few_targets(table, target_list)
-    found.append("One trained model is one draw: a difference from another run needs several seeds to mean the policy.")
+    found.append("This is a single training run: a claim about the policy needs several seeds of each policy.")
     return found
 
 
@@ -110,15 +110,15 @@ def untrained_notices(
     if not found:
         return []
     theirs = statements.filter(pl.col("relation").is_in(list(found)))
-    dropped = [f"{relation} ({triples:,} dropped)" for relation, triples in found.items() if triples]
+    dropped = [f"{relation} ({triples:,})" for relation, triples in found.items() if triples]
     absent = [relation for relation, triples in found.items() if not triples]
-    why = [f"the policy left none of {named(dropped)}"] if dropped else []
+    why = [f"the policy dropped all of {named(dropped)}"] if dropped else []
     why += [f"the data has none of {named(absent)}"] if absent else []
     means = _means_without(statements, theirs, targets, empty_targets, scorers) if dropped else ""
     return [
-        f"The generator was trained on no triple of {counted(len(found), 'relation')} that it was asked about: "
-        f"{'; '.join(why)}. {theirs.height:,} of {statements.height:,} generated statements are of these relations: "
-        f"their labels say nothing about what the generator has learnt{means}."
+        f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. {theirs.height:,} of "
+        f"{statements.height:,} generated statements have such a relation, and their labels say nothing about what the "
+        f"generator has learnt{means}."
     ]
 
 

@@ -53,7 +53,7 @@ def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:
                 "that changed nothing."
             )
         elif {numbers_of(run) for run in pair.before} & {numbers_of(run) for run in pair.after}:
-            yield f"Some runs of {pair.name} have the very numbers of runs of {pair.against}: copies are no draws."
+            yield f"Some runs of {pair.name} have the same numbers as runs of {pair.against}: they are copies."
 
 
 def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> Iterator[str]:
@@ -61,14 +61,14 @@ def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> I
     shared = set.intersection(*targets)
     if most := max(len(names) for names in targets) - len(shared):
         yield (
-            f"Not all runs were asked about the same targets: {len(shared):,} are compared, up to {most:,} of a run "
-            "are left out."
+            f"The runs were not probed with the same targets: the {len(shared):,} that all share are compared, up to "
+            f"{most:,} of a run are left out."
         )
     asked = max(statements_of(run)["relation"].n_unique() for run in runs)
     if asked > len(relations):
         yield (
-            f"Not all runs were asked for the same relations: {len(relations)} are compared, up to "
-            f"{asked - len(relations)} of a run are left out."
+            f"The runs were not probed with the same relations: the {len(relations)} that all share are compared, up "
+            f"to {asked - len(relations)} of a run are left out."
         )
 
 
@@ -137,8 +137,8 @@ def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
     single = [pair.name for pair in pairs if not pair.several_seeds and not pair.is_same]
     if single:
         yield (
-            f"One trained model is one draw. With a single seed on either side ({'; '.join(single)}) two models are "
-            "compared, not two policies: train five seeds or more of each."
+            f"A single seed on either side ({'; '.join(single)}): two trained models are compared, not two policies. "
+            "Train five seeds or more of each."
         )
     few = [pair.name for pair in pairs if 1 < min(len(pair.before), len(pair.after)) < FEWEST_SEEDS]
     if few:
