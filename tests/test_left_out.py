@@ -49,7 +49,7 @@ def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
     fits, long = "b c d e f g h i j k l m n o p", "b c d e f g h i j k l m n o p q"
     rows = triples(("a", long), ("b", long), (LONG_TARGETS[0], "b"), ("a", fits))
     assert cut_notices(start, asked("a"), rows) == [
-        "Of 4 training triples the model learns a part: 1 heads to 10 tokens, 2 tails to 15 tokens."
+        "Of 4 training triples some are cut: 1 head to 10 tokens, 2 tails to 15 tokens."
     ]
     # an event about a target may have lost it
     events = pl.DataFrame({"target": ["lawyer", "nurse"], "head": [f"{LONG_TARGETS[0]} m", f"{LONG_TARGETS[0]} n"]})
@@ -59,7 +59,7 @@ def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
 def test_a_model_of_transformers_reads_all_of_a_head(tmp_path: Path) -> None:
     start = open_generator(save_llama(tmp_path / "llama", ["a b c d e f g h i j k l m n o p q r"] * 9))
     (found,) = cut_notices(start, asked(*LONG_TARGETS), triples((LONG_TARGETS[0], "q " * 40), ("a", "b")))
-    assert found == "Of 2 training triples the model learns a part: 1 tails to 15 tokens."
+    assert found == "Of 2 training triples some are cut: 1 tail to 15 tokens."
 
 
 def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:

@@ -190,11 +190,11 @@ def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> li
         for targets in read.values()
         if len(targets) > 1
     ]
-    cut = {} if reads_all else {"heads": (triples["head"], HEAD_TOKENS)}
+    cut = {} if reads_all else {"head": (triples["head"], HEAD_TOKENS)}
     parts = {name: (_rows_longer(start.folder, texts, most), most) for name, (texts, most) in cut.items()}
-    parts["tails"] = (_rows_longer(start.folder, triples["tail"], TAIL_TOKENS), TAIL_TOKENS)
-    if said := [f"{rows:,} {name} to {most} tokens" for name, (rows, most) in parts.items() if rows]:
-        found.append(f"Of {counted(triples.height, 'training triple')} the model learns a part: {', '.join(said)}.")
+    parts["tail"] = (_rows_longer(start.folder, triples["tail"], TAIL_TOKENS), TAIL_TOKENS)
+    if said := [f"{counted(rows, name)} to {most} tokens" for name, (rows, most) in parts.items() if rows]:
+        found.append(f"Of {counted(triples.height, 'training triple')} some are cut: {', '.join(said)}.")
     return found
 
 
