@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -344,7 +344,8 @@ def forget(before: set[str]) -> None:
 
 def own_file(name: str) -> bool:
     module = sys.modules[name]
-    places = [getattr(module, "__file__", None) or "", *map(str, getattr(module, "__path__", ()))]
+    path = getattr(module, "__path__", ())  # of torch.classes an object that cannot be iterated over
+    places = [getattr(module, "__file__", None) or "", *(map(str, path) if isinstance(path, Iterable) else ())]
     return any("/own" in one or "above_words" in one for one in places)
 
 
