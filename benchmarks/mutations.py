@@ -1,12 +1,13 @@
 """Mutation testing: break the source in places drawn by seed, and count how many the tests catch.
 
-    python benchmarks/mutations.py cover    # runs the tests once and records which test executes which line
-    python benchmarks/mutations.py break --number 60 --seed 1 --table mutants.csv
+    python benchmarks/mutations.py trace    # runs the tests once and notes which test reaches which place
+    python benchmarks/mutations.py break --table mutants.csv
 
 A mutant is one change of one line: a comparison or an arithmetic operator replaced, a condition negated, `and` for
-`or`, an integer raised by one, a call statement removed, two arguments swapped. Only tests that execute the changed
-line are run; where all of them pass, the whole files in which they stand, since a run that several tests share is
-computed by the first of them alone. A mutant that runs for longer than the limit counts as caught."""
+`or`, an integer raised by one, a call statement removed, two arguments swapped. Only tests that reach the changed
+statement, in their own or in another process, are run; where all of them pass, the whole files in which they stand,
+since a run that several tests share is computed by the first of them alone. A mutant that runs for longer than the
+limit counts as caught."""
 
 import argparse
 import ast
@@ -17,22 +18,39 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import coverage
-
 ROOT = Path(__file__).parents[1]
 SOURCES = ("mitigate", "models")
-COVERAGE = ROOT / ".coverage"
-MOST_TESTS = 60  # of one mutant, drawn by its place: thousands execute a line of a module that all tests need
+MOST_TESTS = 30  # of one mutant, drawn by its place: thousands reach a statement of a module that all tests need
 MOST_FILES = 3
 LIMIT = 300  # seconds of one run of tests
 NOT_COPIED = shutil.ignore_patterns(".venv*", ".git", "__pycache__", "outputs", ".coverage*", ".mypy_cache")
+NOTES = """
+import os
+
+seen = set()
+
+
+def note(mutant):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    if test and (test, mutant) not in seen:
+        seen.add((test, mutant))
+        with open(os.environ["MUTANTS"], "a") as file:
+            file.write(f"{mutant}\\t{test}\\n")
+"""
+NOTED = """
+try:
+    import mutant_notes
+    mutant_notes.note({number})
+except ImportError:
+    pass
+"""
 OPPOSITE = {
     **{ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")},
     **{ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in")},
@@ -121,57 +139,94 @@ def draw(number: int, seed: int) -> list[Mutant]:
     return drawn
 
 
-def tests_of(data: coverage.CoverageData, mutant: Mutant) -> list[str]:
-    """The tests that execute the line, at most MOST_TESTS of them. A line within a statement of several lines counts
-    as the nearest executed one above it."""
-    file = next((file for file in data.measured_files() if file.endswith(f"/{mutant.path}")), "")
-    lines = data.contexts_by_lineno(file) if file else {}
-    contexts = next((lines[line] for line in range(mutant.line, mutant.line - 6, -1) if line in lines), [])
-    names = sorted({context.rsplit("|", 1)[0] for context in contexts if "::" in context})
-    return random.Random(mutant.start).sample(names, min(MOST_TESTS, len(names)))
+class Marked(ast.NodeTransformer):
+    """Puts NOTED before the innermost statement that holds the place of a mutant."""
+
+    def __init__(self, numbers: Mapping[Mutant, int]) -> None:
+        self.left = dict(numbers)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)  # inner statements first
+        for field, body in ast.iter_fields(node):
+            if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+                setattr(node, field, [part for statement in body for part in self._noted(statement)])
+        return node
+
+    def _noted(self, statement: ast.stmt) -> Iterator[ast.stmt]:
+        last = statement.end_lineno or 0
+        for mutant in [mutant for mutant in self.left if statement.lineno <= mutant.line <= last]:
+            yield from ast.parse(NOTED.format(number=self.left.pop(mutant))).body
+        yield statement
 
 
-def outcome(mutant: Mutant, data: coverage.CoverageData) -> dict[str, object]:
-    """Whether the tests catch a mutant, and which of them does."""
-    tests = tests_of(data, mutant)
-    row: dict[str, object] = {
-        **{"path": mutant.path, "line": mutant.line, "kind": mutant.kind, "change": mutant.text, "tests": len(tests)},
-        **{"caught": "not executed", "by": ""},
-    }
-    if not tests:
-        return row
-    caught, by = run(tests, mutant)
+def trace(mutants: list[Mutant], notes: Path, measure: bool) -> None:
+    """Run the tests once in a copy with notes, which go to a file: number of the mutant, tab, test. With `measure`, the
+    covered lines and branches of the copy are printed."""
+    notes.unlink(missing_ok=True)
+    with copied() as copy:
+        (copy / "mutant_notes.py").write_text(NOTES, encoding="utf-8")
+        for path in sorted({mutant.path for mutant in mutants}):
+            numbers = {mutant: number for number, mutant in enumerate(mutants) if mutant.path == path}
+            tree = Marked(numbers).visit(ast.parse((copy / path).read_text(encoding="utf-8")))
+            (copy / path).write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+        line = [*PYTEST, "-n", "auto", "--dist", "worksteal"]
+        measured = [*(f"--cov={name}" for name in SOURCES), "--cov-branch", "--cov-report=term"] if measure else []
+        environment = environment_of(copy) | {"MUTANTS": str(notes.resolve())}
+        subprocess.run([*line, *measured], cwd=copy, env=environment, check=False)
+
+
+def outcome(number: int, mutant: Mutant, reached: list[str]) -> dict[str, object]:
+    """Whether the tests catch a mutant, and which of them does. reached: the tests that reach it."""
+    tests = random.Random(mutant.start).sample(reached, min(MOST_TESTS, len(reached)))
+    caught, by = run(tests, mutant) if tests else ("not reached", "")
     if caught == "no":
         caught, by = run(sorted({name.split("::")[0] for name in tests})[:MOST_FILES], mutant)
-    print(f"{mutant.path}:{mutant.line} {mutant.kind}: {caught} {by}", flush=True)
-    return row | {"caught": caught, "by": by}
+    print(f"{number} {mutant.path}:{mutant.line} {mutant.kind}: {caught} {by}", flush=True)
+    place = {"number": number, "path": mutant.path, "line": mutant.line, "kind": mutant.kind, "change": mutant.text}
+    return {**place, "tests": len(reached), "caught": caught, "by": by}
 
 
 def run(names: list[str], mutant: Mutant) -> tuple[str, str]:
-    """Run tests in a broken copy of the tree until one fails that passes in this tree: ("yes" |
-    "no" | "too slow", the test that fails)."""
+    """Run tests in a broken copy of the tree until one fails that passes in this tree: ("yes" | "no" | "too slow", the
+    test that fails)."""
     passing: list[str] = []
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place, "checkout")
-        shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
-        (copy / "outputs").mkdir()
+    with copied() as copy:
         path = copy / mutant.path
         text = path.read_text(encoding="utf-8")
         path.write_text(text[: mutant.start] + mutant.text + text[mutant.end :], encoding="utf-8")
         while True:
             caught, by = _run(names, copy, passing)
-            if caught != "yes" or _run([by], ROOT, [])[0] == "no":
+            if caught != "yes" or _run([by] if by else names, ROOT, [])[0] == "no":
                 return caught, by
+            if not by:
+                raise SystemExit(f"pytest cannot run these tests in {ROOT}: {' '.join(names)}")
             passing.append(by)
 
 
-def _run(names: list[str], folder: Path, without: list[str]) -> tuple[str, str]:
+@contextmanager
+def copied() -> Iterator[Path]:
+    """A copy of the tree."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "checkout")
+        shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
+        (copy / "outputs").mkdir()
+        yield copy
+
+
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not thorough"]
+
+
+def environment_of(folder: Path) -> dict[str, str]:
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     environment.setdefault("MITIGATE_DATA", str(ROOT.parent / "shared" / "data"))
-    line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not thorough"]
-    line += [f"--deselect={name}" for name in without] + names
+    return environment
+
+
+def _run(names: list[str], folder: Path, without: list[str]) -> tuple[str, str]:
+    line = [*PYTEST, "-x", *(f"--deselect={name}" for name in without), *names]
+    how = {"cwd": folder, "env": environment_of(folder), "capture_output": True, "text": True}
     try:
-        ended = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
+        ended = subprocess.run(line, timeout=LIMIT, **how)  # type: ignore[call-overload]
     except subprocess.TimeoutExpired:
         return "too slow", ""
     marks = ("FAILED ", "ERROR ")
@@ -179,28 +234,28 @@ def _run(names: list[str], folder: Path, without: list[str]) -> tuple[str, str]:
     return ("no" if ended.returncode in (0, 5) else "yes"), next(iter(failed), "")
 
 
-def cover() -> None:
-    """The tests with a context for each, so that COVERAGE says which test executes which line."""
-    line = [sys.executable, "-m", "pytest", "-m", "not thorough", "-n", "auto", "--dist", "worksteal", "-q"]
-    measured = [f"--cov={name}" for name in SOURCES]
-    subprocess.run([*line, *measured, "--cov-branch", "--cov-context=test", "--cov-report=term"], cwd=ROOT, check=False)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=["cover", "break"])
+    parser.add_argument("action", choices=["trace", "break"])
     parser.add_argument("--number", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--notes", type=Path, default=Path("mutants.tsv"))
+    parser.add_argument("--measure", action="store_true", help="with trace: print lines and branches covered")
+    parser.add_argument("--only", type=int, nargs="*", help="with break: numbers of mutants")
     parser.add_argument("--table", type=Path, default=Path("mutants.csv"))
     given = parser.parse_args()
-    if given.action == "cover":
-        cover()
+    mutants = draw(given.number, given.seed)
+    if given.action == "trace":
+        trace(mutants, given.notes, given.measure)
         return
-    data = coverage.CoverageData(str(COVERAGE))
-    data.read()
+    reached: dict[int, set[str]] = {number: set() for number in range(len(mutants))}
+    for line in given.notes.read_text(encoding="utf-8").splitlines():
+        number, test = line.split("\t", 1)
+        reached[int(number)].add(test)
+    numbers = given.only if given.only is not None else list(reached)
     with ThreadPoolExecutor(given.jobs) as pool:
-        rows = list(pool.map(partial(outcome, data=data), draw(given.number, given.seed)))
+        rows = list(pool.map(lambda number: outcome(number, mutants[number], sorted(reached[number])), numbers))
     with given.table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
