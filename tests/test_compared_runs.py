@@ -30,6 +30,15 @@ def test_a_finished_run_is_plain_data(tmp_path: Path) -> None:
         run.table("statements.parquet", ["target", "weight"])
 
 
+def test_a_policy_of_an_earlier_version_is_read_in_present_terms(tmp_path: Path) -> None:
+    """It had one setting for what it does to training and to decoding."""
+    settings = {"name": "mine", "scorers": ["regard"], "action": "rerank"}
+    run = open_run(configured(make_run(tmp_path, "mine"), policy=settings))
+    assert (run.setting("policy.action"), run.setting("policy.decoding")) == ("keep", "rerank")
+    now = open_run(configured(run.folder, policy=settings | {"action": "keep", "decoding": "rerank"}))
+    assert now.settings == run.settings
+
+
 def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
     folder = make_run(tmp_path)
@@ -239,6 +248,15 @@ def test_a_policy_that_is_measured_by_its_own_scorers(none: Path, both: Path, tm
     random = {"action": "random", "scorers": ["sentiment", "regard"]}
     control = configured(make_run(tmp_path, "random_both"), policy=random)
     assert scorers.filtered_by(plan_of(none, control).runs[1]) == []
+    for action, decoding, expected in (
+        ("keep", "random_rerank", []),
+        ("random", "random_rerank", []),
+        ("random", "rerank", ["sentiment", "regard"]),
+        ("drop", "random_rerank", ["sentiment", "regard"]),
+        ("rerank", "none", ["sentiment", "regard"]),  # of an earlier version
+    ):
+        run = open_run(configured(control, policy=random | {"action": action, "decoding": decoding}))
+        assert scorers.filtered_by(run) == expected
     more = {"crowd": pl.col("regard"), "crowd_strength": pl.col("regard_strength")}
     held_out = [edit(run, "statements.parquet", lambda said: said.with_columns(**more)) for run in (none, both)]
     assert not notices(*held_out, having="filters by the same scorers")

@@ -341,7 +341,12 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"scorers": BOTH, "action": "keep"},
-        "policy.action=keep does nothing by itself; say policy.balance=true, or policy=none",
+        "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, or policy=none",
+    ),
+    ({"decoding": "rerank"}, f"policy.action=drop policy.balance=false policy.decoding=rerank {SCORERS}"),
+    (
+        {"scorers": BOTH, "decoding": "sample"},
+        "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, experts, erase",
     ),
     (
         {"scorers": BOTH, "action": "swap", "copies": 1},
@@ -393,10 +398,17 @@ def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -
     assert set(dropped["head"]) <= {"lawyer", "mother", "ask some Nurses"}
 
 
-def test_a_policy_that_acts_at_decoding_keeps_every_triple() -> None:
-    for action in ("rerank", "experts", "erase"):
-        policy = neutral(action=action)
+def test_a_policy_that_only_acts_at_decoding_keeps_every_triple() -> None:
+    for decoding in ("rerank", "random_rerank", "experts", "erase"):
+        policy = neutral(action="keep", decoding=decoding)
         ledger = apply(policy, triples(*STATEMENTS))
         assert ledger.select("weight", "reason").rows() == [(1, "kept")] * 7
         assert not policy.changes_training
-        assert (policy.reranks, policy.steers) == (action == "rerank", action != "rerank")
+        assert (policy.reranks, policy.steers) == ("rerank" in decoding, "rerank" not in decoding)
+
+
+def test_what_a_policy_does_to_training_is_the_same_with_any_decoding() -> None:
+    labelled = triples(*STATEMENTS)
+    for decoding in ("rerank", "experts"):
+        assert apply(neutral("targets", decoding=decoding), labelled).equals(apply(neutral("targets"), labelled))
+        assert neutral("targets", decoding=decoding).changes_training

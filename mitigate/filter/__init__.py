@@ -5,15 +5,15 @@ Knows nothing of how labels came about, nor of training."""
 
 from mitigate.filter.findings import polarised
 from mitigate.filter.ledger import apply, check_left, count_reasons
-from mitigate.filter.policy import STEERING, Policy, check_relations, check_scorers
+from mitigate.filter.policy import Policy, check_relations, check_scorers, in_present_terms
 
 __all__ = [
-    "STEERING",
     "Policy",
     "apply",
     "check_left",
     "check_relations",
     "check_scorers",
     "count_reasons",
+    "in_present_terms",
     "polarised",
 ]

@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.filter import findings
 from mitigate.filter.balance import even_out
 from mitigate.filter.own_action import by_own_action
-from mitigate.filter.policy import AT_DECODING, Policy, check_relations
+from mitigate.filter.policy import Policy, check_relations
 from mitigate.filter.random_drop import drop_at_random
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
@@ -145,5 +145,4 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] =
     "random": _random,
     "swap": _swap,
     "keep": _keep,
-    **dict.fromkeys(AT_DECODING, _keep),
 }

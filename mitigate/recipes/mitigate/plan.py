@@ -82,6 +82,15 @@ class Plan:
         return named if self.plausibility is None else named | {"plausibility": self.plausibility.fingerprint}
 
     @property
+    def worded(self) -> dict[str, Any]:
+        """How triples become masked statements, as label_statements takes it."""
+        return {
+            "masking": self.config.measure.masking,
+            "target_list": self.target_list,
+            "own_relations": self.corpus.own_relations,
+        }
+
+    @property
     def inputs(self) -> list[object]:
         """What decides, besides the settings, what the run finds."""
         return [self.source] if self.published is None else [self.source, self.published]
@@ -201,8 +210,7 @@ def _published(
 
 def say_labels(plan: Plan) -> None:
     """How many of the corpus's texts each scorer has labelled before."""
-    corpus = plan.corpus
-    statements = verbalise(corpus.triples, plan.config.measure.masking, plan.target_list, corpus.own_relations)
+    statements = verbalise(plan.corpus.triples, **plan.worded)
     for scorer in (*plan.scorers, *plan.policy_scorers):
         texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
         known, _ = known_labels(texts, scorer, plan.cache)
