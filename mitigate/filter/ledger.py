@@ -18,7 +18,8 @@ from mitigate.relations import relations
 from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 
-REACHED = pl.col("reached")  # polarised, in the policy's scope and of a split that it filters
+REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
+IN_SCOPE = pl.col("in_scope")
 
 
 OTHERWISE: dict[str, dict[str, Any]] = {
@@ -36,10 +37,10 @@ def apply(
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
     The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
-    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a
-    scorer explains its labels (column {scorer}_why), what the statement implies stands behind. Other splits than those
-    the policy filters are kept whole. Raises MitigateError when no training triple is left, unless the ledger
-    may_be_empty."""
+    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, not among the strongest", "regard -1,
+    swapped"; or "drawn at random". Where a scorer explains its labels (column {scorer}_why), what the statement implies
+    stands behind. Other splits than those the policy filters are kept whole. Raises MitigateError when no training
+    triple is left, unless the ledger may_be_empty."""
     ledger = _ledger(policy, labelled, target_list)
     if not may_be_empty:
         check_left(policy, ledger, target_list)
@@ -80,15 +81,20 @@ def _ledger(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> 
     filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
     found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
-    rows = rows.with_columns(reached=(pl.col("found") != "") & in_scope(policy.scope, target_list))
-    rows = rows.with_columns(reason=_reason(policy))
+    rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
+    rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE)
+    if policy.strongest < 1:
+        rows = rows.with_columns(reached=findings.among_strongest(policy, REACHED))
+    rows = rows.with_columns(reason=_reason())
     if policy.own_action:
         ledger = by_own_action(policy, rows, filtered)
     else:
         ledger = ACTIONS[policy.action](policy, rows, target_list)
     if policy.balance:
         ledger = even_out(ledger, findings.direction(policy), filtered)
-    return _explained(policy, ledger).drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
+    return (
+        _explained(policy, ledger).drop("found", "in_scope", "reached").with_columns(pl.col("weight").cast(pl.Float32))
+    )
 
 
 def count_reasons(ledger: pl.DataFrame) -> str:
@@ -112,9 +118,15 @@ def _explained(policy: Policy, ledger: pl.DataFrame) -> pl.DataFrame:
     return ledger.with_columns(reason=pl.when(told).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
 
 
-def _reason(policy: Policy) -> pl.Expr:
-    outside = pl.when(pl.col("found") != "").then(pl.col("found") + ", outside the scope")
-    return pl.when(REACHED).then("found").otherwise(outside.otherwise(pl.lit("kept")))
+def _reason() -> pl.Expr:
+    spared = pl.when(IN_SCOPE).then(pl.lit(", not among the strongest")).otherwise(pl.lit(", outside the scope"))
+    return (
+        pl.when(REACHED)
+        .then("found")
+        .when(pl.col("found") != "")
+        .then(pl.col("found") + spared)
+        .otherwise(pl.lit("kept"))
+    )
 
 
 def _drop(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
@@ -122,7 +134,7 @@ def _drop(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.Dat
 
 
 def _random(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
-    return drop_at_random(rows, REACHED, in_scope(policy.scope, target_list), policy.seed)
+    return drop_at_random(rows, REACHED, IN_SCOPE, policy.seed)
 
 
 def _downweight(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:

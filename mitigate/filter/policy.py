@@ -42,6 +42,9 @@ class Policy:
     drop, among its `candidates` best next tokens, with `expert_strength` (Liu et al. 2021). "erase": prejudice and
     favouritism cannot be read off its last hidden states by any linear classifier (Belrose et al. 2023), fitted on
     `fitted` triples. The earlier action="rerank" is action="keep" decoding="rerank"; so are those of FORMER_ACTIONS.
+    strongest: of the triples that the action would reach only this share, the strongest first. A triple is as strong as
+    its strongest finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a
+    classifier's P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
     balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
     splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
     A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
@@ -63,6 +66,7 @@ class Policy:
     splits: str = "train"
     seed: int = 1
     decoding: str = "none"
+    strongest: float = 1.0
 
     def __post_init__(self) -> None:
         for name, value in in_present_terms(vars(self)).items():
@@ -142,6 +146,13 @@ class Policy:
             (
                 self.action != "swap" or bool(self.swapped_relations),
                 "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]",
+            ),
+            (0 < self.strongest <= 1, f"policy.strongest={self.strongest:g} must be above 0 and at most 1"),
+            (
+                self.strongest == 1 or self.action != "keep" or self.decoding == "experts",
+                f"policy.strongest={self.strongest:g} has nothing to choose from: policy.action=keep "
+                f"policy.decoding={self.decoding} acts on no single triples; say policy.strongest=1 or "
+                "policy.action=drop",
             ),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
