@@ -251,6 +251,7 @@ def test_a_policy_that_is_measured_by_its_own_scorers(none: Path, both: Path, tm
     for action, decoding, expected in (
         ("keep", "random_rerank", []),
         ("random", "random_rerank", []),
+        ("random_replace", "none", []),
         ("random", "rerank", ["sentiment", "regard"]),
         ("drop", "random_rerank", ["sentiment", "regard"]),
         ("rerank", "none", ["sentiment", "regard"]),  # of an earlier version

@@ -328,7 +328,7 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
 
 
 SCORERS = "with no policy.scorers finds nothing to act on; say policy.scorers=[sentiment,regard]"
-ACTIONS = "drop, random, downweight, swap, keep, rerank, experts, erase"
+ACTIONS = "drop, random, downweight, swap, replace, random_replace, keep, rerank, experts, erase"
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
     ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, person_heads, targets"),

@@ -40,6 +40,8 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
         "random_person_heads": {**neutral, "scope": "person_heads", "action": "random"},
         "rerank": {**neutral, "action": "keep", "decoding": "rerank"},
         "random_rerank": {**neutral, "action": "keep", "decoding": "random_rerank"},
+        "replace": {**neutral, "action": "replace"},
+        "random_replace": {**neutral, "action": "random_replace"},
         "random_both": {**both, "action": "random"},
         "random_both_neutral": {**neutral, "action": "random"},
         "experts": {**neutral, "action": "keep", "decoding": "experts"},

@@ -1,16 +1,17 @@
 """What a policy can be, checked as a whole."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
 
 SCOPES = ("all", "people", "person_heads", "targets")
-ACTIONS = ("drop", "random", "downweight", "swap", "keep")
+ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
 """What is done to the training triples."""
 RERANKING = ("rerank", "random_rerank")
 """Decodings that choose among generated tails."""
@@ -35,7 +36,11 @@ class Policy:
     action: what is done to these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many
     triples of each relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the
     strength of what was found; "swap" the target for others of its group, `copies` in all, in statements of
-    `swapped_relations`; "keep" them, for balance or decoding alone.
+    `swapped_relations`; "replace" their tails by neutral ones of the same head and relation (critic filtering: West et
+    al. 2022), "random_replace" as many by others: its control (filter.replace). Where the training triples have no such
+    tail, it is one of the `candidates` best ones of the model in the folder `generator`, if that is given, with a
+    log-probability per token above `least_score`; else the triple is dropped. "keep" them, for balance or decoding
+    alone.
     decoding: what is done when the generator that was trained so generates tails, in the scope or not. "rerank": of its
     `candidates` best tails the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by
     `seed`: the control of "rerank". "experts": it decodes against an anti-expert, trained further on what "drop" would
@@ -67,6 +72,8 @@ class Policy:
     seed: int = 1
     decoding: str = "none"
     strongest: float = 1.0
+    generator: str | None = field(default=None, metadata=SURROUNDING)  # what it generates decides, not where it is
+    least_score: float = -2.0
 
     def __post_init__(self) -> None:
         for name, value in in_present_terms(vars(self)).items():
@@ -79,6 +86,11 @@ class Policy:
     def changes_training(self) -> bool:
         """Whether the generator is trained on anything but all triples alike."""
         return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it gives triples other tails."""
+        return self.action in ("replace", "random_replace")
 
     @property
     def reranks(self) -> bool:
@@ -134,7 +146,7 @@ class Policy:
                 f"policy.decoding={self.decoding} is given too; say one of them",
             ),
             (
-                not self.balance or self.action not in ("drop", "random"),
+                not self.balance or self.action in ("downweight", "swap", "keep"),
                 f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep or "
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
@@ -154,6 +166,12 @@ class Policy:
                 f"policy.decoding={self.decoding} acts on no single triples; say policy.strongest=1 or "
                 "policy.action=drop",
             ),
+            (
+                self.generator is None or self.replaces,
+                f"policy.generator={self.generator} is asked by policy.action=replace and random_replace alone, not by "
+                f"policy.action={self.action}; say policy.generator=null",
+            ),
+            (self.least_score <= 0, f"policy.least_score={self.least_score:g} must be at most 0: a log-probability"),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
             (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),

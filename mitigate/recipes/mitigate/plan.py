@@ -36,6 +36,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
+from mitigate.tasks.replacing import find_generator
 from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
@@ -71,6 +72,7 @@ class Plan:
     plausibility: Scorer | None  # classifies what is probed; None: nothing does
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
+    tail_generator: Start | None  # of a policy that replaces tails
     source: str  # the hash of the corpus and the targets
     not_measured: list[str]  # sentences: what is not measured, and what of a text the model does not read
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
@@ -93,7 +95,8 @@ class Plan:
     @property
     def inputs(self) -> list[object]:
         """What decides, besides the settings, what the run finds."""
-        return [self.source] if self.published is None else [self.source, self.published]
+        tails = [self.tail_generator.fingerprint] if self.tail_generator else []
+        return [self.source, *([] if self.published is None else [self.published]), *tails]
 
     @property
     def notices(self) -> list[str]:
@@ -172,7 +175,8 @@ def make_plan(config: DictConfig) -> Plan:
     read = corpus.triples.filter("valid", split="train") if config.train else corpus.triples.clear()
     not_measured = [*not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
-    return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
+    tail_generator = find_generator(policy, corpus.further, comet=corpus.comet)
+    return Plan(config, policy, corpus, *asked, *who, cache, start, tail_generator, source, not_measured, described)
 
 
 def _read(config: DictConfig) -> Corpus:

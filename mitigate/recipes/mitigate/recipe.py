@@ -12,6 +12,7 @@ from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import decoding, reporting
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
+from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
 from mitigate.recipes.scorers import build_policy, missing
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
@@ -33,8 +34,9 @@ from mitigate.texts import counted
 from mitigate.triples import Scorer
 
 STAGES = (
-    *("score", "ledger", "train", ANTI_EXPERT, ERASER, "probe", "heads", "heads_rerank", "candidates", "rerank"),
-    *("statements", "validity", "lift", "likelihood", "published", "metrics", "report"),
+    *("score", GENERATED_TAILS, "ledger", "train", ANTI_EXPERT, ERASER),
+    *("probe", "heads", "heads_rerank", "candidates", "rerank", "statements", "validity", "lift"),
+    *("likelihood", "published", "metrics", "report"),
 )
 OF_LIFT = {"heads", "heads_rerank", "lift"}
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
@@ -94,7 +96,7 @@ def stages_of(plan: Plan) -> list[str]:
 
 def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
     """The stages that the settings leave out, whatever the data turns out to be."""
-    absent = decoding.left_out(policy.decoding)
+    absent = decoding.left_out(policy.decoding) | (set() if policy.generator else {GENERATED_TAILS})
     if not config.score.plausibility:
         absent |= {"validity", *OF_LIFT}
     if not config.probe.heads:
@@ -113,7 +115,8 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
-    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
+    generated = generated_tails(job, plan.policy, labelled, plan.tail_generator, filtering, plan.cache, **plan.worded)
+    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list, generated=generated)
     decoding.check_ledger(plan, ledger)
     training, generator = train(job, plan, ledger)
     generator = decoding.steer(job, plan, ledger, generator)

@@ -153,6 +153,11 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
 
 def check_policy(policy: Policy) -> None:
     """Raises MitigateError for one that acts on how a COMeT finds tails, which no story is written with."""
+    if policy.generator is not None:
+        raise MitigateError(
+            f"policy.generator={policy.generator} is asked by recipe=mitigate and recipe=filter alone; say "
+            "policy.generator=null, which leaves the tails of the data"
+        )
     if policy.decoding != "none":
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "

@@ -12,7 +12,7 @@ PLAUSIBILITY = "plausibility"
 """What the classifier that swap lift rests on is called in settings and manifests."""
 
 
-AT_RANDOM = {"random", "random_rerank", "keep", "none"}
+AT_RANDOM = {"random", "random_replace", "random_rerank", "keep", "none"}
 """Values of policy.action and policy.decoding that do not go by which triples are polarised."""
 
 
