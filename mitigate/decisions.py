@@ -10,7 +10,6 @@ from mitigate.triples import ROLES
 SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call", "code"),
     "recipe": ("run", "shown", "reads"),
-    "policy": ("generator",),
     "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
     "compare": ("runs", "baseline", "gate"),
     "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),

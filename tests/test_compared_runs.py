@@ -11,7 +11,7 @@ from compared_runs import configured, edit, make_run, plan_of, seal
 
 from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError
-from mitigate.tasks.compare import scorers
+from mitigate.tasks.compare import arms, scorers
 from mitigate.tasks.compare.findings import axes_of
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.runs import open_run, read_runs, recipe_of, short_names
@@ -37,6 +37,14 @@ def test_a_policy_of_an_earlier_version_is_read_in_present_terms(tmp_path: Path)
     assert (run.setting("policy.action"), run.setting("policy.decoding")) == ("keep", "rerank")
     now = open_run(configured(run.folder, policy=settings | {"action": "keep", "decoding": "rerank"}))
     assert now.settings == run.settings
+
+
+def test_seeds_of_an_arm_may_ask_generators_of_their_own(tmp_path: Path) -> None:
+    """But an arm with a generator and one without are two."""
+    asked = {1: "/runs/1/model", 2: "/runs/2/model", 3: None}
+    made = {seed: make_run(tmp_path, "replace", seed) for seed in asked}
+    runs = [open_run(configured(made[seed], policy={"generator": asked[seed]})) for seed in asked]
+    assert [[run.seed for run in arm.runs] for arm in arms.arms(runs)] == [[1, 2], [3]]
 
 
 def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

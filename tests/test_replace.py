@@ -1,7 +1,6 @@
 """Policies that replace the tails of polarised triples, and their control, on hand-made triples."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -254,18 +253,9 @@ def asked(tmp_path: Path) -> list[str]:
     return ["data=triples", f"data.path={tmp_path / 'few.jsonl'}", "policy.scorers=[sentiment]", *names]
 
 
-def test_a_data_set_of_replaced_triples_is_exported_with_its_datasheet(tmp_path: Path, asked: list[str], job) -> None:
-    """The same for a copy of the generator, wherever that is."""
-    shutil.copytree(tmp_path / "model", tmp_path / "copy")
-    done = [
-        job("recipe=filter", "policy=replace", *asked, *more)
-        for more in ([], [f"policy.generator={tmp_path / 'copy'}"])
-    ]
-    assert done[0].folder == done[1].folder
-    ledger, kept = (
-        pl.read_parquet(done[0].folder / "ledger.parquet"),
-        pl.read_csv(done[0].folder / "kept.tsv", separator="\t"),
-    )
+def test_a_data_set_of_replaced_triples_is_exported_with_its_datasheet(asked: list[str], job) -> None:
+    folder = job("recipe=filter", "policy=replace", *asked).folder
+    ledger, kept = pl.read_parquet(folder / "ledger.parquet"), pl.read_csv(folder / "kept.tsv", separator="\t")
     added = ledger.filter(pl.col("tail_source").is_not_null())
     assert kept["tail_source"].drop_nulls().to_list() == added["tail_source"].to_list()
     assert sorted(added.filter(tail_source="training").select("head", "old_tail", "tail").rows()) == [
@@ -274,7 +264,7 @@ def test_a_data_set_of_replaced_triples_is_exported_with_its_datasheet(tmp_path:
     of_generator = added.filter(tail_source="generator").height
     assert of_generator == 3  # of tea two, of man one
     said = "7 training triples got another tail of the same head and relation: 4 that of another training triple, 3 a"
-    assert f"> {said} generated one. 0 without such a tail are dropped." in (done[0].folder / "README.md").read_text()
+    assert f"> {said} generated one. 0 without such a tail are dropped." in (folder / "README.md").read_text()
     old = ledger.filter(split="train").select(source_row="row", former="tail", of_old="reason")
     for row in added.join(old, on="source_row").rows(named=True):
         assert (row["old_tail"], row["reason"]) == (row["former"], row["of_old"])

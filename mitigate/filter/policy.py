@@ -73,7 +73,7 @@ class Policy:
     decoding: str = "none"
     strongest: float = 1.0
     generator: str | None = field(default=None, metadata=SURROUNDING)  # what it generates decides, not where it is
-    least_score: float = -2.0
+    least_score: float = -2.5
 
     def __post_init__(self) -> None:
         for name, value in in_present_terms(vars(self)).items():

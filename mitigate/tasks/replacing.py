@@ -51,8 +51,14 @@ def generate_tails(
     ones those whose log-probability per token is above `least_score`, and that are neither empty nor an echo of the
     head. What is done is kept in `parts`, across a kill. labelled: what label_statements returns of the triples."""
     prompts = prompts_lacking_tails(policy, labelled, target_list)
-    search = {"beams": policy.candidates, "top": policy.candidates}
-    found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, **search)
+    number = policy.candidates
+    found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, beams=number, top=number)
     likely = found.filter(pl.col("score") > policy.least_score, pl.col("tail") != "", ~is_echo())
-    how = {"masking": masking, "target_list": target_list, "own_relations": own_relations}
-    return label_statements(likely.drop("target", "category"), scorers, cache=cache, **how)
+    return label_statements(
+        likely.drop("target", "category"),
+        scorers,
+        masking=masking,
+        target_list=target_list,
+        own_relations=own_relations,
+        cache=cache,
+    )
