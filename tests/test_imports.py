@@ -118,7 +118,7 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("accuracies", "arguments", "building", "comparing", "drop_rules", "faults", "job", "loading", "notes", "rated"),
-    *("reporting", "scorers", "showing", "start", "targets"),
+    *("replacing", "reporting", "scorers", "showing", "start", "targets"),
 }
 """Modules of recipes/ that recipes share; the others are recipes, or callbacks of a sweep."""
 

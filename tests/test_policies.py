@@ -8,7 +8,7 @@ from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.probe.rerank import neutral_first
+from mitigate.probe.rerank import demote, draw_as_many
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.triples import PROBED
@@ -36,11 +36,16 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
         "downweight": {**neutral, "action": "downweight"},
         "swap": {**neutral, "scope": "targets", "action": "swap"},
         "balance": {**neutral, "scope": "targets", "action": "keep", "balance": True},
-        "rerank": {**neutral, "action": "rerank"},
+        "both_person_heads": {**neutral, "scope": "person_heads"},
+        "random_person_heads": {**neutral, "scope": "person_heads", "action": "random"},
+        "rerank": {**neutral, "action": "keep", "decoding": "rerank"},
+        "random_rerank": {**neutral, "action": "keep", "decoding": "random_rerank"},
+        "replace": {**neutral, "action": "replace"},
+        "random_replace": {**neutral, "action": "random_replace"},
         "random_both": {**both, "action": "random"},
         "random_both_neutral": {**neutral, "action": "random"},
-        "experts": {**neutral, "action": "experts"},
-        "erase": {**neutral, "action": "erase"},
+        "experts": {**neutral, "action": "keep", "decoding": "experts"},
+        "erase": {**neutral, "action": "keep", "decoding": "erase"},
     }
     shipped = {name: build(composed(f"policy={name}", "filter.splits=all", "seed=3").policy) for name in POLICIES}
     same = {"swapped_relations": shipped["none"].swapped_relations, "splits": "all", "seed": 3}
@@ -69,6 +74,22 @@ def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_
     assert composed("experiment=paper", "policy=none").policy.name == "none"
 
 
+@pytest.mark.parametrize("decoding", ["rerank", "experts", "erase"])
+def test_a_decoding_that_was_an_action_may_still_be_named_so(decoding: str) -> None:
+    built = build(composed("policy=both_neutral", f"policy.action={decoding}", f"policy.name={decoding}").policy)
+    assert built == build(composed(f"policy={decoding}").policy)
+    assert (built.action, built.decoding) == ("keep", decoding)
+
+
+def test_training_and_decoding_are_set_apart() -> None:
+    both = build(composed("policy=both_person_heads", "policy.decoding=rerank").policy)
+    assert (both.scope, both.action, both.decoding) == ("person_heads", "drop", "rerank")
+    assert both.changes_training
+    assert both.reranks
+    with pytest.raises(MitigateError, match="policy.decoding=experts is given too; say one of them"):
+        Policy("mine", ["regard"], action="rerank", decoding="experts")
+
+
 def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
     with pytest.raises(MitigateError) as error:
         make_plan(composed("policy=rerank", "policy.candidates=5"))
@@ -89,7 +110,7 @@ def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
     nurse = [("lie", 1, -1), ("work", 2, 0), ("steal", 3, -1), ("eat", 4, 2)]
     lawyer = [("lie", 1, -1), ("win", 2, 1), ("steal", 3, -1), ("eat", 4, 0)]
     rows = [(who, "CapableOf", *tail) for who, tails in (("nurse", nurse), ("lawyer", lawyer)) for tail in tails]
-    found = neutral_first(candidates(*rows), pl.col("regard").is_in([-1, 1]), top=3)
+    found = demote(candidates(*rows), pl.col("regard").is_in([-1, 1]), top=3)
     assert found.select("target", "tail", "rank", "beam_rank").rows() == [
         ("nurse", "work", 1, 2),
         ("nurse", "eat", 2, 4),
@@ -104,10 +125,42 @@ def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
 
 def test_neutral_candidates_stay_and_hundreds_are_ranked() -> None:
     given = candidates(*(("nurse", "IsA", tail, rank, 0) for rank, tail in enumerate("abc", start=1)))
-    found = neutral_first(given, pl.col("regard").is_in([-1, 1]), top=2)
+    found = demote(given, pl.col("regard").is_in([-1, 1]), top=2)
     assert found["tail"].to_list() == ["a", "b"]
     assert found["rank"].to_list() == found["beam_rank"].to_list() == [1, 2]
     given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, rank % 2) for rank in range(1, 301)))
-    found = neutral_first(given, pl.col("regard") == 1, top=300)
+    found = demote(given, pl.col("regard") == 1, top=300)
     assert found["rank"].to_list() == list(range(1, 301))
     assert found["beam_rank"].to_list() == [*range(2, 301, 2), *range(1, 301, 2)]
+
+
+def moved(seed: int, heads: str = "abcdefgh") -> dict[str, set[int]]:
+    """Of each head the ranks among the best three of eight candidates that are moved out of them. The second, the third
+    and the fifth are polarised."""
+    rows = [(head, "CapableOf", f"tail {rank}", rank, int(rank in (2, 3, 5))) for head in heads for rank in range(1, 9)]
+    given = candidates(*rows)
+    drawn = draw_as_many(given, pl.col("regard") == 1, 3, seed)
+    assert given.filter(drawn).group_by("head").agg((pl.col("rank") <= 3).sum())["rank"].to_list() == [2] * len(heads)
+    assert drawn.sum() == 3 * len(heads)
+    found = demote(given.with_columns(drawn=drawn), pl.col("drawn"), 3)
+    stay = {head: set(rows["beam_rank"]) for (head,), rows in found.group_by("head")}
+    return {head: {1, 2, 3} - stay[head] for head in heads}
+
+
+def test_the_control_of_rerank_moves_as_many_tails_of_each_prompt_by_its_seed() -> None:
+    """Rerank moves two of the best three out and none of the other five that it passes over in."""
+    found = moved(1)
+    assert {len(ranks) for ranks in found.values()} == {2}
+    assert len({frozenset(ranks) for ranks in found.values()}) > 1  # not the same ranks of each prompt
+    assert moved(1) == found != moved(2)
+    assert moved(1, heads="hca") == {head: found[head] for head in "hca"}  # whatever else is asked
+
+
+def test_where_few_are_neutral_the_control_moves_as_few() -> None:
+    """Of four candidates three are polarised, two of these among the best two: one of them stays."""
+    labels = {1: 1, 2: 1, 3: 0, 4: 1}
+    given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, label) for rank, label in labels.items()))
+    drawn = draw_as_many(given, pl.col("regard") == 1, 2, seed=1)
+    for order in (pl.col("regard") == 1, pl.col("drawn")):
+        found = demote(given.with_columns(drawn=drawn), order, 2)
+        assert (found["beam_rank"] > 2).sum() == 1

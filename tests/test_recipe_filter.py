@@ -118,7 +118,7 @@ def test_triples_that_a_policy_adds_name_the_row_they_are_from(filtered) -> None
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["policy=rerank"], "policy=rerank acts when tails are generated (policy.action=rerank) and drops no triple"),
+        (["policy=rerank"], "policy=rerank acts when tails are generated (policy.decoding=rerank) and drops no triple"),
         (["recipe.format=xlsx"], "unknown recipe.format 'xlsx'; allowed: "),
         (["data=sentences", "data.path=README.md"], "this recipe needs triples"),
     ],

@@ -1,6 +1,7 @@
 """Policies that act on a trained generator: what the anti-expert learns, and what is erased, of hand-made triples."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -33,8 +34,10 @@ from mitigate.tasks.steer import (
 from mitigate.tasks.train import TrainingSettings
 from models.comet import Comet, hidden_before
 
-EXPERTS = Policy("experts", ["sentiment", "regard"], "neutral", action="experts", expert_strength=1.0, candidates=15)
-ERASE = Policy("erase", ["sentiment", "regard"], "neutral", action="erase")
+EXPERTS = Policy(
+    "experts", ["sentiment", "regard"], "neutral", action="keep", decoding="experts", expert_strength=1.0, candidates=15
+)
+ERASE = Policy("erase", ["sentiment", "regard"], "neutral", action="keep", decoding="erase")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,8 @@ def test_the_anti_expert_learns_the_triples_that_the_policy_would_drop(ledger: p
     assert found["weight"].to_list() == [1] * 6
     with pytest.raises(MitigateError, match="policy 'experts' finds no polarised training triple"):
         dropped(EXPERTS, ledger.filter(head="mother"))
+    filtering = replace(EXPERTS, action="drop")  # and decoded so
+    assert dropped(filtering, apply_policy(filtering, triples(*STATEMENTS))).equals(found)
     check_steered(EXPERTS, small, train=False, beams=15)
     with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam goes on"):
         check_steered(EXPERTS, small, train=True, beams=16)
@@ -102,7 +107,7 @@ def test_no_label_can_be_read_off_the_states_after_erasure(ledger: pl.DataFrame,
 def test_erasure_needs_two_labels_and_findings_are_checked(ledger: pl.DataFrame, small: Start) -> None:
     message = "policy 'erase' cannot erase polarity: its scorers give all 1 triples one label"
     refuses(MitigateError, message, fit_eraser, ERASE, ledger.filter(head="mother"), small)
-    of_targets = Policy("erase", ["sentiment"], "neutral", "targets", action="erase")
+    of_targets = Policy("erase", ["sentiment"], "neutral", "targets", action="keep", decoding="erase")
     only = ledger.filter(pl.col("head").is_in(["lawyer", "someone"]))  # without a target "someone" counts as neutral
     assert fit_eraser(of_targets, only, small).columns == ["mean", "left_1", "right_1"]
     nothing = ledger.filter(head="mother")
@@ -141,7 +146,7 @@ def test_a_finished_run_is_opened_as_its_policy_has_it(ledger: pl.DataFrame, sma
     run = small.folder.parent
     fit_eraser(ERASE, ledger, small).write_parquet(run / "eraser.parquet")
     prompts = small.load().prompts(["lawyer"], ["is a"])
-    found = load_steered(run, {"action": "erase"}).search(prompts, beams=2, max_length=2)
+    found = load_steered(run, ERASE).search(prompts, beams=2, max_length=2)
     assert found == load_erased(small.folder, run / "eraser.parquet").search(prompts, beams=2, max_length=2)
 
 
@@ -161,3 +166,17 @@ def test_the_main_job_with_such_a_policy(policy: str, job) -> None:
     assert [model.decode(beam.tokens) for beam in beams] == said["tail"].to_list()
     plain = Comet.load(folder / "model").search(model.prompts(["lawyer"], [asked["IsA"]]), max_length=6)
     assert [beam.log_prob for beam in plain[0]] != [beam.log_prob for beam in beams]
+
+
+def test_the_main_job_filters_and_reranks_and_is_asked_so(job) -> None:
+    """Takes over 3 s: a whole job that is asked as its policy decodes."""
+    status, _, _, folder = job("policy=both_person_heads", "policy.decoding=random_rerank", *SMALL)
+    assert status == 0
+    stages = [stage["stage"] for stage in json.loads((folder / "manifest.json").read_text())["stages"]]
+    assert stages[2:7] == ["train", "probe", "heads", "heads_rerank", "candidates"]
+    assert pl.read_parquet(folder / "ledger.parquet")["weight"].min() == 0
+    kept, tails = pl.read_parquet(folder / "rerank.parquet"), pl.read_parquet(folder / "probe.parquet")
+    assert (kept.height, tails.height) == (3 * 3 * 10, 3 * 3 * 20)
+    assert (kept["beam_rank"] != kept["rank"]).any()
+    said = pl.read_parquet(folder / "statements.parquet").filter(target="lawyer", relation="IsA")
+    assert Answers(open_run(folder), []).generated("lawyer", "IsA")["tail"].to_list() == said["tail"].to_list()

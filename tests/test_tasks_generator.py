@@ -25,7 +25,7 @@ from mitigate.tasks.label import label_probed
 from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import Policy
 from mitigate.tasks.probe import probe_generator
-from mitigate.tasks.rerank import rerank_neutral_first
+from mitigate.tasks.rerank import rerank
 from mitigate.tasks.start import Start, find_start
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
@@ -77,7 +77,7 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     labelled = label_probed(probed, [Theft()])
     assert labelled["statement"][0] == "nurse is capable of steal"
     assert labelled["regard"].to_list() == [-1, 0, 0] * 2
-    chosen = rerank_neutral_first(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
+    chosen = rerank(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
     refuses(MitigateError, "nothing is asked: no relation is given; name some", probe_generator, Words(), TARGETS, [])

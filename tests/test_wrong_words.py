@@ -77,7 +77,7 @@ COMET = "models.comet.Comet"
             ["unknown setting 'polcy'; there are: seed, train, ", "experiment, hydra; did you mean policy?"],
         ),
         ("probe.relatoins=[IsA]", ["probe has: probe.targets, probe.fewest, ", "; did you mean probe.relations?"]),
-        ("policy.strngth=2", ["policy.splits, policy.seed. A key of your own is added with a plus: +policy.strngth=2"]),
+        ("policy.xyz=2", ["policy.splits, policy.seed. A key of your own is added with a plus: +policy.xyz=2"]),
         ("relations=[IsA]", ["or humans.relations?"]),
         (
             "data.path=x.tsv",

@@ -4,16 +4,17 @@ at (0 drops it) and the reason, and the triples that a policy adds; so that what
 Knows nothing of how labels came about, nor of training."""
 
 from mitigate.filter.findings import polarised
-from mitigate.filter.ledger import apply, check_left, count_reasons
-from mitigate.filter.policy import STEERING, Policy, check_relations, check_scorers
+from mitigate.filter.ledger import apply, check_left, count_reasons, prompts_lacking_tails
+from mitigate.filter.policy import Policy, check_relations, check_scorers, in_present_terms
 
 __all__ = [
-    "STEERING",
     "Policy",
     "apply",
     "check_left",
     "check_relations",
     "check_scorers",
     "count_reasons",
+    "in_present_terms",
     "polarised",
+    "prompts_lacking_tails",
 ]

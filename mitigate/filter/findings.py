@@ -26,6 +26,15 @@ def direction(policy: Policy) -> pl.Expr:
     return reduce(lambda one, two: pl.when(two.abs() > one.abs()).then(two).otherwise(one), found)
 
 
+def among_strongest(policy: Policy, found: pl.Expr) -> pl.Expr:
+    """Whether a statement is one of the strongest `policy.strongest` share of those that are found in its split, and of
+    these at least one. A statement is as strong as its strongest finding (direction); of two as strong, the one that
+    stands first in the table comes first. So a smaller share is always part of a larger one."""
+    weakness = pl.when(found).then(-direction(policy).abs().fill_nan(0.0))  # null is not ranked
+    number = (found.sum().over("split") * policy.strongest).round(6).ceil()
+    return (weakness.rank("ordinal").over("split") <= number).fill_null(False)
+
+
 def _in_words(scorer: str, column: str) -> pl.Expr:
     sign = pl.when(pl.col(column) == PREJUDICE).then(pl.lit("-1")).otherwise(pl.lit("+1"))
     return pl.when(_polar(column)).then(pl.concat_str(pl.lit(f"{scorer} "), sign))

@@ -10,15 +10,17 @@ from mitigate.errors import MitigateError
 from mitigate.filter import findings
 from mitigate.filter.balance import even_out
 from mitigate.filter.own_action import by_own_action
-from mitigate.filter.policy import AT_DECODING, Policy, check_relations
+from mitigate.filter.policy import Policy, check_relations
 from mitigate.filter.random_drop import drop_at_random
+from mitigate.filter.replace import lacking, replace_at_random, replace_tails
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
 from mitigate.relations import relations
 from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 
-REACHED = pl.col("reached")  # polarised, in the policy's scope and of a split that it filters
+REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
+IN_SCOPE = pl.col("in_scope")
 
 
 OTHERWISE: dict[str, dict[str, Any]] = {
@@ -30,20 +32,32 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 
 
 def apply(
-    policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER, *, may_be_empty: bool = False
+    policy: Policy,
+    labelled: pl.DataFrame,
+    target_list: TargetList = PAPER,
+    *,
+    generated: pl.DataFrame | None = None,
+    may_be_empty: bool = False,
 ) -> pl.DataFrame:
     """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`, which is null but for the
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
     The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
-    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a
-    scorer explains its labels (column {scorer}_why), what the statement implies stands behind. Other splits than those
-    the policy filters are kept whole. Raises MitigateError when no training triple is left, unless the ledger
-    may_be_empty."""
-    ledger = _ledger(policy, labelled, target_list)
+    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, not among the strongest", "regard -1,
+    swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels (column {scorer}_why),
+    what the statement implies stands behind. Other splits than those the policy filters are kept whole. A policy that
+    replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled tails that it may use
+    where the data has none. Raises MitigateError when no training triple is left, unless the ledger may_be_empty."""
+    ledger = _ledger(policy, labelled, target_list, generated)
     if not may_be_empty:
         check_left(policy, ledger, target_list)
     return ledger
+
+
+def prompts_lacking_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
+    """The prompts (head, relation) of the triples that the policy is to replace and that no training triple has a tail
+    for: a generator may be asked for `generated` tails."""
+    return lacking(_prepared(policy, labelled, target_list), policy.seed, at_random=policy.action == "random_replace")
 
 
 def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
@@ -76,19 +90,36 @@ def _leaves_some(ledger: pl.DataFrame) -> bool:
     return not ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty()
 
 
-def _ledger(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
-    filtered = pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
-    found = pl.when(filtered).then(findings.in_words(policy)).otherwise(pl.lit(""))
-    rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
-    rows = rows.with_columns(reached=(pl.col("found") != "") & in_scope(policy.scope, target_list))
-    rows = rows.with_columns(reason=_reason(policy))
+def _ledger(
+    policy: Policy, labelled: pl.DataFrame, target_list: TargetList, generated: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    rows, filtered = _prepared(policy, labelled, target_list), _filtered(policy)
     if policy.own_action:
         ledger = by_own_action(policy, rows, filtered)
     else:
-        ledger = ACTIONS[policy.action](policy, rows, target_list)
+        if generated is not None:
+            generated = generated.with_columns(found=findings.in_words(policy))
+        ledger = ACTIONS[policy.action](policy, rows, target_list, generated)
     if policy.balance:
         ledger = even_out(ledger, findings.direction(policy), filtered)
-    return _explained(policy, ledger).drop("found", "reached").with_columns(pl.col("weight").cast(pl.Float32))
+    prepared = ("found", "in_scope", "reached")
+    return _explained(policy, ledger).drop(prepared).with_columns(pl.col("weight").cast(pl.Float32))
+
+
+def _filtered(policy: Policy) -> pl.Expr:
+    return pl.lit(True) if policy.splits == "all" else pl.col("split") == "train"
+
+
+def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+    """The rows with what the policy's scorers found (`found`, "" where that is not filtered), `in_scope`, `reached`,
+    and the ledger's columns before any action."""
+    found = pl.when(_filtered(policy)).then(findings.in_words(policy)).otherwise(pl.lit(""))
+    rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
+    rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
+    rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE)
+    if policy.strongest < 1:
+        rows = rows.with_columns(reached=findings.among_strongest(policy, REACHED))
+    return rows.with_columns(reason=_reason())
 
 
 def count_reasons(ledger: pl.DataFrame) -> str:
@@ -112,38 +143,53 @@ def _explained(policy: Policy, ledger: pl.DataFrame) -> pl.DataFrame:
     return ledger.with_columns(reason=pl.when(told).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
 
 
-def _reason(policy: Policy) -> pl.Expr:
-    outside = pl.when(pl.col("found") != "").then(pl.col("found") + ", outside the scope")
-    return pl.when(REACHED).then("found").otherwise(outside.otherwise(pl.lit("kept")))
+def _reason() -> pl.Expr:
+    spared = pl.when(IN_SCOPE).then(pl.lit(", not among the strongest")).otherwise(pl.lit(", outside the scope"))
+    return (
+        pl.when(REACHED)
+        .then("found")
+        .when(pl.col("found") != "")
+        .then(pl.col("found") + spared)
+        .otherwise(pl.lit("kept"))
+    )
 
 
-def _drop(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+def _drop(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
     return rows.with_columns(weight=(~REACHED).cast(pl.Float64))
 
 
-def _random(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
-    return drop_at_random(rows, REACHED, in_scope(policy.scope, target_list), policy.seed)
+def _random(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
+    return drop_at_random(rows, REACHED, IN_SCOPE, policy.seed)
 
 
-def _downweight(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+def _downweight(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
     """1 minus the strength of the strongest finding: what is barely polarised counts almost whole."""
     return rows.with_columns(weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0))
 
 
-def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList, *_: object) -> pl.DataFrame:
     check_relations(policy, {**relations(), **dict.fromkeys(rows["relation"])})
     return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed, target_list)
 
 
-def _keep(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+def _replace(policy: Policy, rows: pl.DataFrame, _: TargetList, generated: pl.DataFrame | None) -> pl.DataFrame:
+    return replace_tails(rows, generated, policy.seed)
+
+
+def _random_replace(policy: Policy, rows: pl.DataFrame, _: TargetList, generated: pl.DataFrame | None) -> pl.DataFrame:
+    return replace_at_random(rows, generated, policy.seed)
+
+
+def _keep(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
     return rows.with_columns(reason=pl.lit("kept"))
 
 
-ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] = {
+ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | None], pl.DataFrame]] = {
     "drop": _drop,
     "downweight": _downweight,
     "random": _random,
     "swap": _swap,
+    "replace": _replace,
+    "random_replace": _random_replace,
     "keep": _keep,
-    **dict.fromkeys(AT_DECODING, _keep),
 }

@@ -1,19 +1,26 @@
 """What a policy can be, checked as a whole."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
 
 SCOPES = ("all", "people", "person_heads", "targets")
-ACTIONS = ("drop", "random", "downweight", "swap", "keep", "rerank", "experts", "erase")
-AT_DECODING = ("rerank", "experts", "erase")
-"""Actions on a generator that is trained on all triples alike."""
+ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
+"""What is done to the training triples."""
+RERANKING = ("rerank", "random_rerank")
+"""Decodings that choose among generated tails."""
 STEERING = ("experts", "erase")
-"""Those that change its probabilities."""
+"""Decodings that change the probabilities of tokens."""
+DECODINGS = ("none", *RERANKING, *STEERING)
+"""What is done when tails are generated."""
+FORMER_ACTIONS = ("rerank", "experts", "erase")
+"""Decodings that were values of `action`, and still may be."""
 
 SPLITS = ("train", "all")
 
@@ -26,13 +33,23 @@ class Policy:
     template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
     scope: whose statements: "all", "people" (with a person or a target in head or tail), "person_heads" (in the head)
     or "targets".
-    action: "drop" them, as the paper does (Section 4.3); "random" drops as many triples of each relation, of those in
-    the scope, drawn by `seed`: the control of "drop"; "downweight" them by the strength of what was found; "swap" the
-    target for others of its group, `copies` in all, in statements of `swapped_relations`; "keep" them, for balance
-    alone. Three act on a generator trained on everything. "rerank": of its `candidates` best tails the neutral ones
-    come first. "experts": it decodes against an anti-expert, trained further on what "drop" would drop, among its
-    `candidates` best next tokens, with `expert_strength` (Liu et al. 2021). "erase": prejudice and favouritism cannot
-    be read off its last hidden states by any linear classifier (Belrose et al. 2023), fitted on `fitted` triples.
+    action: what is done to these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many
+    triples of each relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the
+    strength of what was found; "swap" the target for others of its group, `copies` in all, in statements of
+    `swapped_relations`; "replace" their tails by neutral ones of the same head and relation (critic filtering: West et
+    al. 2022), "random_replace" as many by others: its control (filter.replace). Where the training triples have no such
+    tail, it is one of the `candidates` best ones of the model in the folder `generator`, if that is given, with a
+    log-probability per token above `least_score`; else the triple is dropped. "keep" them, for balance or decoding
+    alone.
+    decoding: what is done when the generator that was trained so generates tails, in the scope or not. "rerank": of its
+    `candidates` best tails the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by
+    `seed`: the control of "rerank". "experts": it decodes against an anti-expert, trained further on what "drop" would
+    drop, among its `candidates` best next tokens, with `expert_strength` (Liu et al. 2021). "erase": prejudice and
+    favouritism cannot be read off its last hidden states by any linear classifier (Belrose et al. 2023), fitted on
+    `fitted` triples. The earlier action="rerank" is action="keep" decoding="rerank"; so are those of FORMER_ACTIONS.
+    strongest: of the triples that the action would reach only this share, the strongest first. A triple is as strong as
+    its strongest finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a
+    classifier's P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
     balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
     splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
     A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
@@ -53,8 +70,14 @@ class Policy:
     fitted: int = 20_000
     splits: str = "train"
     seed: int = 1
+    decoding: str = "none"
+    strongest: float = 1.0
+    generator: str | None = field(default=None, metadata=SURROUNDING)  # what it generates decides, not where it is
+    least_score: float = -2.5
 
     def __post_init__(self) -> None:
+        for name, value in in_present_terms(vars(self)).items():
+            object.__setattr__(self, name, value)
         faults = [str(fault) for fault in self._unknown()] + [fault for holds, fault in self._checks() if not holds]
         if faults:
             raise MitigateError("; ".join(faults))
@@ -62,17 +85,22 @@ class Policy:
     @property
     def changes_training(self) -> bool:
         """Whether the generator is trained on anything but all triples alike."""
-        return bool(self.scorers or self.own_action) and self.action not in AT_DECODING
+        return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it gives triples other tails."""
+        return self.action in ("replace", "random_replace")
 
     @property
     def reranks(self) -> bool:
         """Whether it chooses among what is generated."""
-        return self.action == "rerank"
+        return self.decoding in RERANKING
 
     @property
     def steers(self) -> bool:
         """Whether it changes the probabilities of a generator that is trained already."""
-        return self.action in STEERING
+        return self.decoding in STEERING
 
     @property
     def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
@@ -88,13 +116,15 @@ class Policy:
         settings: list[tuple[str, str, Sequence[str]]] = [
             ("policy.template", self.template, TEMPLATES),
             ("policy.scope", self.scope, SCOPES),
-            ("policy.action", self.action, ACTIONS),
+            ("policy.action", self.action, (*ACTIONS, *FORMER_ACTIONS)),
+            ("policy.decoding", self.decoding, DECODINGS),
             ("filter.splits", self.splits, SPLITS),
         ]
         return [one_of(*setting) for setting in settings if setting[1] not in setting[2]]
 
     def _checks(self) -> list[tuple[bool, str]]:
-        acts = self.action != "drop" or self.balance
+        decodes = self.decoding != "none"
+        acts = self.action != "drop" or self.balance or decodes
         return [
             (
                 isinstance(self.name, str) and bool(self.name.strip()),
@@ -106,27 +136,56 @@ class Policy:
             ),
             (
                 bool(self.scorers) or not acts,
-                f"policy.action={self.action} policy.balance={str(self.balance).lower()} with no policy.scorers finds "
-                "nothing to act on; say policy.scorers=[sentiment,regard]",
+                f"policy.action={self.action} policy.balance={str(self.balance).lower()}"
+                f"{f' policy.decoding={self.decoding}' if decodes else ''} with no policy.scorers finds nothing to act "
+                "on; say policy.scorers=[sentiment,regard]",
             ),
             (
-                not self.balance or self.action not in ("drop", "random", *AT_DECODING),
+                self.action not in FORMER_ACTIONS,
+                f"policy.action={self.action} is short for policy.action=keep policy.decoding={self.action}, and "
+                f"policy.decoding={self.decoding} is given too; say one of them",
+            ),
+            (
+                not self.balance or self.action in ("downweight", "swap", "keep"),
                 f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep or "
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
-                self.balance or self.action != "keep",
-                "policy.action=keep does nothing by itself; say policy.balance=true, or policy=none",
+                self.balance or decodes or self.action != "keep",
+                "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, or "
+                "policy=none",
             ),
             (
                 self.action != "swap" or bool(self.swapped_relations),
                 "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]",
             ),
+            (0 < self.strongest <= 1, f"policy.strongest={self.strongest:g} must be above 0 and at most 1"),
+            (
+                self.strongest == 1 or self.action != "keep" or self.decoding == "experts",
+                f"policy.strongest={self.strongest:g} has nothing to choose from: policy.action=keep "
+                f"policy.decoding={self.decoding} acts on no single triples; say policy.strongest=1 or "
+                "policy.action=drop",
+            ),
+            (
+                self.generator is None or self.replaces,
+                f"policy.generator={self.generator} is asked by policy.action=replace and random_replace alone, not by "
+                f"policy.action={self.action}; say policy.generator=null",
+            ),
+            (self.least_score <= 0, f"policy.least_score={self.least_score:g} must be at most 0: a log-probability"),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
             (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),
             (self.fitted >= 2, f"policy.fitted={self.fitted} must be at least 2"),
         ]
+
+
+def in_present_terms(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a policy with `decoding` apart from `action`: earlier versions wrote action=rerank for what is
+    action=keep decoding=rerank."""
+    action, decoding = settings.get("action"), settings.get("decoding", "none")
+    if action in FORMER_ACTIONS and decoding in ("none", action):
+        return {**settings, "action": "keep", "decoding": action}
+    return {**settings, "decoding": decoding}
 
 
 def check_relations(policy: Policy, known: Collection[str]) -> None:

@@ -1,17 +1,37 @@
-"""Neutral tails first: what can be had at decoding time from a generator that is left as it is."""
+"""Generated tails in another order: what can be had at decoding time from a generator that is left as it is."""
+
+from hashlib import blake2b
 
 import polars as pl
 
 from mitigate.triples import PROBED
 
+PROMPT = ("target", "relation", "head")
 
-def neutral_first(candidates: pl.DataFrame, polarised: pl.Expr, top: int) -> pl.DataFrame:
-    """The rows of PROBED for the `top` tails of each target, relation and head: first those that are not polarised,
+
+def demote(candidates: pl.DataFrame, demoted: pl.Expr, top: int) -> pl.DataFrame:
+    """The rows of PROBED for the `top` tails of each target, relation and head: first those that are not demoted,
     then those that are, both as they were ranked; with `beam_rank`, the rank they had.
 
-    Where fewer than `top` are neutral, the best of the polarised fill up."""
-    prompt = ["target", "relation", "head"]
-    named = candidates.with_row_index("place").with_columns(polarised=polarised, beam_rank="rank")
-    ordered = named.sort(pl.col("place").first().over(prompt), "polarised", "beam_rank")
-    ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(prompt).cast(PROBED["rank"]))
+    Where fewer than `top` are not demoted, the best of the others fill up."""
+    named = candidates.with_row_index("place").with_columns(demoted=demoted, beam_rank="rank")
+    ordered = named.sort(pl.col("place").first().over(PROMPT), "demoted", "beam_rank")
+    ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(PROMPT).cast(PROBED["rank"]))
     return ranked.filter(pl.col("rank") <= top).select(*PROBED, "beam_rank")
+
+
+def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int) -> pl.Series:
+    """Whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many of the
+    others, so that `demote` moves as many tails out of the `top`.
+
+    What is drawn of a prompt depends on the seed, the prompt and its candidates alone, not on what else is asked."""
+    asked = candidates.select("head", "relation", "rank").rows()
+    lots = pl.Series([_lot(seed, *candidate) for candidate in asked], dtype=pl.UInt64)
+    rows = candidates.select(*PROMPT, is_best=pl.col("rank") <= top, demoted=demoted).with_columns(lot=lots)
+    of_part = (*PROMPT, "is_best")
+    drawn = pl.col("lot").rank("ordinal").over(of_part) <= pl.col("demoted").sum().over(of_part)
+    return rows.select(drawn).to_series()
+
+
+def _lot(*drawn_by: object) -> int:
+    return int.from_bytes(blake2b(repr(drawn_by).encode(), digest_size=8).digest())

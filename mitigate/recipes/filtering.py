@@ -16,6 +16,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.arguments import inputs
 from mitigate.recipes.job import Job, call, command, perform, say
 from mitigate.recipes.loading import load_data
+from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
 from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
@@ -26,16 +27,17 @@ from mitigate.recipes.scorers import (
 from mitigate.recipes.targets import list_named
 from mitigate.relations import with_own
 from mitigate.store import Result
-from mitigate.tasks.corpus import relations_in_training, triples_of
+from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
-from mitigate.tasks.filtered import loss_notices, measure_filter
+from mitigate.tasks.filtered import loss_notices, measure_filter, replaced_notices
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import apply_policy, check_left
+from mitigate.tasks.replacing import find_generator
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 
-STAGES = ("score", "ledger", "metrics", "data_set")
+STAGES = ("score", GENERATED_TAILS, "ledger", "metrics", "data_set")
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
@@ -57,13 +59,19 @@ def run(config: DictConfig) -> None:
     say(f"  {counted(loaded.triples.height, 'triple')}")
     scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     cache = LabelStore(Path(config.paths.cache) / "labels")
+    comet = config.data.get("asked_relations") != "data"
+    further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
+    generator = find_generator(policy, further, comet=comet)
 
     done: list[tuple[Path, pl.DataFrame, dict[str, Any]]] = []  # run folder, ledger and numbers of rows
 
     def pipeline(job: Job) -> dict[str, Any]:
         how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
         labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
-        ledger = job.stage("ledger", apply_policy, policy, labelled, target_list, may_be_empty=True)
+        generated = generated_tails(job, policy, labelled, generator, scorers, cache, **how)
+        ledger = job.stage(
+            "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
+        )
         metrics = job.stage("metrics", measure_filter, ledger)
         written = export(job, policy, ledger, scorers, {**origin, "notices": notices})
         done.append((job.folder, ledger.table(), written.facts()))
@@ -72,9 +80,10 @@ def run(config: DictConfig) -> None:
         return metrics.facts()
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
-    source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations))
+    source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
     facts = {"scorers": {s.name: s.fingerprint for s in scorers}}
-    if perform(config, name, source, STAGES, pipeline, facts=facts) is not None:
+    stages = [stage for stage in STAGES if generator or stage != GENERATED_TAILS]
+    if perform(config, name, source, stages, pipeline, facts=facts) is not None:
         folder, ledger, counts = done[-1]
         say_files(config, folder, ledger, counts)
         check_left(policy, ledger, target_list)  # at the end: the triples that it dropped are to be looked at
@@ -109,5 +118,5 @@ def say_files(config: DictConfig, folder: Path, ledger: pl.DataFrame, counts: Ma
     for name, file in files_of(config.recipe.format).items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
     say(f"  datasheet   {folder / SHEET}")
-    for notice in [*loss_notices(ledger), *long_texts(ledger["masked"])]:
+    for notice in [*replaced_notices(ledger), *loss_notices(ledger), *long_texts(ledger["masked"])]:
         say(f"  note: {notice}")

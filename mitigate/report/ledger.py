@@ -8,7 +8,7 @@ from mitigate.triples import kind_of_reason, label_columns
 
 KEPT = pl.col("weight") > 0
 OF_RESOURCE = pl.col("source_row").is_null()  # the others were added by the policy
-TOUCHED = pl.col("weight") != 1
+TOUCHED = (pl.col("weight") != 1) | ~OF_RESOURCE
 MOST = 10  # of the most polarised triples, kept and dropped each
 EXAMPLES = {"reason": 8, "relation": 3, "target": 2}  # how many of each are shown, at most
 

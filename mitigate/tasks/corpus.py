@@ -1,7 +1,7 @@
 """The triples that a generator is trained and tested on: with test triples among them, and with every relation that it
 is asked about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -74,7 +74,7 @@ def corpus_of(
         triples=triples,
         own_relations=own,
         relations=relations,
-        further=_further(known, own, {*wanted, *triples["relation"]}, comet),
+        further=further_relations(own, {*wanted, *triples["relation"]}, comet=comet),
         comet=comet,
         held_out=held_out,
         notices=[*resource.notices, *notices, *_of_repeats(triples), *_of_relations(own, relations, in_training)],
@@ -143,11 +143,11 @@ def _of_repeats(triples: pl.DataFrame) -> list[str]:
     )
 
 
-def _further(known: Mapping[str, Relation], own: Sequence[Relation], used: set[str], comet: bool) -> list[Relation]:
+def further_relations(own: Sequence[Relation], used: Set[str], *, comet: bool = True) -> list[Relation]:
     """A user's own relations, and others that are used, but for COMeT's 34 as they are; without these, what is used."""
     mine = {relation.name for relation in own} if comet else set()
     comets = {relation.name for relation in comet_relations()} if comet else set()
-    return [relation for name, relation in known.items() if name in mine or name in used - comets]
+    return [relation for name, relation in with_own(own).items() if name in mine or name in used - comets]
 
 
 def _of_relations(own: Sequence[Relation], probed: Sequence[Relation], in_training: set[str]) -> list[str]:

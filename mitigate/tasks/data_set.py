@@ -13,7 +13,7 @@ from mitigate.formats import table_bytes
 from mitigate.measure.coverage import per_target
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
-from mitigate.tasks.filtered import loss_notices
+from mitigate.tasks.filtered import loss_notices, replaced_notices
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted
 from mitigate.triples import label_columns
@@ -23,12 +23,13 @@ SHEET = "README.md"
 
 
 def check_filters(policy: Policy) -> None:
-    """Raises MitigateError for a policy that acts when tails are generated: it leaves the training triples as they
+    """Raises MitigateError for a policy that only acts when tails are generated: it leaves the training triples as they
     are."""
     if not policy.changes_training and policy.scorers:
         raise MitigateError(
-            f"policy={policy.name} acts when tails are generated (policy.action={policy.action}) and drops no triple; "
-            "choose a policy that changes the training triples, such as policy=both_neutral, or run recipe=mitigate"
+            f"policy={policy.name} acts when tails are generated (policy.decoding={policy.decoding}) and drops no "
+            "triple; choose a policy that changes the training triples, such as policy=both_neutral, or run "
+            "recipe=mitigate"
         )
 
 
@@ -84,14 +85,16 @@ def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
     are = "is" if number == 1 else "are"
     left_out = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
     long = long_texts(valid["masked"]) if "masked" in valid.columns else []
-    return [*loss_notices(valid), *long, *([left_out] if number else [])]
+    return [*replaced_notices(valid), *loss_notices(valid), *long, *([left_out] if number else [])]
 
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:
     """The triples whose weight is above 0 (row, split, head, relation, tail, weight): those of the resource in their
-    order, and after them what the policy added, whose `source_row` is the row that each was made from."""
+    order, and after them what the policy added, whose `source_row` is the row that each was made from; of a replaced
+    triple also where its tail is from (tail_source)."""
     rows = ledger.filter(pl.col("weight") > 0)
     added = ["source_row"] if rows["source_row"].is_not_null().any() else []
+    added += ["tail_source"] if "tail_source" in rows.columns else []
     return rows.select(*TRIPLE, "weight", *added)
 
 

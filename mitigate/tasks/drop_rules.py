@@ -28,8 +28,8 @@ ALL = "all"
 
 
 def is_drop_rule(policy: Policy) -> bool:
-    """Whether the policy drops whole triples by their labels, or nothing."""
-    return policy.action == "drop" and not policy.own_action
+    """Whether the policy drops whole triples by their labels, or nothing: whatever other triples there are."""
+    return policy.action == "drop" and policy.strongest == 1 and not policy.own_action
 
 
 def drop_rules(labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import polars as pl
 
 from mitigate.measure import coverage
 from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
+from mitigate.texts import counted
 
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""
@@ -38,6 +39,20 @@ def loss_notices(ledger: pl.DataFrame) -> list[str]:
     if nearly.height:
         found.append(f"The policy takes more than {MUCH:.0f} % of the training triples of {_named(nearly)}.")
     return found
+
+
+def replaced_notices(ledger: pl.DataFrame) -> list[str]:
+    """Where the tails come from that a policy gave to training triples, in a sentence; nothing of other policies."""
+    if "tail_source" not in ledger.columns:
+        return []
+    train = ledger.filter(split="train")
+    of = {source: train.filter(tail_source=source).height for source in ("training", "generator")}
+    left = train.filter(OF_RESOURCE, pl.col("weight") == 0).height - sum(of.values())
+    return [
+        f"{counted(sum(of.values()), 'training triple')} got another tail of the same head and relation: "
+        f"{of['training']:,} that of another training triple, {of['generator']:,} a generated one. {left:,} without "
+        "such a tail are dropped."
+    ]
 
 
 def untrained(ledger: pl.DataFrame, asked: Sequence[str]) -> dict[str, int]:

@@ -11,9 +11,9 @@ import polars as pl
 from mitigate.events import heads_about, heads_of_relations
 from mitigate.prompts import kind_of
 from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.probe import probe_generator
+from mitigate.tasks.probe import PartsInMemory, probe_generator
 from mitigate.tasks.start import Start
-from mitigate.triples import PROBED
+from mitigate.triples import PROBED, Parts
 
 HELD_OUT = "held_out"
 """The group of these heads, where targets have their category."""
@@ -48,14 +48,22 @@ def event_heads(about: pl.DataFrame, relations: Iterable[str], target_list: Targ
 
 
 def probe_heads(
-    generator: Start, prompts: pl.DataFrame, asked: Mapping[str, str], *, device: str = "cpu", **search: Any
+    generator: Start,
+    prompts: pl.DataFrame,
+    asked: Mapping[str, str],
+    *,
+    device: str = "cpu",
+    parts: Parts | None = None,
+    **search: Any,
 ) -> pl.DataFrame:
     """The generator's best tails (columns PROBED, each head as `target`, of the category HELD_OUT) for the prompts
-    (head, relation). asked: the wording of each relation; search: beams, top, max_length and precision of the probe."""
-    model = generator.load()
-    found = [pl.DataFrame(schema=PROBED)]
-    for (relation,), rows in prompts.group_by("relation", maintain_order=True):
+    (head, relation). asked: the wording of each relation; search: beams, top, max_length and precision of the probe.
+    parts: where the tails of each relation are kept once they are found, across a kill."""
+    model, parts = generator.load(), PartsInMemory() if parts is None else parts
+    for number, ((relation,), rows) in enumerate(prompts.group_by("relation", maintain_order=True)):
+        if number in parts:
+            continue
         heads = rows.select(target="head", category=pl.lit(HELD_OUT))
         phrase = {str(relation): asked[str(relation)]}
-        found.append(probe_generator(model, heads, phrase, devices=[device], **search))
-    return pl.concat(found)
+        parts.save(number, probe_generator(model, heads, phrase, devices=[device], **search))
+    return pl.concat([pl.DataFrame(schema=PROBED), *parts])

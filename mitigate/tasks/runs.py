@@ -15,6 +15,7 @@ import yaml
 
 from mitigate.decisions import deciding
 from mitigate.errors import MitigateError
+from mitigate.filter import in_present_terms
 from mitigate.fingerprints import digest_of, is_intact
 from mitigate.tasks.ask.answers import Answers
 from mitigate.triples import Scorer
@@ -40,7 +41,7 @@ class _Data(yaml.SafeLoader):
 class FinishedRun:
     """What a finished run left: settings, metrics and manifest as plain data, and tables that are read when asked for.
 
-    config: as written; an interpolation such as ${oc.env:HOME} is that text."""
+    config: as written, but for a policy in present terms; an interpolation such as ${oc.env:HOME} is that text."""
 
     folder: Path
     recipe: str
@@ -215,6 +216,8 @@ def _read(
         return f"{folder / 'manifest.json'} is damaged: it is not as it was written; {ANEW}"
     if isinstance(metrics, str):
         return metrics
+    if isinstance(policy := config.get("policy"), dict):
+        config["policy"] = in_present_terms(policy)
     run = FinishedRun(folder, whose, config, metrics, manifest)
     used = ["config.yaml", figures, *needs, *(name for name in if_any if name in files)]
     faults = [fault for name in used if (fault := run.fault(name))]

@@ -20,7 +20,8 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROL
 __all__ = ["default_scorers", "make_scorer"]
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
-COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, "sentence", "story", "resource", "votes", "weight", "reason", "source_row"}
+OF_LEDGERS = ("weight", "reason", "source_row", "old_tail", "tail_source")
+COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, *OF_LEDGERS, "sentence", "story", "resource", "votes"}
 """Of tables that labels stand in: no scorer's labels can be called so."""
 ENDINGS = ("_neutral", "_strength", "_words", "_identity", "_why")  # of the columns beside a column of labels
 

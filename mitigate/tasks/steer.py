@@ -1,4 +1,4 @@
-"""Policies that act on a generator which is trained on everything: by an anti-expert, or by erasing polarity."""
+"""Decodings that change the probabilities of a trained generator: by an anti-expert, or by erasing polarity."""
 
 import math
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def check_steered(policy: Policy, start: Start, train: bool, beams: int) -> None
             f"policy={policy.name} changes what the project's own decoder generates, and this model is another: train "
             "one (model=comet_minilm or comet_gpt1), or give one that was trained: model=comet model.base=RUN/model"
         )
-    if policy.action == "experts" and policy.candidates < beams:
+    if policy.decoding == "experts" and policy.candidates < beams:
         raise MitigateError(
             f"policy.candidates={policy.candidates} must be at least probe.beams={beams}: each beam goes on with one "
             "of these tokens"
@@ -47,16 +47,17 @@ def check_steered(policy: Policy, start: Start, train: bool, beams: int) -> None
 
 def check_findings(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
     """Raises MitigateError where such a policy finds nothing in a ledger to act by: before the generator is trained."""
-    if policy.action == "experts":
+    if policy.decoding == "experts":
         dropped(policy, ledger, target_list)
-    elif policy.action == "erase":
+    elif policy.decoding == "erase":
         _fitted_on(policy, ledger, target_list)
 
 
 def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
     """The valid training triples of a ledger that the policy would drop if that were its action. Raises MitigateError
     where these are none, or all."""
-    found = apply(replace(policy, action="drop"), _training(ledger), target_list).filter(pl.col("weight") == 0)
+    would = replace(policy, action="drop", balance=False, decoding="none")
+    found = apply(would, _training(ledger), target_list).filter(pl.col("weight") == 0)
     if found.is_empty():
         raise MitigateError(
             f"policy {policy.name!r} finds no polarised training triple, so that an anti-expert has nothing to learn "
@@ -117,11 +118,11 @@ def with_eraser(base: Start, table: Path, digest: str) -> Start:
     return _steered(load_erased, base, digest, {"checkpoint": table})
 
 
-def load_steered(folder: Path, policy: Mapping[str, Any]) -> Experts | Erased:
-    """The generator of a finished run whose policy has such an action. policy: its settings."""
-    if policy["action"] == "experts":
-        how = {"strength": policy["expert_strength"], "candidates": policy["candidates"]}
-        return load_experts(folder / "model", folder / ANTI_EXPERT, **how)
+def load_steered(folder: Path, policy: Policy) -> Experts | Erased:
+    """The generator of a finished run of a policy that steers."""
+    if policy.decoding == "experts":
+        how = (policy.expert_strength, policy.candidates)
+        return load_experts(folder / "model", folder / ANTI_EXPERT, *how)
     return load_erased(folder / "model", folder / f"{ERASER}.parquet")
 
 

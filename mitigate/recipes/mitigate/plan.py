@@ -36,6 +36,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
+from mitigate.tasks.replacing import find_generator
 from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
@@ -71,6 +72,7 @@ class Plan:
     plausibility: Scorer | None  # classifies what is probed; None: nothing does
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
+    tail_generator: Start | None  # of a policy that replaces tails
     source: str  # the hash of the corpus and the targets
     not_measured: list[str]  # sentences: what is not measured, and what of a text the model does not read
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
@@ -82,9 +84,19 @@ class Plan:
         return named if self.plausibility is None else named | {"plausibility": self.plausibility.fingerprint}
 
     @property
+    def worded(self) -> dict[str, Any]:
+        """How triples become masked statements, as label_statements takes it."""
+        return {
+            "masking": self.config.measure.masking,
+            "target_list": self.target_list,
+            "own_relations": self.corpus.own_relations,
+        }
+
+    @property
     def inputs(self) -> list[object]:
         """What decides, besides the settings, what the run finds."""
-        return [self.source] if self.published is None else [self.source, self.published]
+        tails = [self.tail_generator.fingerprint] if self.tail_generator else []
+        return [self.source, *([] if self.published is None else [self.published]), *tails]
 
     @property
     def notices(self) -> list[str]:
@@ -163,7 +175,8 @@ def make_plan(config: DictConfig) -> Plan:
     read = corpus.triples.filter("valid", split="train") if config.train else corpus.triples.clear()
     not_measured = [*not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
-    return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
+    tail_generator = find_generator(policy, corpus.further, comet=corpus.comet)
+    return Plan(config, policy, corpus, *asked, *who, cache, start, tail_generator, source, not_measured, described)
 
 
 def _read(config: DictConfig) -> Corpus:
@@ -201,8 +214,7 @@ def _published(
 
 def say_labels(plan: Plan) -> None:
     """How many of the corpus's texts each scorer has labelled before."""
-    corpus = plan.corpus
-    statements = verbalise(corpus.triples, plan.config.measure.masking, plan.target_list, corpus.own_relations)
+    statements = verbalise(plan.corpus.triples, **plan.worded)
     for scorer in (*plan.scorers, *plan.policy_scorers):
         texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
         known, _ = known_labels(texts, scorer, plan.cache)

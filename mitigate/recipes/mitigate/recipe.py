@@ -10,9 +10,9 @@ from mitigate.filter import Policy
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
-from mitigate.recipes.mitigate import reporting
+from mitigate.recipes.mitigate import decoding, reporting
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
-from mitigate.recipes.mitigate.steering import check_ledger, steer
+from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
 from mitigate.recipes.scorers import build_policy, missing
 from mitigate.recipes.start import training_settings
 from mitigate.score.plausibility import with_plausibility
@@ -26,7 +26,6 @@ from mitigate.tasks.lift import lift_table
 from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.probe import probe_generator
-from mitigate.tasks.rerank import rerank_heads, rerank_neutral_first
 from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import ANTI_EXPERT, ERASER
@@ -35,8 +34,9 @@ from mitigate.texts import counted
 from mitigate.triples import Scorer
 
 STAGES = (
-    *("score", "ledger", "train", ANTI_EXPERT, ERASER, "probe", "heads", "candidates", "rerank", "heads_rerank"),
-    *("statements", "validity", "lift", "likelihood", "published", "metrics", "report"),
+    *("score", GENERATED_TAILS, "ledger", "train", ANTI_EXPERT, ERASER),
+    *("probe", "heads", "heads_rerank", "candidates", "rerank", "statements", "validity", "lift"),
+    *("likelihood", "published", "metrics", "report"),
 )
 OF_LIFT = {"heads", "heads_rerank", "lift"}
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
@@ -96,13 +96,11 @@ def stages_of(plan: Plan) -> list[str]:
 
 def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
     """The stages that the settings leave out, whatever the data turns out to be."""
-    absent = set() if config.score.plausibility else {"validity", *OF_LIFT}
+    absent = decoding.left_out(policy.decoding) | (set() if policy.generator else {GENERATED_TAILS})
+    if not config.score.plausibility:
+        absent |= {"validity", *OF_LIFT}
     if not config.probe.heads:
         absent |= OF_LIFT
-    if not policy.reranks:
-        absent |= {"candidates", "rerank", "heads_rerank"}
-    absent |= {ANTI_EXPERT} if policy.action != "experts" else set()
-    absent |= {ERASER} if policy.action != "erase" else set()
     if config.probe.published is None:
         absent |= {"published"}
     return absent
@@ -117,15 +115,16 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
-    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
-    check_ledger(plan, ledger)
+    generated = generated_tails(job, plan.policy, labelled, plan.tail_generator, filtering, plan.cache, **plan.worded)
+    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list, generated=generated)
+    decoding.check_ledger(plan, ledger)
     training, generator = train(job, plan, ledger)
-    generator = steer(job, plan, ledger, generator)
+    generator = decoding.steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
-    heads = probe_held_out(job, plan, generator, filtering) if measures_lift(plan) else None
-    if plan.policy.reranks:
-        candidates = _label(job, plan, "candidates", label_probed, probed, filtering)
-        probed = job.stage("rerank", rerank_neutral_first, plan.policy, candidates, plan.config.probe.top)
+    heads = None
+    if measures_lift(plan):
+        heads = decoding.chosen_of_heads(job, plan, probe_held_out(job, plan, generator), filtering)
+    probed = decoding.chosen(job, plan, probed, filtering)
     scorers = [*plan.scorers, *plan.extras]
     statements = _label(job, plan, "statements", label_probed, probed, scorers)
     if plan.plausibility is not None:
@@ -146,9 +145,7 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
             generator,
             plan.published,
             plan.scorers,
-            masking=plan.config.measure.masking,
-            target_list=plan.target_list,
-            own_relations=plan.corpus.own_relations,
+            **plan.worded,
             using=lambda _: here,
         )
     metrics = job.stage(
@@ -177,16 +174,7 @@ def _label(
     job: Job, plan: Plan, stage: str, label: Callable[..., pl.DataFrame], rows: object, scorers: Sequence[Scorer]
 ) -> Result:
     """Triples, or what a probe returned as triples, as statements with their labels."""
-    return job.stage(
-        stage,
-        label,
-        rows,
-        list(scorers),
-        masking=plan.config.measure.masking,
-        target_list=plan.target_list,
-        own_relations=plan.corpus.own_relations,
-        using={"cache": plan.cache},
-    )
+    return job.stage(stage, label, rows, list(scorers), **plan.worded, using={"cache": plan.cache})
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
@@ -234,9 +222,9 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
     )
 
 
-def probe_held_out(job: Job, plan: Plan, generator: Start, filtering: Sequence[Scorer]) -> Result:
-    """The same for heads of held-out triples, for quality alone; reranked where the policy does that."""
-    found = job.stage(
+def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
+    """The same for heads of held-out triples, for quality alone."""
+    return job.stage(
         "heads",
         probe_heads,
         generator,
@@ -244,20 +232,6 @@ def probe_held_out(job: Job, plan: Plan, generator: Start, filtering: Sequence[S
         {relation.name: plan.start.asked[relation.name] for relation in plan.corpus.relations},
         **_search(plan),
         using=lambda _: {"device": find_devices(plan.config.probe.device, 1)[0]},
-    )
-    if not plan.policy.reranks:
-        return found
-    return job.stage(
-        "heads_rerank",
-        rerank_heads,
-        plan.policy,
-        found,
-        list(filtering),
-        plan.config.probe.top,
-        masking=plan.config.measure.masking,
-        target_list=plan.target_list,
-        own_relations=plan.corpus.own_relations,
-        using={"cache": plan.cache},
     )
 
 
@@ -281,9 +255,6 @@ def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Resu
 
 
 def _search(plan: Plan) -> dict[str, Any]:
-    """How tails are searched for; of a policy that reranks, the candidates."""
+    """How tails are searched for."""
     settings = plain(plan.config.probe)
-    search = {name: settings[name] for name in SEARCH}
-    if plan.policy.reranks:
-        search |= {"beams": plan.policy.candidates, "top": plan.policy.candidates}
-    return search
+    return decoding.search(plan, {name: settings[name] for name in SEARCH})

@@ -47,9 +47,9 @@ from models.seq2seq import Seq2Seq
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
 NO_DEV = "– (no dev triples)"
 AS_IT_IS = "The model was probed as it is: neither corpus nor policy had a part in it."
-STEERED = (
-    "The policy acts when tails are generated. The folder model/ alone is the generator without it; `recipe=ask` on "
-    "this run generates as the policy does."
+DECODED = (
+    "The policy acts when tails are generated (policy.decoding={}). The folder model/ alone is the generator without "
+    "that; `recipe=ask` on this run generates as the policy does."
 )
 
 
@@ -229,8 +229,8 @@ def _trained_model(plan: Plan) -> dict[str, Any]:
 
 def _limits(plan: Plan) -> list[str]:
     """What a reader must know of what the generator is."""
-    if plan.policy.steers:
-        return [STEERED]
+    if plan.policy.decoding != "none":
+        return [DECODED.format(plan.policy.decoding)]
     return [] if plan.config.train else [AS_IT_IS]
 
 

@@ -9,7 +9,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
-from mitigate.filter.policy import AT_DECODING
 from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
 from mitigate.load.stream import Streamed
@@ -154,7 +153,12 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
 
 def check_policy(policy: Policy) -> None:
     """Raises MitigateError for one that acts on how a COMeT finds tails, which no story is written with."""
-    if policy.action in AT_DECODING:
+    if policy.generator is not None:
+        raise MitigateError(
+            f"policy.generator={policy.generator} is asked by recipe=mitigate and recipe=filter alone; say "
+            "policy.generator=null, which leaves the tails of the data"
+        )
+    if policy.decoding != "none":
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
             "called the policy's. Say policy=none, or one that filters"

@@ -17,7 +17,7 @@ import polars as pl
 
 from mitigate.decisions import called
 from mitigate.errors import MitigateError
-from mitigate.filter import STEERING, Policy, polarised
+from mitigate.filter import Policy
 from mitigate.relations import asked_with
 from mitigate.targets import as_targets
 from mitigate.tasks.ask.asked import AskedRun
@@ -120,7 +120,7 @@ class Answers:
         from mitigate.tasks.probe import probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
-        if self._policy is not None:
+        if self._policy is not None and self._policy.reranks:
             top = beams = self._policy.candidates
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
         return probe_generator(model, as_targets(heads), {relation: phrase}, **how)
@@ -136,12 +136,12 @@ class Answers:
             target_list=self.known.target_list,
             own_relations=self.known.further,
         )
-        if self._policy is None:
+        if self._policy is None or not self._policy.reranks:
             return found
-        from mitigate.probe.rerank import neutral_first
+        from mitigate.tasks.rerank import rerank
 
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
-        ranked = neutral_first(candidates, polarised(self._policy), self._setting("probe.top", 10))
+        ranked = rerank(self._policy, candidates, self._setting("probe.top", 10))
         places = ranked.select(
             pl.col("target").alias("head"), pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank")
         )
@@ -155,11 +155,10 @@ class Answers:
 
         folder = self.run.folder / "model"
         try:
-            policy = self.run.setting("policy") or {}
-            if policy.get("action") in STEERING:
+            if self._policy is not None and self._policy.steers:
                 from mitigate.tasks.steer import load_steered  # loads Lightning, which other runs are answered without
 
-                model: Any = load_steered(self.run.folder, policy)
+                model: Any = load_steered(self.run.folder, self._policy)
             else:
                 model = kind_of(folder).load(folder)
             wording = regimen(folder).relation
@@ -171,9 +170,9 @@ class Answers:
 
     @cached_property
     def _policy(self) -> Policy | None:
-        """The policy, where it chooses among what is generated."""
+        """The policy, where it acts when tails are generated."""
         named = self.run.setting("policy") or {}
-        if named.get("action") != "rerank":
+        if named.get("decoding", "none") == "none":
             return None
         policy = Policy(**{part.name: named[part.name] for part in fields(Policy) if part.name in named})
         roles = called(self.run.setting("score") or {})

@@ -19,6 +19,7 @@ LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured t
 NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
 """Settings that, like the seed, do not set one group of runs apart from another, or how such begin: where a model's
 files are looked for follows from model.base."""
+MODEL, GENERATOR = "model.name", "policy.generator"
 
 
 def statements_of(run: FinishedRun) -> pl.DataFrame:
@@ -52,12 +53,11 @@ def numbers_of(run: FinishedRun) -> str:
 
 
 def model_settings(run: FinishedRun) -> dict[str, Any]:
-    """What decides what is found, but for the seed and what follows it: "trainer.lr" -> 0.0005."""
+    """What decides what is found, but for the seed and what follows it: "trainer.lr" -> 0.0005. Each seed may have a
+    generator of its own that a policy asks for tails: only whether there is one sets arms apart."""
     flat = run.settings.items()
-    return {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
-
-
-MODEL = "model.name"
+    kept = {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
+    return kept | ({GENERATOR: kept[GENERATOR] is not None} if GENERATOR in kept else {})
 
 
 @dataclass(frozen=True, eq=False)

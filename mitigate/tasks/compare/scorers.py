@@ -12,6 +12,10 @@ PLAUSIBILITY = "plausibility"
 """What the classifier that swap lift rests on is called in settings and manifests."""
 
 
+AT_RANDOM = {"random", "random_replace", "random_rerank", "keep", "none"}
+"""Values of policy.action and policy.decoding that do not go by which triples are polarised."""
+
+
 def score_of(run: FinishedRun) -> Mapping[str, Any]:
     """The group `score` of a run's settings."""
     score = run.setting("score")
@@ -40,8 +44,9 @@ def deciding(runs: Sequence[FinishedRun]) -> list[str]:
 
 
 def filtered_by(run: FinishedRun) -> list[str]:
-    """What the scorers that the run's policy filters by are called; none of a control, which drops at random."""
-    if run.setting("policy.action") == "random":
+    """The names of the scorers that the run's policy filters or ranks by; none of a control, which draws at random."""
+    does = {run.setting("policy.action"), run.setting("policy.decoding", "none")}
+    if does <= AT_RANDOM and not run.setting("policy.balance"):
         return []
     names, given = called(score_of(run)), run.setting("policy.scorers")
     return [names.get(str(name), str(name)) for name in given] if isinstance(given, list) else []
