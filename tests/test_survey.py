@@ -53,7 +53,7 @@ def test_the_page_says_what_drift_leaves_and_where_it_cannot_be_measured() -> No
         "<none> against earlier, rated by other batches of raters: polarised votes −4.0 [−7.0, −1.0] percentage points",
         "On 90 statements that both rated the batches differ by −3.0 [−3.0, −3.0].",
         "Without this drift −1.0 [−4.0, 2.0] (as they are) or −1.0 [−4.0, 2.0] (relations equally) remains.",
-        "both and earlier (2 statements in common, about 1 word).",
+        "too few of the same statements: both and earlier (2 statements).",
     ):
         assert shown in text
     lines = ratings.console(results.summary, results.raters, results.differences, results.drift).splitlines()

@@ -156,13 +156,11 @@ def indistinct(drift: pl.DataFrame) -> Iterator[str]:
     few = drift.filter(pl.col("drift").is_null()).unique(PAIR[:2], maintain_order=True)
     if few.height:
         pairs = "; ".join(
-            f"{row['source']} and {row['baseline']} ({counted(row['anchors'], 'statement')} in common, about "
-            f"{counted(row['words'], 'word')})"
+            f"{row['source']} and {row['baseline']} ({counted(row['anchors'], 'statement')})"
             for row in few.rows(named=True)
         )
         yield (
-            f"Batches and models cannot be told apart where raters of both batches rated too few statements in common: "
-            f"{pairs}."
+            f"Batches and models cannot be told apart where both batches rated too few of the same statements: {pairs}."
         )
 
 
