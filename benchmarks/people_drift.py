@@ -44,11 +44,13 @@ from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.score.regard import NgramRegard
 from mitigate.tasks.anchors import AS_THEY_ARE, EQUALLY, FIGURES, PARTS, as_votes, drift_table, sides, vote_shares
+from mitigate.tasks.anchors import described as with_word
 from mitigate.tasks.crowd.unseen import label_unseen
 from mitigate.tasks.rated import describe_rated
 from mitigate.tasks.ratings import read_labelled_sentences
 from mitigate.tasks.scorers import default_scorers
 from mitigate.tasks.survey import POINTS
+from mitigate.texts import counted
 
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"
@@ -97,9 +99,26 @@ def figures(rated: pl.DataFrame) -> Iterator[str]:
             for row in people.rows(named=True)
         ],
     )
+    yield by_relation(pair)
     yield bootstrapped(pair)
     yield crossed(pair)
     yield from beside_measures(pair, people)
+
+
+def by_relation(pair: pl.DataFrame) -> str:
+    """The same of each relation alone."""
+    texts = described_relations(pair)
+    rows = []
+    for relation in texts["relation"].unique().sort():
+        alone = pair.join(texts.filter(relation=relation).select("statement"), on="statement", how="semi")
+        for row in drift_table(alone, PAIR).rows(named=True):
+            rows.append([relation, row["figure"], str(row["anchors"]), *map(interval, parts(row))])
+    return "Of each relation alone:\n\n" + table(["relation", "votes", "anchors", *PARTS], rows)
+
+
+def described_relations(rated: pl.DataFrame) -> pl.DataFrame:
+    """Each statement once, with its relation."""
+    return with_word(rated.select("statement", "target", "relation").unique("statement", maintain_order=True))
 
 
 def bootstrapped(pair: pl.DataFrame) -> str:
@@ -132,9 +151,9 @@ def drawn_again(sets: Sequence[Votes], anchors: Sequence[Votes], counts: np.ndar
 
 def counts_of_anchors(pair: pl.DataFrame) -> list[str]:
     """How many shared statements each relation has."""
-    shared = pair.unique(["source", "statement"]).filter(pl.len().over("statement") == len(PAIR)).unique("statement")
-    names = [parts[1].name for text in shared["statement"].sort() if (parts := parse_sentence(text))]
-    return [f"{names.count(name)} {name}" for name in sorted(set(names))]
+    shared = pair.unique(["source", "statement"]).filter(pl.len().over("statement") == len(PAIR))
+    counts = described_relations(shared)["relation"].value_counts().sort("relation")
+    return [f"{count} {name}" for name, count in counts.iter_rows()]
 
 
 def parts(row: Mapping[str, Any]) -> list[tuple[float, float, float]]:
@@ -284,7 +303,7 @@ def variances(rated: pl.DataFrame) -> Iterator[str]:
         ]
         for key, known in found.items()
     ]
-    yield table(["set", "votes", *(f"{raters} raters" for raters in numbers), "detectable, points"], rows)
+    yield table(["set", "votes", *(counted(raters, "rater") for raters in numbers), "detectable, points"], rows)
     yield check_of_error(rated, found, sets)
 
 
