@@ -12,7 +12,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "recipe": ("run", "shown", "reads"),
     "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
     "compare": ("runs", "baseline", "gate"),
-    "humans": ("survey", "answers", "sentences", "bias_labels", "quality_labels"),
+    "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
     "frames": ("device", "checkpoint_every", "weights"),
     "profile": ("runs", "kge", "frames"),

@@ -16,6 +16,7 @@ from mitigate.report import audit, comparison, frames, kge, kge_comparison, page
 from mitigate.report.pair import Moved
 from mitigate.report.profile import Profile
 from mitigate.report.profile import render as render_profile
+from mitigate.tasks import anchors as anchors_of
 from mitigate.tasks import rating_figures
 from mitigate.tasks.frames.figures import published
 
@@ -102,9 +103,24 @@ def example_ratings() -> ratings.Results:
         summary=rating_figures.summary(judged, ["<none>", "both"], few),
         raters=rating_figures.raters(judged),
         differences=rating_figures.differences(judged, ["<none>", "both"], few),
+        drift=example_drift(),
         scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name, *_ in ratings.FIGURES),
         notices=["a <notice>"],
     )
+
+
+def example_drift() -> pl.DataFrame:
+    """Two pairs of sources of different batches, of which one has too few anchors."""
+    pairs = ((("<none>", "earlier"), (90, 60)), (("both", "earlier"), (2, 1)))
+    rows = [
+        {"source": source, "baseline": baseline, "figure": "polarised", "weights": weights, "anchors": anchors}
+        | {"words": words, "before": 40.0, "after": 36.0, "total": -4.0, "total_low": -7.0, "total_high": -1.0}
+        | ({} if words == 1 else dict.fromkeys(("drift", "drift_low", "drift_high"), -3.0))
+        | ({} if words == 1 else {"remaining": -1.0, "remaining_low": -4.0, "remaining_high": 2.0, "detectable": 4.2})
+        for (source, baseline), (anchors, words) in pairs
+        for weights in (anchors_of.AS_THEY_ARE, anchors_of.EQUALLY)[: 1 if words == 1 else 2]
+    ]
+    return pl.DataFrame(rows, schema=anchors_of.DRIFT)
 
 
 def example_comparison() -> comparison.Comparison:

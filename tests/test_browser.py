@@ -206,6 +206,17 @@ def test_a_rater_answers_rests_and_saves(visit: Open, tmp_path: Path) -> None:
     assert loaded.notices == ["1 of 4 items have no rating: b2"]
 
 
+def test_a_rater_begins_with_the_part_that_the_link_names(visit: Open) -> None:
+    page = visit("survey").page
+    page.goto(f"{page.url}#2")
+    begin(page)
+    assert page.locator("#statement").text_content() == 'she, and "he"', "the third: two are a day's work"
+    assert page.evaluate("scrollY") == 0
+    assert press(page, "2", "y", "Enter", "2", "y", "Enter") == "rest"
+    page.get_by_role("button", name="Go on all the same").click()
+    assert page.locator("#statement").text_content() == "lawyer is a <b>thief</b>"
+
+
 def test_a_rater_stops_comes_back_and_deletes(visit: Open) -> None:
     opened = visit("survey")
     page, kept = opened.page, "localStorage.getItem('5urvey answers of fox')"

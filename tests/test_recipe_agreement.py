@@ -8,11 +8,19 @@ import pytest
 from command import here
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import KNOWLEDGE
+from mitigate.load.crowd import FILTERED, KNOWLEDGE
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.agreement import read
 from mitigate.recipes.rated import printed, printed_intervals
-from mitigate.tasks.agreement import FIGURES, agreement_table, interval_table, measure_agreement
+from mitigate.tasks.agreement import (
+    FEWEST,
+    FIGURES,
+    agreement_table,
+    interval_table,
+    measure_agreement,
+    with_text_parts,
+)
+from mitigate.tasks.crowd.texts import fold_of
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +92,25 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
     assert "people" in printed_intervals(table).splitlines()[-1]
 
 
+def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_their_own() -> None:
+    """It learnt from those of the three sets that are about targets of other folds, and from none of the filtered
+    COMeT."""
+    others = [word for word in ("nurse", "lawyer", "baker", "judge", "pilot") if fold_of(word) != fold_of("teacher")]
+    rows = [("COMeT", "teacher", f"a{number}") for number in range(FEWEST)]
+    rows += [("COMeT", others[0], f"b{number}") for number in range(FEWEST)]
+    rows += [(FILTERED, "teacher", f"{letter}{number}") for letter in "ab" for number in range(FEWEST)]
+    labels = pl.DataFrame(rows, schema=["resource", "cluster", "masked"], orient="row")
+    found = with_text_parts(labels)
+    assert found.head(labels.height).equals(labels)
+    parts = found.slice(labels.height).group_by("resource", maintain_order=True).agg("masked")
+    assert dict(parts.iter_rows()) == {
+        "COMeT, texts not seen": [text for resource, _, text in rows if resource == "COMeT"],
+        f"{FILTERED}, texts not seen": [f"a{number}" for number in range(FEWEST)],  # of the teacher's fold itself
+        f"{FILTERED}, texts seen": [f"b{number}" for number in range(FEWEST)],
+    }
+    assert with_text_parts(labels.head(3)).equals(labels.head(3))  # too few for a part
+
+
 def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
     with pytest.raises(MitigateError, match="data.root is not given: .* the folder that holds humans, from the source"):
         read(None)
@@ -93,9 +120,10 @@ def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
 
 def test_real_ratings_are_grouped_by_sentence(real_data) -> None:
     crowd = read(str(real_data))
+    filtered = {FILTERED: 999} if (real_data / "humans" / f"{FILTERED}_sentences.txt").is_file() else {}
     found = dict(crowd.group_by("resource").len().iter_rows())
-    assert found == {"ConceptNet": 997, "GenericsKB": 523, "COMeT": 999}
-    assert crowd["votes"].list.len().sum() == 3000 + 1569 + 3006
+    assert found == {"ConceptNet": 997, "GenericsKB": 523, "COMeT": 999, **filtered}
+    assert crowd["votes"].list.len().sum() == 3000 + 1569 + 3006 * (1 + len(filtered))
     assert "this person" in crowd["masked"][0]
 
 

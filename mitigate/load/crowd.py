@@ -20,6 +20,9 @@ KNOWLEDGE = ("ConceptNet", "GenericsKB")
 RESOURCES = (*KNOWLEDGE, "COMeT")
 """Besides them, what COMeT generates about targets with CapableOf, HasProperty and Causes (its Tables 7 and 12)."""
 
+FILTERED = "COMeT-Filtered"
+"""What the paper's filtered COMeT generates. It only measures: nothing learns from it or is chosen by it."""
+
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
 RELEASED_QUALITY = {"1": True, "2": False}  # as the harms paper's release writes them
@@ -46,6 +49,20 @@ def crowd_files(folder: Path, names: Sequence[str] = RESOURCES) -> dict[str, Pai
     if missing := [path.name for pair in files.values() for path in pair if not path.is_file()]:
         raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
     return files
+
+
+def rated_sets(folder: Path) -> dict[str, list[Path]]:
+    """Each rated set that a folder has -> its files, as read_beside takes them. Raises MitigateError where it has
+    none."""
+    found = {}
+    for name in (*RESOURCES, FILTERED):
+        *needed, quality = (folder / f"{name}_{end}.txt" for end in ("sentences", "bias_labels", "quality_labels"))
+        if needed[0].is_file():
+            found[name] = [*needed, *([quality] if quality.is_file() else [])]
+    if not found:
+        names = ", ".join(f"{name}_sentences.txt" for name in (*RESOURCES, FILTERED))
+        raise MitigateError(f"{folder} has none of {names}; data.root must name the folder that has humans/")
+    return found
 
 
 def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None = None) -> pl.DataFrame:

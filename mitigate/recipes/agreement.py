@@ -1,6 +1,8 @@
 """recipe=agreement: how far the scorers agree with people on the crowd labels of the harms paper (its Tables 2 and 3,
-and its statements of COMeT), what each policy that drops triples would drop of these statements, and how far labels
-depend on the group that a sentence names. load > verbalise > score > filter > measure."""
+and its statements of COMeT and of the filtered COMeT), what each policy that drops triples would drop of these
+statements, and how far labels depend on the group that a sentence names.
+
+load > verbalise > score > filter > measure."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from omegaconf import DictConfig
 from mitigate.files import write
 from mitigate.filter import Policy
 from mitigate.label_cache import LabelStore
-from mitigate.load.crowd import RESOURCES
+from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.drop_rules import drop_policies
@@ -41,6 +43,7 @@ STAGES = ("labels", "unseen", "identity_labels", "identity", "metrics", "policie
 def run(config: DictConfig) -> None:
     """Label the statements that people rated, whole demographic words masked, and compare."""
     rated = read(config.data.root)
+    sources = rated["resource"].unique(maintain_order=True).to_list()
     policies = drop_policies(config.score)
     scorers = scorers_of(config.score, policies)
     names = [*(scorer.name for scorer in scorers), CROWD]
@@ -50,8 +53,8 @@ def run(config: DictConfig) -> None:
     if found:
         for notice in same_posts(names):
             say(f"  note: {notice}")
-        say(printed(agreement_table(found, RESOURCES, names)))
-        say("\n" + printed_intervals(interval_table(found, RESOURCES, names)))
+        say(printed(agreement_table(found, sources, names)))
+        say("\n" + printed_intervals(interval_table(found, parts_of(found), names)))
         say("\n" + printed_drops(found["policies"]))
         summed = identity_summary(found["identity"])
         say("\n" + printed_identity(found["identity"], summed))
@@ -72,14 +75,14 @@ def pipeline(
     texts = job.stage("identity_labels", label_identity_terms, named, using=using)
     identity = job.stage("identity", measure_identity_terms, texts, names, intervals)
     metrics = job.stage("metrics", measure_all, labels, identity, names, intervals)
-    drops = job.stage("policies", drop_rules, labels, policies, intervals)
+    drops = job.stage("policies", drop_rules, labels, policies, intervals, RESOURCES)
     found = metrics.facts()
     if not job.run.dry:
         summed = identity_summary(identity.table())
         called = {name: config.score[name] if name in ROLES else name for name in names}
         tables = {
-            "agreement": agreement_table(found, RESOURCES, names),
-            "intervals": interval_table(found, RESOURCES, names),
+            "agreement": agreement_table(found, rated["resource"].unique(maintain_order=True), names),
+            "intervals": interval_table(found, parts_of(found), names),
             "measured": measured_table(found, called),
             "policies": drops.table(),
             "identity": identity.table(),
@@ -101,6 +104,19 @@ def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:
     return list({scorer.name: scorer for scorer in found if scorer.name != CROWD}.values())
 
 
+def parts_of(metrics: dict[str, Any]) -> list[str]:
+    """The sources, each followed by its parts."""
+    ends = "/sentences"
+    return sorted((key.removesuffix(ends) for key in metrics if key.endswith(ends)), key=_source_first)
+
+
+def _source_first(part: str) -> tuple[int, str]:
+    return (*RESOURCES, FILTERED).index(part.split(", ")[0]), part
+
+
 def read(root: str | None) -> pl.DataFrame:
-    """The crowd's statements, as tasks.rated.describe_rated has them."""
-    return read_rated(root_with(root, ["humans"]))
+    """The crowd's statements, as tasks.rated.describe_rated has them. Those of the filtered COMeT, which came later
+    than the other sets, are left out where the folder lacks them."""
+    folder = root_with(root, ["humans"])
+    names = [*RESOURCES, *([FILTERED] if FILTERED in rated_sets(folder / "humans") else [])]
+    return read_rated(folder, names)

@@ -19,11 +19,12 @@ def printed(frame: pl.DataFrame) -> str:
 def printed_intervals(frame: pl.DataFrame) -> str:
     """Agreement with the majority of raters for the terminal, with 95 % intervals over targets and texts."""
     figures = frame["figure"].unique(maintain_order=True).to_list()
-    lines = [f"{'against the majority of raters':<32}" + "".join(f"{name:>22}" for name in figures)]
+    width = max(map(len, frame["resource"])) + 2
+    lines = [f"{'against the majority of raters':<{width + 20}}" + "".join(f"{name:>22}" for name in figures)]
     for (resource, scorer), rows in frame.group_by("resource", "scorer", maintain_order=True):
         found = {name: (value, low, high) for _, _, name, value, low, high in rows.iter_rows()}
         cells = "".join(f"{_with_interval(*found.get(name, (None, None, None)), decimals=3):>22}" for name in figures)
-        lines.append(f"{resource:<12}{scorer:<20}{cells}")
+        lines.append(f"{resource:<{width}}{scorer:<20}{cells}")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import files
+from mitigate.metrics import ENDS
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
 from mitigate.report.verdicts import p_value
@@ -58,6 +59,19 @@ PRINTED: tuple[Column, ...] = (
     ("regard_accuracy", "regard agrees, %", 1),
 )
 FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
+PARTS = ("total", "drift", "remaining")
+DRIFT: tuple[Column, ...] = (
+    ("anchors", "anchors", 0),
+    ("before", "before, %", 1),
+    ("after", "after, %", 1),
+    *((part, part, 1) for part in PARTS),
+    ("detectable", "detectable", 1),
+)
+PRINTED_DRIFT: tuple[Column, ...] = (
+    ("anchors", "anchors", 0),
+    *((f"{part}{end}", f"{part}{end.replace('_', ' ')}", 1) for part in PARTS for end in ENDS),
+)
+PAIR = ("baseline", "source", "figure")
 DIFFERENCES: tuple[Column, ...] = (
     ("difference", "percentage points", 2),
     ("low", "low", 2),
@@ -73,6 +87,7 @@ class Results(Page):
     summary: pl.DataFrame  # a row for each source, category or relation (source, by, part, ...)
     raters: pl.DataFrame
     differences: pl.DataFrame
+    drift: pl.DataFrame  # a row for each two sources of different batches, figure and weighting (tasks.anchors.DRIFT)
     scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
 
 
@@ -95,6 +110,9 @@ def render(results: Results) -> str:
         sentences=list(findings(results)),
         sections=_sections(results.summary),
         scorer_rows=scorer_rows,
+        drift_rows=drift_rows(results.drift),
+        indistinct=list(indistinct(results.drift)),
+        drift=DRIFT,
         paper=paper(),
         shares=SHARES,
         means=MEANS,
@@ -122,10 +140,51 @@ def findings(results: Results) -> Iterator[str]:
         chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
         about = counted(row["targets"], "target")
         yield f"{row['source']} against {row['baseline']}, {about}: {change}{bounds}{chance}."
+    for (baseline, source, figure), rows in _with_drift(results.drift).group_by(PAIR, maintain_order=True):
+        first = rows.row(0, named=True)
+        remains = " or ".join(f"{_points(row, 'remaining')} ({row['weights']})" for row in rows.rows(named=True))
+        yield (
+            f"{source} against {baseline}, rated by other batches of raters: {figure} votes {_points(first, 'total')} "
+            f"percentage points. On {counted(first['anchors'], 'statement')} that both rated the batches differ by "
+            f"{_points(first, 'drift')}. Without this drift {remains} remains."
+        )
+    yield from indistinct(results.drift)
 
 
-def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> str:
-    """The figures of each source, category and relation, of each rater, and the differences between sources."""
+def indistinct(drift: pl.DataFrame) -> Iterator[str]:
+    """A sentence for the pairs of sources whose batches rated too few statements in common to measure drift."""
+    few = drift.filter(pl.col("drift").is_null()).unique(PAIR[:2], maintain_order=True)
+    if few.height:
+        pairs = "; ".join(
+            f"{row['source']} and {row['baseline']} ({counted(row['anchors'], 'statement')})"
+            for row in few.rows(named=True)
+        )
+        yield (
+            f"Batches and models cannot be told apart where both batches rated too few of the same statements: {pairs}."
+        )
+
+
+def drift_rows(drift: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows that have drift, with the pair and figure as a title of their own."""
+    return [
+        row | {"pair": f"{row['source']} against {row['baseline']}", "name": f"{row['figure']}, {row['weights']}"}
+        for row in _with_drift(drift).rows(named=True)
+    ]
+
+
+def _with_drift(drift: pl.DataFrame) -> pl.DataFrame:
+    return drift.drop_nulls("drift") if drift.height else drift
+
+
+def _points(row: Mapping[str, Any], name: str) -> str:
+    """A difference with its interval."""
+    value, low, high = (number(row[f"{name}{end}"], 1) for end in ENDS)
+    return f"{'+' if row[name] > 0 else ''}{value} [{low}, {high}]"
+
+
+def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame, drift: pl.DataFrame) -> str:
+    """The figures of each source, category and relation, of each rater, the differences between sources, and those
+    between batches."""
     blocks = []
     for columns in (SHARES, MEANS):
         names = [f"  {row['part']}" if row["part"] else row["source"] for row in summary.rows(named=True)]
@@ -135,6 +194,10 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
     if differences.height:
         names = [f"{row['figure']} of {row['source']}" for row in differences.rows(named=True)]
         blocks.append(_table(names, differences, DIFFERENCES))
+    if rows := drift_rows(drift):
+        names = [f"{row['pair']}: {row['name']}" for row in rows]
+        blocks.append(_table(names, pl.DataFrame(rows), PRINTED_DRIFT))
+    blocks += [f"  {sentence}" for sentence in indistinct(drift)]
     return "\n\n".join(blocks)
 
 

@@ -1,6 +1,7 @@
 """The questionnaire that raters fill in a browser: one HTML page that sends nothing and stores the answers in the
 browser until the rater saves them as a file. It does not know which source a statement comes from."""
 
+import math
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,12 +19,18 @@ class Survey:
     pay: str | None = None  # what raters are paid, in a sentence
     contact: str | None = None  # whom they can write to
 
+    @property
+    def parts(self) -> int:
+        """A day's work each; a rater begins with one of them, and goes on with the next."""
+        return math.ceil(self.statements.height / self.daily)
+
 
 def render(survey: Survey) -> str:
     """The page's HTML, always the same for the same survey."""
     content = {
         "name": survey.name,
         "daily": survey.daily,
+        "parts": survey.parts,
         "statements": survey.statements.select("item", "target", "statement").rows(),
     }
     return environment().get_template("survey.html.jinja").render(survey=survey, content=content)

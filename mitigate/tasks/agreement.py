@@ -13,6 +13,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import ENDS
 from mitigate.report.proxies import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import label_column, text_for, with_labels
+from mitigate.tasks.crowd.texts import fold_of
 from mitigate.tasks.identity import identity_metrics, identity_summary
 from mitigate.tasks.rated import most_say
 from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
@@ -40,6 +41,8 @@ WITH_INTERVALS: dict[str, confusion.Figure] = {
 """Of a scorer's labels against the majority of raters."""
 OF_PEOPLE: dict[str, confusion.Figure] = {"fleiss": fleiss_of, "polarised": confusion.truly_polarised}
 """Of raters among themselves, and of their majority."""
+FEWEST = 20
+"""Statements of a part of a source."""
 
 
 def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
@@ -85,12 +88,29 @@ def measure_agreement(
     return found
 
 
+def with_text_parts(labels: pl.DataFrame) -> pl.DataFrame:
+    """Rated statements, and behind them each source once more in two parts, "COMeT, texts seen" and "COMeT, texts not
+    seen": whether the crowd classifier that labels a statement, which left out the fold of its target, learnt from a
+    rating of the same masked text. It learnt from RESOURCES. Parts of fewer than FEWEST statements are left out."""
+    numbered = labels.with_columns(fold=pl.Series(map(fold_of, labels["cluster"]), dtype=pl.Int64))
+    learnt = numbered.filter(pl.col("resource").is_in(RESOURCES)).select("masked", "fold").unique()
+    folds = learnt.join(numbered.select("masked", own="fold").unique(), on="masked").filter(
+        pl.col("fold") != pl.col("own")
+    )
+    seen = folds.select("masked", pl.col("own").alias("fold"), pl.lit(True).alias("seen")).unique()
+    marked = numbered.join(seen, on=["masked", "fold"], how="left", maintain_order="left")
+    name = pl.when("seen").then(pl.lit("texts seen")).otherwise(pl.lit("texts not seen"))
+    parts = marked.with_columns(pl.format("{}, {}", "resource", name).alias("resource")).select(labels.columns)
+    return pl.concat([labels, parts.filter(pl.len().over("resource") >= FEWEST)])
+
+
 def measure_all(
     labels: pl.DataFrame, identity: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
 ) -> dict[str, Any]:
-    """measure_agreement, and with the keys of identity_metrics the errors on identity terms that
-    measure_identity_terms returns."""
-    return measure_agreement(labels, scorers, intervals) | identity_metrics(identity_summary(identity))
+    """measure_agreement, also of with_text_parts, and with the keys of identity_metrics the errors on identity terms
+    that measure_identity_terms returns."""
+    measured = measure_agreement(with_text_parts(labels), scorers, intervals)
+    return measured | identity_metrics(identity_summary(identity))
 
 
 def agreement_table(

@@ -32,11 +32,14 @@ def is_drop_rule(policy: Policy) -> bool:
     return policy.action == "drop" and policy.strongest == 1 and not policy.own_action
 
 
-def drop_rules(labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap) -> pl.DataFrame:
+def drop_rules(
+    labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap, names: Sequence[str] | None = None
+) -> pl.DataFrame:
     """A row for each resource (and for all) and policy: statements, dropped (%), and FIGURES in percent with _low and
-    _high over targets and texts; null where nothing is dropped or nothing is left.
+    _high over targets and texts; null where nothing is dropped or nothing is left. names: of the resources; None: all.
 
     labelled: rated statements (resource, most, cluster, masked, head, tail) with the labels that the policies read."""
+    labelled = labelled if names is None else labelled.filter(pl.col("resource").is_in(names))
     resources = labelled["resource"].unique(maintain_order=True).to_list()
     parts = [(resource, labelled.filter(resource=resource)) for resource in resources]
     parts += [(ALL, labelled)] if len(resources) > 1 else []

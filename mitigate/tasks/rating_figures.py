@@ -19,6 +19,7 @@ from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import bounds
 from mitigate.report.legend import ordered
 from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks import anchors
 from mitigate.tasks.agreement import SCORERS, measure_agreement
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
@@ -126,10 +127,11 @@ def figures(
     summary: pl.DataFrame,
     raters: pl.DataFrame,
     differences: pl.DataFrame,
+    drift: pl.DataFrame,
     scorers: Sequence[str] = SCORERS,
 ) -> dict[str, Any]:
     """All of it as humans.json holds it, with the agreement of the scorers' labels."""
-    return measure_agreement(labels, scorers) | flat(summary, raters, differences)
+    return measure_agreement(labels, scorers) | flat(summary, raters, differences) | anchors.flat(drift)
 
 
 def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:

@@ -14,11 +14,14 @@ from mitigate.load.crowd import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.agreement import label_rated
+from mitigate.tasks.anchors import AGAIN
 from mitigate.tasks.runs import open_run
 from mitigate.tasks.survey import KEY
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
+
+EARLIER = "earlier.parquet"
 
 
 @dataclass(frozen=True)
@@ -28,25 +31,46 @@ class Ratings:
     key: pl.DataFrame  # columns KEY
     ratings: pl.DataFrame  # schema load.ratings.RATINGS
     sources: list[str]  # the first is the baseline
+    batches: dict[str, str]  # source -> the batch in which it was rated: a survey, or a file of labels
     demonstration: bool = False
     notices: list[str] = field(default_factory=list)
     target_list: TargetList = PAPER  # that of the runs or statements of a survey
+    earlier: pl.DataFrame | None = None  # as rated() returns them: the ratings that the survey's anchors are from
+
+    @property
+    def models(self) -> list[str]:
+        """The sources that are compared paired by target: those that the first one's batch has, without anchors."""
+        batch = self.batches[self.sources[0]]
+        return [name for name in self.sources if self.batches[name] == batch and not name.endswith(AGAIN)]
+
+    @property
+    def by_time(self) -> list[str]:
+        """The sources between whose batches drift is measured: those of earlier ratings come first."""
+        before = [] if self.earlier is None else self.earlier["source"].unique(maintain_order=True).to_list()
+        return [*before, *(name for name in self.sources if name not in before and not name.endswith(AGAIN))]
 
     def rated(self) -> pl.DataFrame:
-        """A row for each source and rating."""
-        return self.key.join(self.ratings, on="item", maintain_order="left_right")
+        """A row for each source and rating, with its batch."""
+        own = self.key.join(self.ratings, on="item", maintain_order="left_right")
+        own = own.with_columns(batch=pl.col("source").replace_strict(self.batches))
+        return own if self.earlier is None else pl.concat([own, self.earlier.select(own.columns)])
 
 
 def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error") -> Ratings:
-    """The answers to the survey of a finished run folder. Raises MitigateError as open_run and read_answers do."""
+    """The answers to the survey of a finished run folder, and the earlier ratings of its anchors' sources. Raises
+    MitigateError as open_run and read_answers do."""
     try:
         run = open_run(folder, "humans", ["key.parquet"], figures="survey.json")
     except MitigateError as error:
         raise MitigateError(f"humans.survey: {error} Give the run folder of the survey.") from error
     key, asked = run.table("key.parquet", KEY), run.metrics
     loaded = read_answers(answers, frozenset(key["item"]), asked["raters"], on_bad_line)
-    given = (key, loaded.ratings, asked["sources"], asked["demonstration"], loaded.notices)
-    return Ratings(*given, target_list=list_of_runs([run]))
+    batches = dict.fromkeys(key["source"].unique().sort(), str(asked["name"]))
+    again = [source for source in batches if source not in asked["sources"]]
+    earlier = run.table(EARLIER) if EARLIER in run.files else None
+    before = {} if earlier is None else dict(earlier.select("source", "batch").unique(maintain_order=True).iter_rows())
+    given = (key, loaded.ratings, [*asked["sources"], *again, *before], batches | before, asked["demonstration"])
+    return Ratings(*given, loaded.notices, list_of_runs([run]), earlier)
 
 
 def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
@@ -62,7 +86,8 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
         keys.append(key.unique("item", maintain_order=True))
         ratings.append(given.select("item", "rater", "label", "quality"))
     notices = ["these files do not say who rated, nor which target, category and relation a sentence has"]
-    return Ratings(pl.concat(keys), pl.concat(ratings), list(files), notices=notices)
+    batches = {source: source for source in files}
+    return Ratings(pl.concat(keys), pl.concat(ratings), list(files), batches, notices=notices)
 
 
 def label_rated_statements(

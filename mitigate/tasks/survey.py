@@ -1,19 +1,26 @@
-"""Which statements people are asked about: a sample balanced over targets and relations, the same questions to every
-model, under ids that do not tell whose statement it is."""
+"""Which statements people rate: a sample balanced over targets and relations, the same questions to every model, and
+anchors that others rated before, under ids that do not show the source; and how precise their ratings will be."""
 
+import math
 from collections.abc import Sequence
+from importlib.resources import files
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import digest_of
+from mitigate.measure.rating_variance import Components, detectable, statements_needed
 from mitigate.relations import relations as known
+from mitigate.tasks.anchors import AGAIN
 from mitigate.tasks.runs import read_runs as finished_runs
 from mitigate.tasks.runs import short_names
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 CELL = ["target", "relation", "rank"]  # one question to a model
+POINTS = 5.0
+"""The difference that a survey should be able to show, percentage points."""
 
 
 def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
@@ -68,19 +75,57 @@ def statements_of_file(statements: pl.DataFrame, source: str, top: int, seed: in
     )
 
 
-def draw(pool: pl.DataFrame, size: int, seed: int) -> pl.DataFrame:
-    """The key: up to `size` statements of each source, columns KEY, sorted by item.
+def draw(pool: pl.DataFrame, size: int, seed: int, anchors: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The key: up to `size` statements of each source, and all anchors, columns KEY, sorted by item.
 
-    All sources answer the same cells (target, relation, rank), so that models are compared paired. What several
-    of them say is one item, asked once. The item's id is a hash with the seed in it, so that the order of ids
-    is shuffled and tells nothing."""
+    All sources answer the same cells (target, relation, rank), so that models are compared paired. A statement that
+    several of them generate is one item, rated once. The item's id is a hash with the seed in it, so that the order of
+    ids is shuffled and does not show the source."""
     cells = _balanced(_shared(pool, CELL), size, np.random.default_rng(seed))
     chosen = pool.join(cells, on=CELL, how="semi", nulls_equal=True)
+    if anchors is not None:
+        chosen = pl.concat([chosen.select(KEY[1:]), anchors.select(KEY[1:])])
     ids = [
         digest_of(f"{seed}\t{target}\t{statement}")[:10]
         for target, statement in chosen.select("target", "statement").iter_rows()
     ]
     return chosen.with_columns(item=pl.Series(ids)).select(KEY).sort("item", "source")
+
+
+def in_order(key: pl.DataFrame) -> pl.DataFrame:
+    """The items (item, target, statement), each once, in the order in which they are rated: models mixed by chance, and
+    anchors at equal distances, so that whoever rates a part of the list rates as large a part of the anchors."""
+    items = key.group_by("item", maintain_order=True).agg(
+        pl.col("target", "statement").first(), anchor=pl.col("source").str.ends_with(AGAIN).any()
+    )
+    place = (pl.int_range(pl.len()).over("anchor") + 0.5) / pl.len().over("anchor")
+    return items.sort(place, maintain_order=True).select("item", "target", "statement")
+
+
+def power(key: pl.DataFrame, raters: int) -> dict[str, dict[str, float]]:
+    """How precise a survey of several models is, by figure (polarised, valid): `detectable`, the minimum detectable
+    difference from the first model in percentage points, and `statements`, how many of each model make POINTS
+    detectable (80 % power). By known_variances, and of several sets of ratings the most cautious. Empty for fewer than
+    two models."""
+    models = [rows for _, rows in key.filter(~pl.col("source").str.ends_with(AGAIN)).group_by("source")]
+    if len(models) < 2:
+        return {}
+    items = [set(rows["item"]) for rows in models]
+    shared = min(len(one & other) / len(one) for one, other in combinations(items, 2))
+    found = {}
+    for (figure,), rows in known_variances().group_by("figure", maintain_order=True):
+        known = [Components(*row) for row in rows.select(Components._fields).iter_rows()]
+        found[str(figure)] = {
+            "detectable": round(max(detectable(each, len(items[0]), raters, shared) for each in known), 1),
+            "statements": math.ceil(max(statements_needed(POINTS, each, raters, shared) for each in known)),
+        }
+    return found
+
+
+def known_variances() -> pl.DataFrame:
+    """The variances of the harms paper's ratings: source, figure, statements, and Components.
+    benchmarks/people_drift.py computes them."""
+    return pl.read_csv(files("mitigate").joinpath("data/rating_variance.csv").read_bytes())
 
 
 def _shared(pool: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

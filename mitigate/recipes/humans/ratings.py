@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
-from mitigate.load.crowd import KNOWLEDGE, crowd_files
+from mitigate.load.crowd import rated_sets
 from mitigate.load.root import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
@@ -24,10 +24,11 @@ from mitigate.report.saving import save
 from mitigate.store import Result, Work, as_parquet, digest_of
 from mitigate.tasks import rating_figures
 from mitigate.tasks.agreement import agreement_table
+from mitigate.tasks.anchors import drift_table
 from mitigate.tasks.ratings import Ratings, label_rated_statements, read_labelled_sentences, read_survey
 from mitigate.triples import Scorer
 
-STAGES = ("rated", "labels", "summary", "raters", "differences", "humans", "report")
+STAGES = ("rated", "labels", "summary", "raters", "differences", "drift", "humans", "report")
 WAYS = (
     "recipe=humans makes a survey or reads ratings. Make one: data.runs=[DIR,...], or data=statements data.path=FILE. "
     "Read: humans.survey=DIR humans.answers=[FILE.csv,...], or humans.sentences=FILE humans.bias_labels=FILE, or "
@@ -61,7 +62,7 @@ def read(config: DictConfig) -> Ratings:
     root = find_root(config.data.root)
     if root is None:
         raise MitigateError(WAYS)
-    return read_labelled_sentences(crowd_files(root / "humans", KNOWLEDGE))
+    return read_labelled_sentences(rated_sets(root / "humans"))
 
 
 def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any]:
@@ -73,11 +74,13 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any
     summary = job.stage("summary", rating_figures.summary, rated, ratings.sources, intervals, ratings.target_list)
     raters = job.stage("raters", rating_figures.raters, rated)
     differences = job.stage(
-        "differences", rating_figures.differences, rated, ratings.sources, intervals, ratings.target_list
+        "differences", rating_figures.differences, rated, ratings.models, intervals, ratings.target_list
     )
+    drift = job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list)
     names = [scorer.name for scorer in scorers]
-    metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences, names)
-    report(job, ratings, names, metrics, {"summary": summary, "raters": raters, "differences": differences})
+    metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences, drift, names)
+    tables = {"summary": summary, "raters": raters, "differences": differences, "drift": drift}
+    report(job, ratings, names, metrics, tables)
     return metrics.facts()
 
 
@@ -111,11 +114,12 @@ def write_report(
     summary: pl.DataFrame,
     raters: pl.DataFrame,
     differences: pl.DataFrame,
+    drift: pl.DataFrame,
     folder: Path,
     page_of: Callable[..., page.Results],
 ) -> dict[str, Any]:
     """Write humans.html and the tables; returns which of these there are."""
-    frames = {"summary": summary, "raters": raters, "differences": differences, "scorers": scorers}
+    frames = {"summary": summary, "raters": raters, "differences": differences, "drift": drift, "scorers": scorers}
     page.write(folder / "humans.html", page_of(**frames))
     save(folder, frames)
     return {"tables": [name for name, frame in frames.items() if frame.height]}

@@ -17,8 +17,10 @@ from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import survey as page
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList
+from mitigate.tasks.anchors import AGAIN, draw_anchors, read_earlier
+from mitigate.tasks.ratings import EARLIER
 from mitigate.tasks.runs import open_run
-from mitigate.tasks.survey import draw, statements_of_file, statements_of_runs
+from mitigate.tasks.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 
 STAGES = ("key", "survey")
@@ -31,20 +33,24 @@ def run(config: DictConfig) -> None:
     pool, target_list = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
     demonstration = any(is_demonstration(folder) for folder in config.data.runs)
+    earlier = read_earlier(config.humans.anchors_from, sources) if config.humans.anchors_from else None
+    relations = plain(config.humans.relations)
+    anchors = None if earlier is None else draw_anchors(earlier, relations, config.humans.anchors, config.seed)
     done: list[tuple[Path, pl.DataFrame]] = []  # the run folder and the key
 
     def pipeline(job: Job) -> dict[str, Any]:
-        key = job.stage("key", draw, pool, config.humans.size, config.seed)
-        told = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
+        key = job.stage("key", draw, pool, config.humans.size, config.seed, anchors)
+        settings = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
         about = {"sources": sources, "demonstration": demonstration}
         using = {"folder": job.folder}
-        leaves = ["survey", *([OF_A_RUN] if target_list.own else [])]
-        survey = job.stage("survey", write_survey, key, told, about, target_list, using=using, leaves=leaves)
+        leaves = ["survey", *([OF_A_RUN] if target_list.own else []), *([EARLIER] if earlier is not None else [])]
+        values = (key, settings, about, target_list, earlier)
+        survey = job.stage("survey", write_survey, *values, using=using, leaves=leaves)
         job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
         done.append((job.folder, key.table()))
         return survey.facts()
 
-    source = digest_of(as_parquet(pool) + target_list.content)
+    source = digest_of(as_parquet(pool) + target_list.content + (b"" if earlier is None else as_parquet(earlier)))
     facts = perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
     if facts is not None:
         folder, key = done[-1]
@@ -76,32 +82,56 @@ def _named(config: DictConfig) -> TargetList:
 
 
 def write_survey(
-    key: pl.DataFrame, told: Mapping[str, Any], about: Mapping[str, Any], target_list: TargetList, *, folder: Path
+    key: pl.DataFrame,
+    settings: Mapping[str, Any],
+    about: Mapping[str, Any],
+    target_list: TargetList,
+    earlier: pl.DataFrame | None,
+    *,
+    folder: Path,
 ) -> dict[str, Any]:
-    """Write the page and the CSV that raters get, which name no model, and beside them the own targets, by which
-    statements are masked later; returns the sizes and `about`."""
-    asked = key.select("item", "target", "statement").unique("item", maintain_order=True)
-    name = digest_of("".join(asked["item"]))[:8]
-    survey = page.Survey(name, asked, told["daily"], told["pay"], told["contact"])
+    """Write the page and the CSV that raters get, which name no model; beside them the own targets, by which statements
+    are masked later, and the earlier ratings of the anchors' sources. Returns the sizes, how precise the ratings will
+    be, and `about`."""
+    items = in_order(key)
+    name = digest_of("".join(items["item"]))[:8]
+    survey = page.Survey(name, items, settings["daily"], settings["pay"], settings["contact"])
     write(folder / "survey" / "survey.html", page.render(survey))
-    write(folder / "survey" / "statements.csv", asked.write_csv())
+    write(folder / "survey" / "statements.csv", items.write_csv())
     if target_list.own:
         write(folder / OF_A_RUN, target_list.own_table.write_csv())
-    hours = asked.height * told["raters"] * SECONDS / 3600
-    return {"name": name, "items": asked.height, "raters": told["raters"], "hours": round(hours, 1), **about}
+    if earlier is not None:
+        write(folder / EARLIER, as_parquet(earlier))
+    hours = items.height * settings["raters"] * SECONDS / 3600
+    sizes = {"items": items.height, "raters": settings["raters"], "hours": round(hours, 1), "parts": survey.parts}
+    return {"name": name, **sizes, "power": power(key, settings["raters"]), **about}
 
 
 def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: DictConfig) -> None:
     """What was made and what to do with it, on the terminal."""
     for source, count in key.group_by("source").len().sort("source").rows():
-        fewer = f", no more with humans.top={settings.top}" if count < settings.size else ""
+        is_short = count < settings.size and not source.endswith(AGAIN)
+        fewer = f", no more with humans.top={settings.top}" if is_short else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {facts['items']:>7,} to rate, each once: what several models generate is rated once")
     hours = facts["hours"]
     work = f"{60 * hours:.0f} minutes" if hours < FEW_HOURS else f"{hours:,.0f} hours"
     say(f"  {facts['raters']} raters each: about {work} of paid work at {SECONDS} s a statement")
+    for figure, found in facts["power"].items():
+        say(f"  {figure:<10}  {describe_power(found, facts['raters'])}")
     say(f"  hand out    {folder / 'survey' / 'survey.html'} for a browser, or statements.csv beside it for a platform")
+    if facts["parts"] > 1:
+        say(f"              {facts['parts']} parts of a day's work: survey.html#1 begins with the first, #2 the next")
     say(f"  keep        {folder / 'key.parquet'}: it holds which model each statement is from")
+
+
+def describe_power(found: Mapping[str, float], raters: int) -> str:
+    """The minimum detectable difference of a survey, and the size at which it is POINTS, in a sentence."""
+    each = int(found["statements"])
+    return (
+        f"a difference of {found['detectable']:.1f} points from the first model is detectable (80 % power); {POINTS:g} "
+        f"points take {each:,} statements of each model, {each * raters:,} ratings"
+    )
 
 
 def is_demonstration(folder: str) -> bool:

@@ -1,0 +1,466 @@
+"""What the paper's ratings of COMeT and of its filtered COMeT show once the drift between their batches of raters is
+taken out, and how well that works where drift and effect are planted.
+
+    python benchmarks/people_drift.py figures [--data ../shared/data]
+    python benchmarks/people_drift.py simulations [--repetitions 2000]
+    python benchmarks/people_drift.py variances [--data ../shared/data]
+
+`figures` reads both sets, and writes the change of people's votes, the drift on the statements that stand in both, and
+the change of each measure beside it. `simulations` draws rated sets. `variances` writes
+mitigate/data/rating_variance.csv, from which a survey computes how precise it will be. Each writes its section of
+RESULTS.md; together they take about two minutes on one thread."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.results import write_section
+from benchmarks.simulate import excludes, table
+from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
+from mitigate.measure.bootstrap import draw
+from mitigate.measure.change import Change
+from mitigate.measure.drift import Votes, without_drift
+from mitigate.measure.rating_variance import (
+    Components,
+    components,
+    detectable,
+    error,
+    shared_by_questions,
+    statements_needed,
+    within_relations,
+)
+from mitigate.relations import parse_sentence
+from mitigate.score.keyword import Keyword
+from mitigate.score.labels import NOTHING_CACHED, label_column
+from mitigate.score.plausibility import Plausibility, with_plausibility
+from mitigate.score.regard import NgramRegard
+from mitigate.tasks.anchors import AS_THEY_ARE, EQUALLY, FIGURES, PARTS, as_votes, drift_table, sides, vote_shares
+from mitigate.tasks.anchors import described as with_word
+from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.tasks.rated import describe_rated
+from mitigate.tasks.ratings import read_labelled_sentences
+from mitigate.tasks.scorers import default_scorers
+from mitigate.tasks.survey import POINTS
+from mitigate.texts import counted
+
+PAIR = (RESOURCES[-1], FILTERED)
+VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"
+RATERS, RESAMPLES = 3, 10_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("figures", "simulations", "variances"))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
+    parser.add_argument("--repetitions", type=int, default=2000, help="of each simulated cell")
+    given = parser.parse_args()
+    if given.part == "simulations":
+        name, text = "drift simulations", simulations(given.repetitions)
+    else:
+        rated = read_labelled_sentences(rated_sets(given.data / "humans")).rated()
+        name, text = ("drift", figures(rated)) if given.part == "figures" else ("rating variances", variances(rated))
+    found = "\n\n".join(text)
+    write_section(name, found)
+    print(found)
+
+
+# The paper's two sets
+
+
+def figures(rated: pl.DataFrame) -> Iterator[str]:
+    """People's change, drift and what remains, by both weightings; then every measure's change beside it."""
+    pair = rated.filter(pl.col("source").is_in(PAIR))
+    people = drift_table(pair, PAIR)
+    yield "## COMeT and filtered COMeT: people's change, and the drift between their batches of raters"
+    yield (
+        "By `python benchmarks/people_drift.py figures`, on the harms paper's ratings: 999 statements of each, three "
+        f"raters a statement. {PAIR[1]} against {PAIR[0]}, percentage points of votes, 95 % intervals over targets "
+        "with their inflections (jackknife, Student's t). Anchors are the statements that stand word for word in both "
+        f"sets: {', '.join(counts_of_anchors(pair))}."
+    )
+    yield table(
+        ["votes", "relations", "before, %", "after, %", *PARTS],
+        [
+            [
+                row["figure"],
+                row["weights"],
+                *(f"{row[end]:.1f}" for end in ("before", "after")),
+                *map(interval, parts(row)),
+            ]
+            for row in people.rows(named=True)
+        ],
+    )
+    yield by_relation(pair)
+    yield bootstrapped(pair)
+    yield crossed(pair)
+    yield from beside_measures(pair, people)
+
+
+def by_relation(pair: pl.DataFrame) -> str:
+    """The same of each relation alone."""
+    texts = described_relations(pair)
+    rows = []
+    for relation in texts["relation"].unique().sort():
+        alone = pair.join(texts.filter(relation=relation).select("statement"), on="statement", how="semi")
+        for row in drift_table(alone, PAIR).rows(named=True):
+            rows.append([relation, row["figure"], str(row["anchors"]), *map(interval, parts(row))])
+    return "Of each relation alone:\n\n" + table(["relation", "votes", "anchors", *PARTS], rows)
+
+
+def described_relations(rated: pl.DataFrame) -> pl.DataFrame:
+    """Each statement once, with its relation."""
+    return with_word(rated.select("statement", "target", "relation").unique("statement", maintain_order=True))
+
+
+def bootstrapped(pair: pl.DataFrame) -> str:
+    """The same intervals by resampling words (percentile bootstrap)."""
+    shares, cells = vote_shares(pair), []
+    for figure in FIGURES:
+        sets, anchors = map(as_votes, sides(shares.filter(figure=figure), PAIR, PAIR))
+        counts = draw(1 + int(shares["word"].max()), RESAMPLES, 0)
+        for equally in (False, True):
+            found = [drawn_again(sets, anchors, each, equally) for each in counts]
+            ends = np.quantile(found, [0.025, 0.975], axis=0).T
+            texts = [f"[{low:.1f}, {high:.1f}]".replace("-", "−") for low, high in ends]
+            cells.append([figure, (AS_THEY_ARE, EQUALLY)[equally], *texts])
+    return (
+        f"The same intervals by the percentile bootstrap over targets ({RESAMPLES:,} resamples), which makes no "
+        "allowance for the number of targets:\n\n" + table(["votes", "relations", *PARTS], cells)
+    )
+
+
+def drawn_again(sets: Sequence[Votes], anchors: Sequence[Votes], counts: np.ndarray, equally: bool) -> list[float]:
+    """Total, drift and what remains where each word stands so often."""
+    found = []
+    for side in (*sets, *anchors):
+        weights = side.weights * counts[side.words]
+        parts = [side.relations == number for number in range(3)] if equally else [slice(None)]
+        found.append(np.mean([np.average(side.shares[part], weights=weights[part]) for part in parts]))
+    total, drift = found[1] - found[0], found[3] - found[2]
+    return [total, drift, total - drift]
+
+
+def counts_of_anchors(pair: pl.DataFrame) -> list[str]:
+    """How many shared statements each relation has."""
+    shared = pair.unique(["source", "statement"]).filter(pl.len().over("statement") == len(PAIR))
+    counts = described_relations(shared)["relation"].value_counts().sort("relation")
+    return [f"{count} {name}" for name, count in counts.iter_rows()]
+
+
+def parts(row: Mapping[str, Any]) -> list[tuple[float, float, float]]:
+    return [(row[part], row[f"{part}_low"], row[f"{part}_high"]) for part in PARTS]
+
+
+def interval(bounds: tuple[float, float, float]) -> str:
+    value, low, high = map(signed, bounds)
+    return f"{value} [{low}, {high}]"
+
+
+def signed(value: float) -> str:
+    """With its sign, to a tenth."""
+    return f"{round(value, 1) + 0.0:+.1f}".replace("-", "−")
+
+
+def crossed(pair: pl.DataFrame) -> str:
+    """How much wider the intervals are where masked texts vary too: the variance over targets plus that over texts less
+    that over both (Cameron, Gelbach and Miller 2011). Of relations that count alike: each set has as many statements of
+    each by design, which texts left out by relation would vary."""
+    texts = described(pair).select("statement", "masked", "cluster")
+    halves = []
+    for way in (pl.col("cluster"), pl.col("masked"), pl.concat_str("cluster", pl.lit(" | "), "masked")):
+        named = pair.drop("target").join(texts.select("statement", target=way), on="statement")
+        found = drift_table(named, PAIR).filter(weights=EQUALLY)
+        halves.append([(found[f"{part}_high"] - found[f"{part}_low"]).to_numpy() / 2 for part in PARTS])
+    words, masked, both = np.array(halves)
+    wider = np.sqrt(np.maximum(words**2 + masked**2 - both**2, np.maximum(words, masked) ** 2))
+    rows = [
+        [figure, *(f"±{a:.1f} → ±{b:.1f}" for a, b in zip(words[:, place], wider[:, place], strict=True))]
+        for place, figure in enumerate(FIGURES)
+    ]
+    return (
+        f"{texts.height:,} statements are {texts['masked'].n_unique():,} texts once their targets are masked. Half "
+        "widths of the intervals over targets alone → over targets and texts, which cross; relations equally:\n\n"
+        + table(["votes", *PARTS], rows)
+    )
+
+
+def described(rated: pl.DataFrame) -> pl.DataFrame:
+    """Each statement once, as describe_rated has it."""
+    votes = rated.group_by("source", "statement", maintain_order=True).agg(votes="label")
+    found = describe_rated(votes.rename({"source": "resource", "statement": "sentence"}))
+    return found.rename({"sentence": "statement"}).unique("statement", maintain_order=True)
+
+
+def beside_measures(pair: pl.DataFrame, people: pl.DataFrame) -> Iterator[str]:
+    """Every measure of a statement has no batch: its change is compared with what remains of people's."""
+    yield "### Every measure's change beside people's"
+    yield (
+        "The percentage of statements that a measure labels polarised, or accepts as plausible. A measure labels the "
+        "same statement alike in both sets, and so has no drift. `crowd` learnt from COMeT's ratings, and labels each "
+        "statement by the part that left out its target; of its texts it saw some. “Drift taken out” is the last "
+        "column above."
+    )
+    rows = []
+    for figure, measures in labels_of(described(pair)).items():
+        mine = people.filter(figure=figure).rows_by_key("weights", named=True, unique=True)
+        for name, part in (("people, as rated", 0), ("people, drift taken out", 2)):
+            rows.append([figure, name, *(interval(parts(mine[weights])[part]) for weights in (AS_THEY_ARE, EQUALLY))])
+        for name, labels in measures.items():
+            labelled = (
+                pair.unique(["source", "statement"], maintain_order=True)
+                .drop("label", "quality")
+                .join(labels, on="statement", maintain_order="left")
+            )
+            found = drift_table(labelled, PAIR).filter(figure=figure).rows_by_key("weights", named=True, unique=True)
+            changes = (interval(parts(found[weights])[0]) for weights in (AS_THEY_ARE, EQUALLY))
+            rows.append([figure, name, *changes])
+    yield table(
+        [
+            "",
+            "measure",
+            *(f"relations {w}".replace("relations relations", "relations") for w in (AS_THEY_ARE, EQUALLY)),
+        ],
+        rows,
+    )
+
+
+def labels_of(texts: pl.DataFrame) -> dict[str, dict[str, pl.DataFrame]]:
+    """Figure -> measure -> its label of each statement, in the columns that people's votes have."""
+    sentiment, regard = default_scorers()
+    scorers = {"sentiment, `vader`": sentiment, "regard, `minilm`": regard}
+    scorers |= {"regard, `ngram`": NgramRegard(), "`keyword`": Keyword()}
+    labels = {name: label_column(texts["masked"], each, NOTHING_CACHED).label for name, each in scorers.items()}
+    labels["`crowd`"] = label_unseen(texts, cache=NOTHING_CACHED)["crowd"].to_numpy()
+    triples = [parse_sentence(text, in_comet=True) for text in texts["statement"]]
+    named = [
+        (head.replace("_", " ").lower(), relation.name, tail.lower()) for head, relation, tail in filter(None, triples)
+    ]
+    asked = pl.DataFrame(named, schema=["head", "relation", "tail"], orient="row")
+    plausible = with_plausibility(asked, Plausibility(), NOTHING_CACHED)["judged_valid"]
+
+    def as_votes(label: Any, quality: Any) -> pl.DataFrame:
+        return texts.select("statement", pl.Series("label", label, pl.Int8), pl.Series("quality", quality, pl.Boolean))
+
+    none = [None] * texts.height
+    polarised = {name: as_votes(np.where(found == 2, 0, found), none) for name, found in labels.items()}
+    return {"polarised": polarised, "valid": {"plausibility classifier": as_votes(none, plausible)}}
+
+
+# What makes ratings vary
+
+
+def variances(rated: pl.DataFrame) -> Iterator[str]:
+    """Write VARIANCES; and what they say of the size of a survey."""
+    shares = statement_shares(rated)
+    sets = dict(shares.group_by("source", "figure", maintain_order=True))
+    shared = {figure: shared_between(*(sets[source, figure] for source in PAIR)) for figure in FIGURES}
+    raw = {key: of_set(rows) for key, rows in sets.items()}
+    found = {
+        key: known._replace(statement=max(0.0, known.statement - shared[key[1]])) if key[0] in PAIR else known
+        for key, known in raw.items()
+    }
+    kept = [
+        {"source": source, "figure": figure, "statements": sets[source, figure].height, **known._asdict()}
+        for (source, figure), known in found.items()
+    ]
+    VARIANCES.write_text(pl.DataFrame(kept).with_columns(pl.col(pl.Float64).round(1)).write_csv(), encoding="utf-8")
+    yield "## Variance of people's ratings, and the size of a survey"
+    yield (
+        "By `python benchmarks/people_drift.py variances`, in squared percentage points: of statements of one "
+        "relation, of single ratings of a statement, and what two models share by the question (word and relation), "
+        f"which cancels in their difference. The last is the covariance of statements of {PAIR[0]} and {PAIR[1]} "
+        "that stand in one of them alone; of the resources it is not known, and taken as 0."
+    )
+    rows = [
+        [
+            *key,
+            str(sets[key].height),
+            *(f"{value:,.0f}" for value in known),
+            f"{shared[key[1]]:,.0f}" * (key[0] in PAIR),
+        ]
+        for key, known in raw.items()
+    ]
+    yield table(["set", "votes", "statements", "statement", "rating", "shared by the question"], rows)
+    yield (
+        f"Statements of each model with which a difference of {POINTS:g} points is detectable (80 % power, 95 % "
+        f"interval) where no statement is of both, and what 999 statements of each with {RATERS} raters detect:"
+    )
+    numbers = (1, RATERS, 5)
+    rows = [
+        [
+            *key,
+            *(f"{statements_needed(POINTS, known, raters):,.0f}" for raters in numbers),
+            f"{detectable(known, 999, RATERS):.1f}",
+        ]
+        for key, known in found.items()
+    ]
+    yield table(["set", "votes", *(counted(raters, "rater") for raters in numbers), "detectable, points"], rows)
+    yield check_of_error(rated, found, sets)
+
+
+def check_of_error(
+    rated: pl.DataFrame, found: Mapping[tuple[str, str], Components], sets: Mapping[tuple[str, str], pl.DataFrame]
+) -> str:
+    """The error that the variances say of the two sets beside the jackknife's over targets."""
+    table_of = drift_table(rated.filter(pl.col("source").is_in(PAIR)), PAIR).filter(weights=AS_THEY_ARE)
+    texts = []
+    for row in table_of.rows(named=True):
+        known = [found[source, row["figure"]] for source in PAIR]
+        mean = Components(*np.mean(known, axis=0))
+        said = error(mean, 999, RATERS, row["anchors"] / 999)
+        measured = (row["total_high"] - row["total_low"]) / 2 / stats.norm.ppf(0.975)
+        texts.append(f"{row['figure']} {said:.2f} by the variances, {measured:.2f} by the jackknife over targets")
+    return f"The standard error of the difference of {PAIR[0]} and {PAIR[1]}, points: {'; '.join(texts)}."
+
+
+def statement_shares(rated: pl.DataFrame) -> pl.DataFrame:
+    """vote_shares with the number of the question: the word and the relation."""
+    return vote_shares(rated).with_columns(question=pl.struct("word", "relation").rank("dense").cast(pl.Int64))
+
+
+def of_set(rows: pl.DataFrame) -> Components:
+    return components(*(rows[name].to_numpy() for name in ("share", "votes", "relation")))
+
+
+def shared_between(first: pl.DataFrame, second: pl.DataFrame) -> float:
+    alone = [one.join(other, on="statement", how="anti") for one, other in ((first, second), (second, first))]
+    apart = [within_relations(rows["share"].to_numpy(), rows["relation"].to_numpy()) for rows in alone]
+    return shared_by_questions(*apart, (alone[0]["question"].to_numpy(), alone[1]["question"].to_numpy()))
+
+
+# Planted drift and effect
+
+
+@dataclass(frozen=True)
+class World:
+    """Two sets of as many statements about the same words and relations, rated by two batches of raters, with anchors
+    in common; percentages of votes about those of COMeT."""
+
+    words: int = 150
+    statements: tuple[int, ...] = (333, 333, 333)  # of each relation, in each set
+    anchors: tuple[int, ...] = (97, 97, 96)  # of these, in both sets
+    effect: float = 0.0  # of the second model, points, on the statements that stand in its set alone
+    drift: tuple[float, ...] = (-4.0, -4.0, -4.0)  # of the second batch, points, by relation
+    spread: float = 5.0  # standard deviation over statements of this drift
+    of_anchors: float = 0.0  # what drifts besides on anchors alone, points
+
+    def drawn(self, random: np.random.Generator, raters: int = RATERS) -> tuple[list[Votes], list[Votes], np.ndarray]:
+        """Both sets, the anchors in each batch, and the second set's difference to the first by relation if the first
+        batch had rated both, in expectation."""
+        word_effects = random.normal(0, WORD_SPREAD, self.words)
+        sets, anchors, apart = [[], []], [[], []], []
+        for relation, (size, shared) in enumerate(zip(self.statements, self.anchors, strict=True)):
+            words = np.tile(random.integers(self.words, size=size), (2, 1))  # models answer the same questions
+            chance = LEVELS[relation] + word_effects[words] + random.normal(0, STATEMENT_SPREAD, (2, size))
+            chance[1, :shared] = chance[0, :shared]
+            chance[1, shared:] += self.effect
+            chance = np.clip(chance, 0, 100)
+            apart.append(chance[1].mean() - chance[0].mean())
+            chance[1] += self.drift[relation] + random.normal(0, self.spread, size)
+            chance[1, :shared] += self.of_anchors
+            shares = 100 * random.binomial(raters, np.clip(chance, 0, 100) / 100) / raters
+            for batch in range(2):
+                rows = shares[batch], np.ones(size), words[batch], np.full(size, relation)
+                sets[batch].append(rows)
+                anchors[batch].append([column[:shared] for column in rows])
+        return [votes(side) for side in sets], [votes(side) for side in anchors], np.array(apart)
+
+
+def votes(parts: Sequence[Sequence[np.ndarray]]) -> Votes:
+    return Votes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+SLOPE = 0.74  # of the difference of percentages, by the planted effect: chances are cut at 0 and 100
+LEVELS = (34.0, 44.0, 46.0)  # percentages polarised by relation
+WORD_SPREAD, STATEMENT_SPREAD = 15.0, 40.0  # standard deviations, before chances are cut at 0 and 100
+NONE = {"drift": (0.0, 0.0, 0.0), "spread": 0.0}
+SKEWED = {"anchors": (44, 110, 136), "drift": (-8.0, -4.0, 0.0)}
+WORLDS = {
+    "no drift, no effect": World(**NONE),
+    "drift −4, no effect": World(),
+    "drift −4, effect −9.5": World(effect=-9.5),
+    "no drift, effect −9.5": World(effect=-9.5, **NONE),
+    "drift by relation, anchors as in the paper": World(**SKEWED),
+    "the same, effect −9.5": World(effect=-9.5, **SKEWED),
+    "drift of single statements varies (sd 20)": World(spread=20.0),
+    "anchors drift by 2 points more than the rest": World(of_anchors=-2.0),
+    "60 words": World(words=60),
+    "25 words, 90 statements, 30 anchors": World(words=25, statements=(30, 30, 30), anchors=(10, 10, 10)),
+    "60 anchors": World(effect=-9.5, anchors=(20, 20, 20)),
+    "150 anchors": World(effect=-9.5, anchors=(50, 50, 50)),
+    "600 anchors": World(effect=-9.5, anchors=(200, 200, 200)),
+}
+
+
+def simulations(repetitions: int) -> Iterator[str]:
+    error = 100 * (0.05 * 0.95 / repetitions) ** 0.5
+    yield "## Drift between batches of raters: planted drift and effect"
+    yield (
+        f"By `python benchmarks/people_drift.py simulations --repetitions {repetitions}` (a share of 95 % has a "
+        f"standard error of {error:.1f} points). Where a row says nothing else: two sets of 999 statements of three "
+        "relations about 150 words, three raters each, 290 statements in both, variances about those of COMeT's "
+        "ratings. Truth: the difference if the first batch had rated both sets; an effect is on the statements that "
+        "stand in one set alone, and smaller in the whole. Chances end at 0 and 100 %, so that drift moves some less. "
+        "In percent: how often the 95 % interval covers the truth, and how often that of what remains excludes 0: "
+        "without an effect a false positive, else power. `total` is the difference as rated, without anchors."
+    )
+    rows = []
+    for name, world in WORLDS.items():
+        random = np.random.default_rng(1)
+        drawn = [world.drawn(random) for _ in range(repetitions)]
+        truth = float(np.mean([apart.mean() for *_, apart in drawn]))
+        found = {
+            way: [without_drift(sets, anchors, equally=way) for sets, anchors, _ in drawn] for way in (False, True)
+        }
+        cells = [[f"{100 * np.mean([not excludes(each.total, truth) for each in found[False]]):.1f}"]]
+        cells += [covered_and_found([each.remaining for each in found[way]], truth) for way in found]
+        rows.append([name, signed(truth), *(cell for part in cells for cell in part)])
+    ways = [f"remains, {way}: {what}" for way in (AS_THEY_ARE, EQUALLY) for what in ("mean", "covers", "excludes 0")]
+    yield table(["planted", "truth", "total: covers", *ways], rows)
+    yield from one_batch(repetitions)
+
+
+def one_batch(repetitions: int) -> Iterator[str]:
+    """How often a survey of the size that statements_needed says finds a difference of POINTS."""
+    yield "### A survey of two models in one batch: power at the size that is printed"
+    yield (
+        f"Two models about the same 150 words, without anchors and drift, and as many statements as make {POINTS:g} "
+        "points detectable by the variances of these very models; how often the 95 % interval excludes 0, which should "
+        f"be 80 % with a difference of {POINTS:g} points and 5 % without."
+    )
+    alone = World(anchors=(0, 0, 0), **NONE)
+    rows = []
+    for raters in (1, RATERS):
+        many, _, _ = replace(alone, statements=(20_000,) * 3).drawn(np.random.default_rng(2))
+        apart = [within_relations(side.shares, side.relations) for side in many]
+        found = components(many[0].shares, np.full(60_000, RATERS), many[0].relations)
+        shared = shared_by_questions(*apart, (many[0].words, many[1].words))
+        found = found._replace(statement=found.statement - shared)
+        size = round(statements_needed(POINTS, found, raters) / 3)
+        cells = []
+        for effect in (-POINTS / SLOPE, 0.0):
+            world, random = replace(alone, statements=(size,) * 3, effect=effect), np.random.default_rng(3)
+            drawn = [world.drawn(random, raters) for _ in range(repetitions)]
+            changes = [without_drift(sets, sets, equally=True).total for sets, _, _ in drawn]
+            cells += [signed(float(np.mean([apart.mean() for *_, apart in drawn])))]
+            cells += [f"{100 * np.mean([excludes(change, 0) for change in changes]):.1f}"]
+        rows.append([str(raters), f"{3 * size:,}", f"{3 * size * raters:,}", *cells])
+    yield table(["raters", "statements of each", "ratings of each", "planted", "found, %", "planted", "found, %"], rows)
+
+
+def covered_and_found(changes: Sequence[Change], truth: float) -> list[str]:
+    shares = [np.mean([not excludes(change, truth) for change in changes]), np.mean([excludes(c, 0) for c in changes])]
+    return [signed(float(np.mean([change.gain for change in changes]))), *(f"{100 * share:.1f}" for share in shares)]
+
+
+if __name__ == "__main__":
+    main()
