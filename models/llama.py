@@ -17,8 +17,9 @@ from transformers import LlamaForCausalLM
 
 from models.comet import Candidates
 from models.decoder import Attention
-from models.packing import PackedTrees, fill, pack
+from models.packing import HeldRows, fill, pack
 from models.products import Product, lay_out
+from models.top_tokens import LOG2_E
 
 ROPES = ("default", "linear", "llama3", "yarn")  # whose angles do not depend on the length of a text
 ROWS, PART = 512, 16  # rows of logits that are computed, and turned into probabilities, at a time
@@ -73,16 +74,17 @@ class Llama:
     ) -> Tensor:
         """As Comet.nll. The logits of a prompt's last row are computed once for all its tails."""
         packed, dtype = pack(prompts, tails), _computed_in(self.words.weight)
-        before, places = packed.before.unique(return_inverse=True)
+        tokens, positions = packed.tokens[packed.held], packed.positions[packed.held]
+        before, places = torch.searchsorted(packed.held, packed.before).unique(return_inverse=True)
         said = torch.tensor(list(chain.from_iterable(tails)))
         embedding = self.model.model.embed_tokens.weight
         if self.words.weight is embedding:
-            hidden, head = _Tied.apply(embedding, packed.tokens, dtype)
+            hidden, head = _Tied.apply(embedding, tokens, dtype)
         else:
-            hidden, head = F.embedding(packed.tokens, embedding), self.words.weight.to(dtype)
+            hidden, head = F.embedding(tokens, embedding), self.words.weight.to(dtype)
         if candidates is not None:
             head, said = F.embedding(candidates.tokens, head), candidates.places[said]
-        hidden = self._states(hidden, packed.positions, PackedTrees(packed.seen)).index_select(0, fill(before))
+        hidden = self._states(hidden, positions, HeldRows(packed)).index_select(0, fill(before))
         return _Nll.apply(_norm(self.model.model.norm, hidden, dtype), head, places, said)
 
     def _states(self, hidden: Tensor, positions: Tensor, attention: Attention) -> Tensor:
@@ -241,9 +243,14 @@ class _SwiGlu(Function):
         (rows,) = ctx.saved_tensors
         gate, up = rows.chunk(2, dim=1)
         of_gate, of_up = (found := torch.empty_like(rows)).chunk(2, dim=1)
-        of_gate.copy_(torch.ops.aten.silu_backward(grad * up, gate))
+        torch.ops.aten.silu_backward.grad_input(grad * up, gate, grad_input=of_gate)
         torch.mul(grad, F.silu(gate), out=of_up)
         return found
+
+
+def _normaliser(logits: Tensor) -> Tensor:
+    """torch's log_softmax takes less than half the time of its logsumexp."""
+    return logits[:, 0] - logits.log_softmax(1)[:, 0]
 
 
 class _Nll(Function):
@@ -254,7 +261,7 @@ class _Nll(Function):
         kept, normalisers, chosen = [], [], places.new_empty(len(said), dtype=torch.float32)
         for start in range(0, len(hidden), ROWS):
             logits = F.linear(hidden[start : start + ROWS], head)
-            normalisers += [part.float().logsumexp(1) for part in logits.split(PART)]
+            normalisers += [_normaliser(part.float()) for part in logits.split(PART)]
             here = (places >= start) & (places < start + ROWS)
             chosen[here] = logits[places[here] - start, said[here]].float()
             if any(ctx.needs_input_grad):  # without gradients only a part is held at a time
@@ -273,7 +280,7 @@ class _Nll(Function):
         ends = torch.tensor([0, *counts]).cumsum(0).tolist()
         for start in range(0, len(hidden), PART):
             part = slice(start, start + PART)
-            found = (of_logits[part].float() - normaliser[part, None]).exp_().mul_(weight[part, None])
+            found = (of_logits[part].float() - normaliser[part, None]).mul_(LOG2_E).exp2_().mul_(weight[part, None])
             tokens = order[ends[start] : ends[min(start + PART, len(hidden))]]
             found.index_put_((places[tokens] - start, said[tokens]), -grad[tokens], accumulate=True)
             of_logits[part] = found

@@ -17,6 +17,7 @@ from models.dropout import dropout
 UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
 BIN = 64  # rows of a bin at least: attention is computed within bins, and small ones are harder to fill
 TREE = 96  # rows of a tree at most, unless one tail alone needs more
+HELD = 16  # oneDNN compiles and keeps code for each number of rows
 FILLING = -1  # the tree of rows that hold none
 
 
@@ -45,6 +46,20 @@ class PackedTrees:
         return mixed.view(bins, heads, -1, mixed.shape[-1]).transpose(1, 2).flatten(0, 1)
 
 
+class HeldRows:
+    """The same among the rows that `packed.held` lists alone, so that other layers compute no others."""
+
+    def __init__(self, packed: "Packed") -> None:
+        self.held, self.rows = packed.held, len(packed.tokens)
+        self.attention = PackedTrees(packed.seen)
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        whole = (
+            rows.new_zeros(self.rows, *rows.shape[1:]).index_copy(0, self.held, rows) for rows in (query, key, value)
+        )
+        return self.attention(layer, *whole).index_select(0, self.held)
+
+
 class Packed(NamedTuple):
     """Prompts and tails as rows, some of which are filling."""
 
@@ -52,6 +67,7 @@ class Packed(NamedTuple):
     positions: Tensor  # (rows,) int, in its text
     seen: Tensor  # (bins, bin, bin) bool: which row of a bin looks at which
     before: Tensor  # (tokens of all tails,) int: the row after which each of them comes
+    held: Tensor  # int, rising: the rows that are no filling, filled up to a multiple of HELD
 
     def to(self, device: torch.device) -> "Packed":
         return Packed(*(tensor.to(device) for tensor in self))
@@ -92,7 +108,9 @@ def pack(prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Pa
     of_text = (branches[:, None] == 0) | (branches[:, :, None] == branches[:, None])
     seen = of_tree & of_text & np.tri(size, dtype=bool)
     rows = np.fromiter(chain.from_iterable(before), dtype=np.int64)
-    return Packed(*map(torch.from_numpy, (tokens.ravel(), positions.ravel(), seen, rows)))
+    filling = np.flatnonzero(owners == FILLING)
+    held = np.delete(np.arange(owners.size), filling[-(owners.size - len(filling)) % HELD :])
+    return Packed(*map(torch.from_numpy, (tokens.ravel(), positions.ravel(), seen, rows, held)))
 
 
 def fill(rows: Tensor, multiple: int = 32) -> Tensor:
