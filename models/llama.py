@@ -15,7 +15,6 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from transformers import LlamaForCausalLM
 
-from models.comet import Candidates
 from models.decoder import Attention
 from models.packing import HeldRows, fill, pack
 from models.products import Product, lay_out
@@ -69,9 +68,7 @@ class Llama:
         hidden = self._states(F.embedding(tokens, self.model.model.embed_tokens.weight), positions, attention)
         return _norm(self.model.model.norm, hidden, self.words.weight.dtype)
 
-    def nll(
-        self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Candidates | None = None
-    ) -> Tensor:
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """As Comet.nll. The logits of a prompt's last row are computed once for all its tails."""
         packed, dtype = pack(prompts, tails), _computed_in(self.words.weight)
         tokens, positions = packed.tokens[packed.held], packed.positions[packed.held]
@@ -82,8 +79,6 @@ class Llama:
             hidden, head = _Tied.apply(embedding, tokens, dtype)
         else:
             hidden, head = F.embedding(tokens, embedding), self.words.weight.to(dtype)
-        if candidates is not None:
-            head, said = F.embedding(candidates.tokens, head), candidates.places[said]
         hidden = self._states(hidden, positions, HeldRows(packed)).index_select(0, fill(before))
         return _Nll.apply(_norm(self.model.model.norm, hidden, dtype), head, places, said)
 
@@ -202,11 +197,12 @@ class _RmsNorm(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
         rows, weight, scale = ctx.saved_tensors
-        normed, grad = rows.float() * scale, grad.float()
-        of_weight = (grad * normed).sum(0) if ctx.needs_input_grad[1] else None
-        grad = grad * weight
-        mean = (grad * normed).mean(1, keepdim=True)
-        return ((grad - normed * mean) * scale).to(rows.dtype), of_weight, None, None
+        normed = rows.float() * scale
+        product = grad * normed
+        of_weight = product.sum(0) if ctx.needs_input_grad[1] else None
+        mean = (product @ weight.float() / rows.shape[1])[:, None]
+        of_rows = (grad * weight.float()).addcmul_(normed, mean, value=-1).mul_(scale)
+        return of_rows.to(rows.dtype), of_weight, None, None
 
 
 class _Turn(Function):
@@ -234,17 +230,18 @@ class _SwiGlu(Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
         gate, up = rows.chunk(2, dim=1)
-        return F.silu(gate).mul_(up)
+        activated = F.silu(gate)
+        ctx.save_for_backward(rows, activated)
+        return activated * up
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (rows,) = ctx.saved_tensors
+        rows, activated = ctx.saved_tensors
         gate, up = rows.chunk(2, dim=1)
         of_gate, of_up = (found := torch.empty_like(rows)).chunk(2, dim=1)
         torch.ops.aten.silu_backward.grad_input(grad * up, gate, grad_input=of_gate)
-        torch.mul(grad, F.silu(gate), out=of_up)
+        torch.mul(grad, activated, out=of_up)
         return found
 
 

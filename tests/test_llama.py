@@ -13,7 +13,6 @@ from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from models.adapters import Adapters, begin_adapters
-from models.comet import Candidates
 from models.language_model import LONGEST, LanguageModel
 from models.learning import Learning
 from models.llama import Llama, fits
@@ -92,19 +91,6 @@ def test_adapters_learn_the_same() -> None:
     assert expected
     assert all("lora" in name for name in expected)
     torch.testing.assert_close(gradients(model, lambda: Llama(model).nll(PROMPTS, TAILS)), expected)
-
-
-def test_among_some_tokens_it_is_the_loss_over_them_alone() -> None:
-    model, among = small(), Candidates.of(torch.tensor([2, 9, 10, 11, 40]), 90)
-    logits = torch.cat(
-        [
-            model(torch.tensor([[*prompt, *tail]])).logits[0, len(prompt) - 1 : -1]
-            for prompt, tail in zip(PROMPTS, TAILS, strict=True)
-        ]
-    )
-    said = torch.tensor([token for tail in TAILS for token in tail])
-    expected = F.cross_entropy(logits[:, among.tokens], among.places[said], reduction="none")
-    torch.testing.assert_close(Llama(model).nll(PROMPTS, TAILS, among), expected)
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=["grouped and tied", "neither"])
