@@ -1,17 +1,19 @@
 """Training and probing a Llama (`model=hf`) beside the version before, plain transformers, and matrix products alone.
 
     python benchmarks/lm_speed.py train --model DIR [--before TREE] [--steps 12] [--rounds 3] [--write]
-    python benchmarks/lm_speed.py probe --model DIR [--before TREE] [--prompts 136] [--rounds 3] [--write]
+    python benchmarks/lm_speed.py probe --model DIR [--before TREE] [--prompts 136] [--ending] [--rounds 3] [--write]
 
 TREE is a git worktree of the version before. Each turn is a process of its own, and contestants take turns within a
-round, so that what else the machine does falls on all of them; of the rounds the median counts. Training: batches of
-128 of train100k, as experiment=cn100k_cpu draws them, the first two steps of a turn not counted; the plain loop pads
-batches drawn at random to their longest text. Probing: ten tails of exactly eight tokens, for each relation of a
-target; `generate` has batches of one length. "Products alone" multiplies as many rows by the same weights, and does
-nothing else. --write replaces the section of RESULTS.md."""
+round, so that what else the machine does falls on all of them; of the rounds the median counts. Seconds are those of
+the processor: say OMP_NUM_THREADS=1, as threads that wait for each other count too. Training: batches of 128 of
+train100k, as experiment=cn100k_cpu draws them, the first step of a turn not counted; the plain loop pads batches drawn
+at random to their longest text. Probing: ten tails of exactly eight tokens, for each relation of a target; with
+--ending tails end by themselves, so give a trained model. `generate` has batches of one length, 16 at most. "products"
+multiplies as many rows by the same weights, and does nothing else. --write replaces the section of RESULTS.md."""
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,7 +26,8 @@ from statistics import median
 from typing import Any
 
 TREE = Path(__file__).parents[1]
-BATCH, WARM, LENGTH, BEAMS, SLOTS = 128, 1, 8, 10, 68
+BATCH, WARM, LENGTH, NATURAL, BEAMS, SLOTS = 128, 1, 8, 15, 10, 68
+SHOWN = ("a second", "GiB", "lists")  # in columns of their own, or not at all
 IGNORED = -100  # the label of what is not to be learnt
 
 
@@ -38,6 +41,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--precision", choices=["bf16", "fp32"], default=None, help="else what the processor has")
     parser.add_argument("--ways", nargs="+", help="some of the contestants")
+    parser.add_argument("--ending", action="store_true", help="tails end by themselves, after 15 tokens at the latest")
     parser.add_argument("--turn", help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
@@ -58,7 +62,7 @@ def main() -> None:
         sys.path.insert(0, str(TREE))
         from benchmarks.results import processor, write_section
 
-        write_section(f"lm_speed {given.task}", section, processor())
+        write_section(f"lm_speed {given.task}{' ending' * given.ending}", section, processor())
 
 
 def turn(way: str, tree: Path) -> dict[str, Any]:
@@ -82,6 +86,8 @@ def take_turn(given: argparse.Namespace) -> None:
     ways = {"train": (train_ours, train_plain, train_products), "probe": (probe_ours, generate, probe_products)}
     own, plain, products = ways[given.task]
     found = {"transformers": plain, "products": products}.get(given.turn, own)(given, dtype)
+    if given.ending:
+        found.pop("lists")
     found["GiB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
     print(json.dumps(found))
 
@@ -212,9 +218,10 @@ def probe_ours(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
     from models.language_model import LanguageModel
 
     learner = LanguageModel.load(given.model).to(dtype)
-    learner.end = -1  # no token ends a tail
-    prompts = asked(given, learner)
-    return timed_lists(lambda: [[beam.tokens for beam in one] for one in learner.search(prompts, max_length=LENGTH)])
+    prompts, longest = asked(given, learner), NATURAL if given.ending else LENGTH
+    if not given.ending:
+        learner.end = -1  # which no token is
+    return timed_lists(lambda: [[beam.tokens for beam in one] for one in learner.search(prompts, max_length=longest)])
 
 
 def generate(given: argparse.Namespace, dtype: Any, size: int = 16) -> dict[str, Any]:
@@ -225,6 +232,8 @@ def generate(given: argparse.Namespace, dtype: Any, size: int = 16) -> dict[str,
     learner = LanguageModel.load(given.model).to(dtype)
     prompts = asked(given, learner)
     how = {"num_beams": BEAMS, "num_return_sequences": BEAMS, "max_new_tokens": LENGTH, "eos_token_id": None}
+    if given.ending:
+        how |= {"max_new_tokens": NATURAL, "eos_token_id": learner.end, "early_stopping": True}
 
     @torch.inference_mode()
     def search() -> list[Any]:
@@ -233,7 +242,7 @@ def generate(given: argparse.Namespace, dtype: Any, size: int = 16) -> dict[str,
             batch = torch.tensor([prompts[place] for place in places])
             said = learner.model.generate(
                 batch, attention_mask=torch.ones_like(batch), pad_token_id=learner.pad, **how
-            )[:, -LENGTH:]
+            )[:, batch.shape[1] :]
             for place, lists in zip(places, said.unflatten(0, (len(places), BEAMS)).tolist(), strict=True):
                 found[place] = lists
         return found
@@ -291,33 +300,31 @@ def report(given: argparse.Namespace, found: dict[str, list[dict[str, Any]]]) ->
 
     from benchmarks.results import machine
 
+    training = given.task == "train"
     speeds = {way: [one["a second"] for one in turns] for way, turns in found.items()}
-    unit = "examples/s" if given.task == "train" else "statements/s"
+    unit = f"{'examples' if training else 'statements'} per processor second"
     lines = [f"| | {unit}, median | of the rounds | mitigate is | peak memory, GiB | |", "|---|---|---|---|---|---|"]
     for way, turns in found.items():
-        ratio = (
-            median(a / b for a, b in zip(speeds["mitigate"], speeds[way], strict=True)) if "mitigate" in found else 0
-        )
-        more = {k: v for k, v in turns[-1].items() if k not in ("a second", "GiB", "lists")}
-        of_rounds = " ".join(f"{speed:.1f}" for speed in speeds[way])
-        peak = max(turn["GiB"] for turn in turns)
-        said = ", ".join(f"{name} {value}" for name, value in more.items())
-        lines.append(
-            f"| {way} | {median(speeds[way]):.1f} | {of_rounds} | {ratio:.2f} times as fast | {peak} | {said} |"
-        )
-    title = {"train": "Training a Llama of 135 M parameters", "probe": "Probing a Llama of 135 M parameters"}[
-        given.task
-    ]
-    asked = f"batches of {BATCH}, {given.steps} steps" if given.task == "train" else f"{given.prompts} prompts"
-    measured = f"`python benchmarks/lm_speed.py {given.task}`: {asked}, {given.precision or 'native precision'}, on "
-    measured += f"{machine()}, transformers {transformers.__version__}; {given.rounds} rounds."
-    lists = {way: turns[0].get("lists") for way, turns in found.items() if turns[0].get("lists")}
-    said = [
-        f"{sum(map(list.__eq__, lists['mitigate'], other))} of {len(other)} lists of ten are those of {way}."
-        for way, other in lists.items()
-        if way != "mitigate" and "mitigate" in lists
-    ]
-    return "\n\n".join([f"## {title}", measured, "\n".join(lines), *said])
+        ratio = median(a / b for a, b in zip(speeds["mitigate"], speeds[way], strict=True))
+        more = ", ".join(f"{name} {value}" for name, value in turns[-1].items() if name not in SHOWN)
+        figures = [median(speeds[way]), " ".join(map(str, speeds[way])), f"{ratio:.2f} times as fast"]
+        lines.append("| " + " | ".join(map(str, [way, *figures, max(turn["GiB"] for turn in turns), more])) + " |")
+    work = f"batches of {BATCH}, {given.steps} steps" if training else f"{given.prompts} prompts"
+    command = " ".join(["python benchmarks/lm_speed.py", given.task, *["--ending"] * given.ending])
+    measured = f"`{command}`: {work}, {given.precision or 'the precision of the processor'}, rounds: {given.rounds}. "
+    measured += f"{machine()}, transformers {transformers.__version__}; load average {os.getloadavg()[1]:.0f}."
+    title = f"## {'Training' if training else 'Probing'} a Llama of 135 M parameters"
+    return "\n\n".join(
+        [title + (", natural ending" if given.ending else ""), measured, "\n".join(lines), *equal(found)]
+    )
+
+
+def equal(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """How many lists of ten are the same, where stopping rules cannot differ."""
+    lists = {way: turns[0]["lists"] for way, turns in found.items() if turns[0].get("lists")}
+    for way in lists.keys() - {"mitigate"}:
+        same = sum(map(list.__eq__, lists["mitigate"], lists[way]))
+        yield f"{same} of {len(lists[way])} lists of ten are those of {way}."
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Network(Protocol):
     training: bool
     config: Any  # layers, heads and width of keys, group and positions, as DecoderConfig has them
     words: Any  # whose weight is that of the head
-    bias: Tensor | None
+    bias: Any  # of the head, or None
 
     def __call__(self, tokens: Tensor, positions: Tensor, attention: Attention) -> Tensor:
         """tokens (rows,), positions (rows,) -> hidden (rows, width)."""

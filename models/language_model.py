@@ -79,8 +79,8 @@ class LanguageModel(OfTransformers):
         if not fits(self.model):
             return super().search(prompts, beams=beams, max_length=max_length, rows=rows)
         self.check_length(prompts, [max_length] * len(prompts))
-        how = {"beams": beams, "max_length": max_length, "rows": rows}
-        return beam_search(Llama(self.model), prompts, end=self.end, **how)
+        network = Llama(self.model)
+        return beam_search(network, prompts, end=self.end, beams=beams, max_length=max_length, rows=rows)
 
     def needed(self, prompt: int, tail: int) -> int:
         """Of both, one after the other."""
