@@ -30,6 +30,7 @@ def test_a_prompt_stands_once_before_all_its_tails() -> None:
     assert packed.positions.tolist()[:9] == [0, 1, 2, 3, 2, 0, 1, 2, 3]
     assert packed.before.tolist() == [1, 2, 3, 1, 4, 7, 8]  # the end token comes after the last row of its tail
     assert not packed.tokens[9:].any()
+    assert packed.held.tolist() == list(range(16))  # nine rows, filled up
     sees = {row: packed.seen[0, row].nonzero()[:, 0].tolist() for row in range(9)}
     assert sees[3] == [0, 1, 2, 3]
     assert sees[4] == [0, 1, 4]  # not the other tail
@@ -49,6 +50,8 @@ def test_bins_are_of_one_size_and_trees_are_cut() -> None:
     assert long.seen.shape[1] >= 2 * TREE + 1
     short = pack([[2, number] for number in range(100)], [[10, 1]] * 100)
     assert short.seen.shape == (math.ceil(100 / (BIN // 3)), BIN, BIN)
+    assert len(short.held) == math.ceil(3 * 100 / 16) * 16
+    assert {*short.before.tolist()} < {*short.held.tolist()}
 
 
 @pytest.mark.parametrize("layout", ["packed", "comet"])
