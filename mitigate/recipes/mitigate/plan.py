@@ -36,7 +36,7 @@ from mitigate.tasks.about import published_file, read_published, target_triples
 from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
-from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices
+from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices, origin_notices
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
@@ -72,7 +72,7 @@ class Plan:
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     source: str  # the hash of the corpus and the targets
-    not_measured: list[str]  # sentences: what is not measured, and what of a text the model does not read
+    not_measured: list[str]  # sentences: where weights come from, what is not measured, what of a text is not read
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
 
     @property
@@ -161,7 +161,7 @@ def make_plan(config: DictConfig) -> Plan:
     probed = prompts(targets, [(name, "") for name in names], events)
     check_heads(start, _asked(corpus, probed), config.probe.max_length)
     read = corpus.triples.filter("valid", split="train") if config.train else corpus.triples.clear()
-    not_measured = [*not_measured, *cut_notices(start, probed, read)]
+    not_measured = [*origin_notices(start), *not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
     return Plan(config, policy, corpus, *asked, *who, cache, start, source, not_measured, described)
 
