@@ -1,15 +1,16 @@
-"""COMeT's beam search (models/beams.py) with our decoder, exact, many prompts at a time.
+"""COMeT's beam search (models/beams.py) with a network on rows, exact, many prompts at a time.
 
 A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
 so that the processor always has many rows to multiply."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from models.beams import Beam, Beams
-from models.decoder import Decoder
+from models.decoder import Network
 from models.products import filled, lay_out
 from models.top_tokens import TopTokens
 from models.tree import SharedPrefixes, TreeAttention
@@ -18,13 +19,13 @@ NextTokens = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 """From hidden states (rows, width) and a count, log-probabilities and tokens, each (rows, count), the best first; of
 equal ones the lower token first."""
 
-Head = Callable[[Decoder, int], NextTokens]
-"""Makes one for a decoder and a largest number of rows."""
+Head = Callable[[Any, int], NextTokens]
+"""Makes one for a network and a largest number of rows."""
 
 
 @torch.inference_mode()
 def beam_search(
-    decoder: Decoder,
+    decoder: Network,
     prompts: Sequence[Sequence[int]],
     *,
     end: int,
@@ -65,7 +66,7 @@ class _Search:
 
     def __init__(
         self,
-        decoder: Decoder,
+        decoder: Network,
         prompts: Sequence[Sequence[int]],
         end: int,
         unseen: int,
@@ -142,7 +143,7 @@ def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
     return [(token, place) for place, token in enumerate(prompt) if token != unseen or place == len(prompt) - 1]
 
 
-def _check(decoder: Decoder, prompts: Sequence[Sequence[int]], max_length: int) -> None:
+def _check(decoder: Network, prompts: Sequence[Sequence[int]], max_length: int) -> None:
     if decoder.training:
         raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
     if not all(map(len, prompts)):

@@ -5,7 +5,7 @@ It runs on flat rows, a token each, and leaves to an `Attention` which row may l
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,19 @@ class Attention(Protocol):
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Each (rows, heads, head_width) -> (rows, heads, head_width); layer counts from 0."""
+        ...
+
+
+class Network(Protocol):
+    """What beam search runs: a `Decoder`, or a model of another form that works on rows."""
+
+    training: bool
+    config: Any  # layers, heads and width of keys, group and positions, as DecoderConfig has them
+    words: Any  # whose weight is that of the head
+    bias: Tensor | None
+
+    def __call__(self, tokens: Tensor, positions: Tensor, attention: Attention) -> Tensor:
+        """tokens (rows,), positions (rows,) -> hidden (rows, width)."""
         ...
 
 
@@ -55,6 +68,7 @@ class DecoderConfig:
     inner: int = 3072  # width between the two layers of the MLP
     dropout: float = 0.1
     eps: float = 1e-5
+    group: ClassVar[int] = 1  # heads of queries for each head of keys and values
 
     def __post_init__(self) -> None:
         faults = []

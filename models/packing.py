@@ -17,11 +17,13 @@ from models.dropout import dropout
 UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
 BIN = 64  # rows of a bin at least: attention is computed within bins, and small ones are harder to fill
 TREE = 96  # rows of a tree at most, unless one tail alone needs more
+HELD = 16  # oneDNN compiles and keeps code for each number of rows
 FILLING = -1  # the tree of rows that hold none
 
 
 class PackedTrees:
-    """Attention in which a row looks at itself and at the earlier rows of its own text. (An `Attention`.)
+    """Attention in which a row looks at itself and at the earlier rows of its own text. (An `Attention`.) Queries may
+    have more heads than keys and values, a multiple of them.
 
     For texts as short as these PyTorch's own attention takes twice as long on a CPU, and in bf16 without dropout ten
     times. seen (bins, bin, bin) bool: which row of a bin looks at which."""
@@ -31,15 +33,31 @@ class PackedTrees:
         self.bias = torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, UNSEEN)[:, None]
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        bins, heads = len(self.bias), query.shape[1]
+        bins, heads, keys = len(self.bias), query.shape[1], key.shape[1]
         query, key, value = (
             rows.unflatten(0, (bins, -1)).transpose(1, 2).flatten(0, 1)  # (bins * heads, bin, head_width)
             for rows in (query, key, value)
         )
         bias = self.bias.to(query.dtype).expand(-1, heads, -1, -1).flatten(0, 1)
+        if heads > keys:  # neighbours among the queries' heads share a key
+            query, bias = (rows.reshape(bins * keys, -1, rows.shape[-1]) for rows in (query, bias))
         scores = torch.baddbmm(bias, query, key.mT, alpha=query.shape[-1] ** -0.5)
         mixed = dropout(scores.softmax(-1), self.dropout) @ value
-        return mixed.unflatten(0, (bins, heads)).transpose(1, 2).flatten(0, 1)
+        return mixed.view(bins, heads, -1, mixed.shape[-1]).transpose(1, 2).flatten(0, 1)
+
+
+class HeldRows:
+    """The same among the rows that `packed.held` lists alone, so that other layers compute no others."""
+
+    def __init__(self, packed: "Packed") -> None:
+        self.held, self.rows = packed.held, len(packed.tokens)
+        self.attention = PackedTrees(packed.seen)
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        whole = (
+            rows.new_zeros(self.rows, *rows.shape[1:]).index_copy(0, self.held, rows) for rows in (query, key, value)
+        )
+        return self.attention(layer, *whole).index_select(0, self.held)
 
 
 class Packed(NamedTuple):
@@ -49,6 +67,7 @@ class Packed(NamedTuple):
     positions: Tensor  # (rows,) int, in its text
     seen: Tensor  # (bins, bin, bin) bool: which row of a bin looks at which
     before: Tensor  # (tokens of all tails,) int: the row after which each of them comes
+    held: Tensor  # int, rising: the rows that are no filling, filled up to a multiple of HELD
 
     def to(self, device: torch.device) -> "Packed":
         return Packed(*(tensor.to(device) for tensor in self))
@@ -89,7 +108,9 @@ def pack(prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Pa
     of_text = (branches[:, None] == 0) | (branches[:, :, None] == branches[:, None])
     seen = of_tree & of_text & np.tri(size, dtype=bool)
     rows = np.fromiter(chain.from_iterable(before), dtype=np.int64)
-    return Packed(*map(torch.from_numpy, (tokens.ravel(), positions.ravel(), seen, rows)))
+    filling = np.flatnonzero(owners == FILLING)
+    held = np.delete(np.arange(owners.size), filling[-(owners.size - len(filling)) % HELD :])
+    return Packed(*map(torch.from_numpy, (tokens.ravel(), positions.ravel(), seen, rows, held)))
 
 
 def fill(rows: Tensor, multiple: int = 32) -> Tensor:

@@ -5,12 +5,14 @@ weight in blocks of their own; with AVX2 alone it is faster, above all where GEL
 brings into these blocks in every call."""
 
 import copy
+from functools import singledispatch
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.decoder import Block, Decoder
+from models.decoder import Block
 
 ROWS = 16  # numbers of rows are filled up to multiples: oneDNN compiles and keeps a megabyte of code for each number
 
@@ -35,8 +37,10 @@ class Product(nn.Module):
         return product if self.gelu is None else F.gelu(product, approximate=self.gelu)
 
 
-def lay_out(decoder: Decoder) -> Decoder:
-    """A copy for inference whose layers multiply by Products; all other parameters are those of the decoder."""
+@singledispatch
+def lay_out(decoder: Any) -> Any:
+    """A copy for inference whose layers multiply by Products; all other parameters are those of the decoder. A
+    network of another form registers a function of its own."""
     laid_out = copy.deepcopy(decoder, {id(parameter): parameter for parameter in decoder.parameters()})
     for block in laid_out.modules():
         if isinstance(block, Block):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.decoder import Decoder
+from models.decoder import Network
 from models.products import Product, filled
 
 TILE = 2048  # words; 512 to 4096 are equally fast for 384 x 30,522, all of it at once a third slower
@@ -22,7 +22,7 @@ class TopTokens:
     """A decoder's head, with the memory it works in, used again in each call (fresh memory of this size would
     cost as much time as a quarter of the multiplications)."""
 
-    def __init__(self, decoder: Decoder, rows: int) -> None:
+    def __init__(self, decoder: Network, rows: int) -> None:
         weight = decoder.words.weight
         bias = weight.new_zeros(len(weight)) if decoder.bias is None else decoder.bias
         self.vocab_size = len(weight)

@@ -5,12 +5,12 @@ Every tree has a slot; a token's key and value are written to it once, as a node
 mask. A node of a branch that has died may be given to another token."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.decoder import DecoderConfig
 from models.products import ROWS, filled
 
 STEP = 32
@@ -24,9 +24,11 @@ Placed = Sequence[tuple[int, int]]
 class TreeAttention:
     """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`).
 
-    slots is the number of trees. Memory for their nodes grows with what is placed there, in steps of STEP."""
+    config is that of a `Network`, slots the number of trees. Memory for their nodes grows with what is placed there, in
+    steps of STEP."""
 
-    def __init__(self, config: DecoderConfig, slots: int, like: Tensor) -> None:
+    def __init__(self, config: Any, slots: int, like: Tensor) -> None:
+        self.group = config.group
         self.keys = like.new_zeros(config.layers, slots, config.heads, 0, config.width // config.heads)
         self.values = self.keys
 
@@ -57,7 +59,8 @@ class TreeAttention:
         unseen = ~F.pad(seen, (0, nodes - seen.shape[1]))
         mask = self.keys.new_zeros(trees, self.columns, nodes)
         mask[tree, column] = unseen.to(mask) * torch.finfo(mask.dtype).min
-        self.mask = mask.repeat_interleave(heads, 0)  # (trees * heads, columns, nodes)
+        mask = mask.repeat_interleave(heads, 0).repeat_interleave(self.group, 1)
+        self.mask = mask  # (trees * heads, columns * group, nodes)
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         keys, values = self.keys[layer], self.values[layer]  # (slots, heads, nodes, head_width)
@@ -65,11 +68,13 @@ class TreeAttention:
         values[self.slot, :, self.node] = value[: len(self.slot)]
         if self.busy is not None:
             keys, values = keys.index_select(0, self.busy), values.index_select(0, self.busy)
-        heads, width = query.shape[1:]
-        queries = query.index_select(0, self.source).unflatten(0, (-1, self.columns)).transpose(1, 2).flatten(0, 1)
+        heads, width = key.shape[1:]
+        queries = query.index_select(0, self.source).view(-1, self.columns, heads, self.group, width)
+        queries = queries.transpose(1, 2).reshape(-1, self.columns * self.group, width)
         scores = torch.baddbmm(self.mask, queries, keys.flatten(0, 1).transpose(1, 2), alpha=width**-0.5)
-        mixed = scores.softmax(-1) @ values.flatten(0, 1)  # (trees * heads, columns, head_width)
-        return mixed.unflatten(0, (-1, heads)).transpose(1, 2).flatten(0, 1).index_select(0, self.place_of)
+        mixed = scores.softmax(-1) @ values.flatten(0, 1)  # (trees * heads, columns * group, head_width)
+        mixed = mixed.view(-1, heads, self.columns, self.group, width).transpose(1, 2).reshape(-1, *query.shape[1:])
+        return mixed.index_select(0, self.place_of)
 
 
 class SharedPrefixes:
@@ -102,5 +107,6 @@ class SharedPrefixes:
             key[self.ancestors].transpose(1, 2),  # (rows, heads, longest, head_width)
             value[self.ancestors].transpose(1, 2),
             attn_mask=self.seen[:, None, None],
+            enable_gqa=self.trees.group > 1,
         )
         return mixed[:, :, 0]

@@ -1,0 +1,324 @@
+"""Training and probing a Llama (`model=hf`) beside the version before, plain transformers, and matrix products alone.
+
+    python benchmarks/lm_speed.py train --model DIR [--before TREE] [--steps 12] [--rounds 3] [--write]
+    python benchmarks/lm_speed.py probe --model DIR [--before TREE] [--prompts 136] [--rounds 3] [--write]
+
+TREE is a git worktree of the version before. Each turn is a process of its own, and contestants take turns within a
+round, so that what else the machine does falls on all of them; of the rounds the median counts. Training: batches of
+128 of train100k, as experiment=cn100k_cpu draws them, the first two steps of a turn not counted; the plain loop pads
+batches drawn at random to their longest text. Probing: ten tails of exactly eight tokens, for each relation of a
+target; `generate` has batches of one length. "Products alone" multiplies as many rows by the same weights, and does
+nothing else. --write replaces the section of RESULTS.md."""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+TREE = Path(__file__).parents[1]
+BATCH, WARM, LENGTH, BEAMS, SLOTS = 128, 1, 8, 10, 68
+IGNORED = -100  # the label of what is not to be learnt
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=["train", "probe"])
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--prompts", type=int, default=136)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--precision", choices=["bf16", "fp32"], default=None, help="else what the processor has")
+    parser.add_argument("--ways", nargs="+", help="some of the contestants")
+    parser.add_argument("--turn", help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    if given.turn:
+        take_turn(given)
+        return
+    trees = {"mitigate": TREE} | ({"before": given.before} if given.before else {})
+    ways = given.ways or [*trees, "transformers", "products"]
+    found: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
+    for number in range(given.rounds):
+        for way in ways:
+            found[way].append(turn(way, trees.get(way, TREE)))
+            shown = {name: value for name, value in found[way][-1].items() if name != "lists"}
+            print(f"round {number + 1}: {way} {shown}", flush=True)
+    section = report(given, found)
+    print(section)
+    if given.write:
+        sys.path.insert(0, str(TREE))
+        from benchmarks.results import processor, write_section
+
+        write_section(f"lm_speed {given.task}", section, processor())
+
+
+def turn(way: str, tree: Path) -> dict[str, Any]:
+    """What a contestant says of itself, in a process that imports `mitigate` from a tree."""
+    code = f"import sys; sys.path[:0] = [{str(tree)!r}]; sys.argv = {['', *sys.argv[1:], '--turn', way]!r}\n"
+    code += f"import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=tree)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def take_turn(given: argparse.Namespace) -> None:
+    import torch
+    from transformers.utils import logging
+
+    from mitigate.train.harness import native_precision
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    precision = given.precision or {"bf16-mixed": "bf16", "32-true": "fp32"}[native_precision("cpu")]
+    dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
+    ways = {"train": (train_ours, train_plain, train_products), "probe": (probe_ours, generate, probe_products)}
+    own, plain, products = ways[given.task]
+    found = {"transformers": plain, "products": products}.get(given.turn, own)(given, dtype)
+    found["GiB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
+    print(json.dumps(found))
+
+
+def examples() -> Any:
+    from mitigate.load.conceptnet import load
+    from mitigate.relations import comet_relations
+    from mitigate.train.comet import Examples
+
+    triples = load(None).triples.filter(split="train")
+    phrases = {relation.name: relation.phrase for relation in comet_relations()}
+    spoken = [phrases[relation] for relation in triples["relation"]]
+    return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())
+
+
+def settings(given: argparse.Namespace, dtype: Any) -> Any:
+    import torch
+
+    from mitigate.train.comet import Settings
+
+    precision = "bf16-mixed" if dtype == torch.bfloat16 else "32-true"
+    how = {"precision": precision, "seed": 1, "checkpoint_every": 1e9, "lr": 2e-4, "together": 8, "hold": 0.8}
+    return Settings(max_epochs=1.9, max_steps=given.steps, batch_size=BATCH, **how)
+
+
+def train_ours(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
+    from mitigate.train.comet import TailModule, fit
+    from models.language_model import LanguageModel
+
+    model, began, losses = LanguageModel.load(given.model), [], []
+    step = TailModule.training_step
+
+    def timed(module: Any, batch: Any, number: int) -> Any:
+        began.append(time.process_time())
+        losses.append(step(module, batch, number))
+        return losses[-1]
+
+    TailModule.training_step = timed  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory() as place:
+        fit(model, examples(), settings(given, dtype), Path(place), fingerprint="", accelerator="cpu")
+    began.append(time.process_time())
+    return rate(began) | {"last losses": [round(float(loss.detach()), 4) for loss in losses[-2:]]}
+
+
+def rate(began: Sequence[float]) -> dict[str, Any]:
+    """began: when each step began, and the last one's end."""
+    counted = len(began) - 1 - WARM
+    return {"a second": round(counted * BATCH / (began[-1] - began[WARM]), 2)}
+
+
+def train_plain(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
+    """What the Trainer of transformers does: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
+    import numpy as np
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    from models.language_model import LanguageModel
+
+    asked, learner = examples(), LanguageModel.load(given.model)
+    prompts, tails = learner.prompts(asked.heads, asked.phrases), learner.tails(asked.tails)
+    model, began = learner.model.train(), []
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4, fused=True)
+    for batch in np.random.default_rng(1).integers(len(tails), size=(given.steps, BATCH)):
+        began.append(time.process_time())
+        tokens = [torch.tensor([*prompts[i], *tails[i]]) for i in batch]
+        labels = [torch.tensor([IGNORED] * len(prompts[i]) + tails[i]) for i in batch]
+        mask = pad_sequence([torch.ones_like(row) for row in tokens], batch_first=True)
+        inputs = pad_sequence(tokens, batch_first=True, padding_value=learner.pad)
+        answers = pad_sequence(labels, batch_first=True, padding_value=IGNORED)
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            loss = model(input_ids=inputs, attention_mask=mask, labels=answers).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    return rate([*began, time.process_time()])
+
+
+def train_products(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
+    """Of the same batches, each prompt's rows once for the tails that stand beside it: a product forward and two
+    backward by each matrix of the layers, and by the head where a tail's token comes next."""
+    import torch
+
+    from mitigate.train.comet import TailModule
+    from models.language_model import LanguageModel
+    from models.packing import _trees, pack
+
+    learner = LanguageModel.load(given.model)
+    module = TailModule(learner, examples(), settings(given, dtype))
+    shapes, head = matrices(learner.model)
+    weights = [(torch.randn(shape, dtype=dtype), count) for shape, count in shapes.items()]
+    words, began, flops, all_rows = torch.randn(head, dtype=dtype), [], 0.0, []
+    for batch in module.batches.start_at(0, given.steps):
+        texts = [module.prompts[i] for i in batch], [module.tails[i] for i in batch]
+        rows, read = sum(tree.rows for tree in _trees(*texts)), len(pack(*texts).before.unique())
+        all_rows.append(rows)
+        began.append(time.process_time())
+        for weight, count, number in [*((*w, rows) for w in weights), (words, 1, read)]:
+            for _ in range(count):
+                inputs, grad = (torch.ones(number, size, dtype=dtype) for size in reversed(weight.shape))
+                inputs @ weight.T, grad @ weight, grad.T @ inputs
+            flops += 6.0 * count * number * weight.numel()
+    began.append(time.process_time())
+    spent = began[-1] - began[0]
+    return rate(began) | {"GFLOP/s": round(flops / spent / 1e9), "rows a step": round(sum(all_rows) / len(all_rows))}
+
+
+def matrices(model: Any) -> tuple[dict[tuple[int, int], int], tuple[int, int]]:
+    """The shapes (out, in) of what a row is multiplied by in all layers, with their number; and the head's."""
+    config = model.config
+    width, inner, queries = config.hidden_size, config.intermediate_size, config.num_attention_heads * config.head_dim
+    both = queries + 2 * config.num_key_value_heads * config.head_dim
+    layers = config.num_hidden_layers
+    shapes = {(both, width): layers, (width, queries): layers, (2 * inner, width): layers, (width, inner): layers}
+    return shapes, (config.vocab_size, width)
+
+
+def asked(given: argparse.Namespace, learner: Any) -> list[list[int]]:
+    from mitigate.relations import comet_relations
+    from mitigate.targets import choose_targets
+
+    relations = comet_relations()
+    pairs = [(head, r.phrase) for head in choose_targets("all")["target"].to_list() for r in relations]
+    return learner.prompts(*zip(*pairs[: given.prompts], strict=True))
+
+
+def probe_ours(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
+    from models.language_model import LanguageModel
+
+    learner = LanguageModel.load(given.model).to(dtype)
+    learner.end = -1  # no token ends a tail
+    prompts = asked(given, learner)
+    return timed_lists(lambda: [[beam.tokens for beam in one] for one in learner.search(prompts, max_length=LENGTH)])
+
+
+def generate(given: argparse.Namespace, dtype: Any, size: int = 16) -> dict[str, Any]:
+    import torch
+
+    from models.language_model import LanguageModel
+
+    learner = LanguageModel.load(given.model).to(dtype)
+    prompts = asked(given, learner)
+    how = {"num_beams": BEAMS, "num_return_sequences": BEAMS, "max_new_tokens": LENGTH, "eos_token_id": None}
+
+    @torch.inference_mode()
+    def search() -> list[Any]:
+        found: list[Any] = [None] * len(prompts)
+        for places in alike(prompts, size):
+            batch = torch.tensor([prompts[place] for place in places])
+            said = learner.model.generate(
+                batch, attention_mask=torch.ones_like(batch), pad_token_id=learner.pad, **how
+            )[:, -LENGTH:]
+            for place, lists in zip(places, said.unflatten(0, (len(places), BEAMS)).tolist(), strict=True):
+                found[place] = lists
+        return found
+
+    return timed_lists(search)
+
+
+def alike(prompts: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
+    """Places of prompts of one length, so many at a time."""
+    order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
+    for _, same in groupby(order, key=lambda place: len(prompts[place])):
+        places = list(same)
+        yield from (places[start : start + size] for start in range(0, len(places), size))
+
+
+def timed_lists(search: Callable[[], list[Any]]) -> dict[str, Any]:
+    started = time.process_time()
+    lists = search()
+    return {"a second": round(BEAMS * len(lists) / (time.process_time() - started), 1), "lists": lists}
+
+
+def probe_products(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
+    """As many rows as a search of fixed length multiplies, 680 at a time; each distinct beginning of prompts once."""
+    import torch
+
+    from models.language_model import LanguageModel
+    from models.products import Product
+
+    learner = LanguageModel.load(given.model)
+    prompts, (shapes, head) = asked(given, learner), matrices(learner.model)
+    layers = [Product(torch.randn(shape, dtype=dtype), None) for shape, count in shapes.items() for _ in range(count)]
+    words = [Product(part, None) for part in torch.randn(head, dtype=dtype).split(2048)]
+
+    def multiply(products: Sequence[Any], rows: int) -> None:
+        for product in products:
+            product(torch.ones(rows, product.weight.shape[1], dtype=dtype))
+
+    @torch.inference_mode()
+    def search() -> list[Any]:
+        for start in range(0, len(prompts), SLOTS):
+            part = [tuple(prompt) for prompt in prompts[start : start + SLOTS]]
+            multiply(layers, len({prompt[:end] for prompt in part for end in range(1, len(prompt))}))
+            for step in range(LENGTH):
+                rows = len(part) * (BEAMS if step else 1)
+                multiply(layers, rows)
+                multiply(words, rows)
+        return prompts
+
+    return timed_lists(search) | {"lists": None}
+
+
+def report(given: argparse.Namespace, found: dict[str, list[dict[str, Any]]]) -> str:
+    sys.path.insert(0, str(TREE))
+    import transformers
+
+    from benchmarks.results import machine
+
+    speeds = {way: [one["a second"] for one in turns] for way, turns in found.items()}
+    unit = "examples/s" if given.task == "train" else "statements/s"
+    lines = [f"| | {unit}, median | of the rounds | mitigate is | peak memory, GiB | |", "|---|---|---|---|---|---|"]
+    for way, turns in found.items():
+        ratio = (
+            median(a / b for a, b in zip(speeds["mitigate"], speeds[way], strict=True)) if "mitigate" in found else 0
+        )
+        more = {k: v for k, v in turns[-1].items() if k not in ("a second", "GiB", "lists")}
+        of_rounds = " ".join(f"{speed:.1f}" for speed in speeds[way])
+        peak = max(turn["GiB"] for turn in turns)
+        said = ", ".join(f"{name} {value}" for name, value in more.items())
+        lines.append(
+            f"| {way} | {median(speeds[way]):.1f} | {of_rounds} | {ratio:.2f} times as fast | {peak} | {said} |"
+        )
+    title = {"train": "Training a Llama of 135 M parameters", "probe": "Probing a Llama of 135 M parameters"}[
+        given.task
+    ]
+    asked = f"batches of {BATCH}, {given.steps} steps" if given.task == "train" else f"{given.prompts} prompts"
+    measured = f"`python benchmarks/lm_speed.py {given.task}`: {asked}, {given.precision or 'native precision'}, on "
+    measured += f"{machine()}, transformers {transformers.__version__}; {given.rounds} rounds."
+    lists = {way: turns[0].get("lists") for way, turns in found.items() if turns[0].get("lists")}
+    said = [
+        f"{sum(map(list.__eq__, lists['mitigate'], other))} of {len(other)} lists of ten are those of {way}."
+        for way, other in lists.items()
+        if way != "mitigate" and "mitigate" in lists
+    ]
+    return "\n\n".join([f"## {title}", measured, "\n".join(lines), *said])
+
+
+if __name__ == "__main__":
+    main()
