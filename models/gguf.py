@@ -136,6 +136,7 @@ def _convert(file: Path, folder: Path, origin: Origin) -> None:
                 f"({type(error).__name__}: {why}); give another one, or the model in the Hugging Face format"
             ) from error
         model.save_pretrained(folder)
+        tokenizer.init_kwargs.pop("local_files_only", None)  # which depends on HF_HUB_OFFLINE
         tokenizer.save_pretrained(folder)
 
 
