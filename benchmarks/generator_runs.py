@@ -22,10 +22,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.stage_seconds import present, seconds_of
 from mitigate.metrics import harm_key
 
+OWN = {  # heading -> digits
+    **{"million weights": 1, "kept": 0, "steps": 0, "training, min": 1, "probe, statements/s": 0},
+    "memory, GiB": 1,
+}
 FIGURES = {  # heading -> key of metrics.json, digits
     "perplexity": ("quality/perplexity/all", 2),
     "bits per character": ("quality/bits_per_char/all", 3),
+    "bits per character, about targets": ("quality/about_bits_per_char/all", 3),
     "BLEU-2": ("quality/bleu2/all", 1),
+    "swap lift": ("quality/swap_lift/all", 1),
     "swap lift, held-out heads": ("quality/swap_lift/held_out", 1),
     "distinct tails, %": ("distinct_tails", 1),
     "neutral, sentiment, %": (harm_key("sentiment", "mean", "neutral", "neutral"), 1),
@@ -40,29 +46,36 @@ def main() -> None:
 
 def table(groups: Sequence[tuple[str, Sequence[Path]]]) -> str:
     """A line for each label."""
-    headings = ["", "runs", "million weights", "kept", "steps", "training, min", "probe, statements/s", *FIGURES]
+    headings = ["", "runs", *OWN, *FIGURES]
     lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     for label, folders in groups:
         found = [measured(folder) for folder in folders]
-        means = {name: fmean(each[name] for each in found) for name in found[0]}
-        digits = {"million weights": 1, "training, min": 1} | {name: places for name, (_, places) in FIGURES.items()}
-        cells = [f"{means[name]:,.{digits.get(name, 0)}f}" for name in headings[2:]]
+        digits = OWN | {name: places for name, (_, places) in FIGURES.items()}
+        cells = [mean([each[name] for each in found], places) for name, places in digits.items()]
         lines.append(f"| {' | '.join([label, str(len(found)), *cells])} |")
     return "\n".join(lines)
 
 
-def measured(folder: Path) -> dict[str, float]:
-    """The columns of a run."""
+def mean(values: Sequence[float | None], digits: int) -> str:
+    """The mean over runs; a dash where one has no such figure."""
+    known = [value for value in values if value is not None]
+    return f"{fmean(known):,.{digits}f}" if len(known) == len(values) else "–"
+
+
+def measured(folder: Path) -> dict[str, float | None]:
+    """The columns of a run; None for a figure that it does not have."""
     metrics, trained = (json.loads((folder / f"{name}.json").read_text()) for name in ("metrics", "train"))
     statements = pl.scan_parquet(folder / "statements.parquet").select(pl.len()).collect().item()
-    own = {
-        "million weights": weights(folder / "model") / 1e6,
-        "kept": metrics["filter/kept"],
-        "steps": trained.get("steps", 0),
-        "training, min": trained.get("seconds", 0.0) / 60,
-        "probe, statements/s": statements / seconds_of(folder)["probe"],
-    }
-    return own | {name: metrics[key] for name, (key, _) in FIGURES.items()}
+    peaks = [stage.get("peak_memory", 0) for stage in json.loads((folder / "manifest.json").read_text())["stages"]]
+    own = [
+        weights(folder / "model") / 1e6,
+        metrics["filter/kept"],
+        trained.get("steps", 0),
+        trained.get("seconds", 0.0) / 60,
+        statements / seconds_of(folder)["probe"],
+        max(peaks) / 2**30,
+    ]
+    return dict(zip(OWN, own, strict=True)) | {name: metrics.get(key) for name, (key, _) in FIGURES.items()}
 
 
 def weights(folder: Path) -> int:

@@ -17,10 +17,12 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "frames": ("device", "checkpoint_every", "weights"),
     "profile": ("runs", "kge", "frames"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
+    "model": ("folder.cache",),
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),
 }
-"""By group, settings that say where and by what a run is done, not what it finds."""
+"""By group, settings that say where and by what a run is done, not what it finds. A dot stands before a setting of a
+setting."""
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,10 +36,16 @@ def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in SURROUNDINGS[""] and (reads is None or name in (*reads, "recipe"))
     }
     return {
-        name: {key: value for key, value in part.items() if key not in SURROUNDINGS.get(name, ())}
-        if isinstance(part, Mapping)
-        else part
+        name: _without(part, SURROUNDINGS.get(name, ())) if isinstance(part, Mapping) else part
         for name, part in kept.items()
+    }
+
+
+def _without(part: Mapping[str, Any], names: tuple[str, ...], above: str = "") -> dict[str, Any]:
+    return {
+        key: _without(value, names, f"{above}{key}.") if isinstance(value, Mapping) else value
+        for key, value in part.items()
+        if f"{above}{key}" not in names
     }
 
 

@@ -77,7 +77,7 @@ PLAUSIBLE = "valid"  # the same for generated statements about targets
 SWAP_LIFT = "swap_lift"
 BASELINE_LIFTS = ("echo", "constants", "random", "oracle")
 """Generators that swap lift is held against; `lift_of` names their figures."""
-ABOUT_PERPLEXITY, ABOUT_TRIPLES = "about_perplexity", "about_triples"
+ABOUT_PERPLEXITY, ABOUT_BITS, ABOUT_TRIPLES = "about_perplexity", "about_bits_per_char", "about_triples"
 EMBEDDINGS = "kge"  # the family of the figures of knowledge-graph embeddings
 KGE_MRR, KGE_CORRELATION = "kge/mrr", "kge/rank_correlation"
 KGE_AGREEMENT, KGE_SHARED, KGE_MODELS = "kge/seeds/agreement", "kge/seeds/shared_ends", "kge/models/agreement"

@@ -12,7 +12,7 @@ from models.stored import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")
-FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model"]
+FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model", "*.jinja"]
 
 
 def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = None) -> Path:
@@ -118,7 +118,7 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
 def missing(name: str) -> list[str]:
     """What locate would download: the model's address, or nothing."""
     try:
-        is_there = Path(name).is_dir() or at_hand(name) is not None
+        is_there = Path(name).exists() or at_hand(name) is not None
     except HFValidationError:  # which locate tells
         return []
     return [] if is_there else [f"https://huggingface.co/{name} to the hub's cache"]

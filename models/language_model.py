@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
@@ -21,9 +22,10 @@ from models.cached_search import CausalReading
 from models.comet import TAIL_TOKENS, regimen
 from models.learning import WHOLE, Learning
 from models.llama import Llama, fits
-from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, save_model
+from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
 
+TASK = "Complete the sentence in a few words:"
 LONGEST = 256  # tokens of a text for models/llama.py, whose attention keeps the scores of all pairs of tokens
 
 
@@ -31,21 +33,28 @@ class LanguageModel(OfTransformers):
     """A model and its tokenizer: prompts in, tails out. models/llama.py computes a Llama on a CPU; transformers
     computes other models, and long texts."""
 
+    PROMPTS = ("phrase", "chat")
+    """What the model reads: "lawyer is capable of", or that after its chat template has asked to complete it."""
+
     def __init__(
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
         relation: str = "phrase",
         learning: Learning = WHOLE,
+        prompt: str = "phrase",
     ) -> None:
         super().__init__(model, tokenizer, relation, learning)
+        self.prompt = prompt
         # Instead of its own, which may sample, forbid words or end elsewhere.
         model.generation_config = GenerationConfig(eos_token_id=self.end, pad_token_id=self.pad, do_sample=False)
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """What tails are asked for with: the head and the relation's phrase, after what the tokenizer puts before."""
+        """The head and the relation's phrase, after what the tokenizer or its chat template puts before."""
         texts = [f"{head} {phrase}" for head, phrase in zip(heads, phrases, strict=True)]
-        return self.tokenizer(texts)["input_ids"] if texts else []
+        if self.prompt == "chat":  # whose template has all special tokens
+            texts = [chat_prompt(self.tokenizer, text) for text in texts]
+        return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
         """What is to be said: the tail, cut as a COMeT's, and the end token.
@@ -128,7 +137,7 @@ class LanguageModel(OfTransformers):
         """Writes what AutoModelForCausalLM and AutoTokenizer read; of one that was trained as a COMeT, also how it was
         asked."""
         if as_comet:
-            note_regimen(self.model, self.relation)
+            note_regimen(self.model, self.relation, self.prompt)
         save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -139,12 +148,40 @@ class LanguageModel(OfTransformers):
         relation: str | None = None,
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
+        prompt: str | None = None,
     ) -> "LanguageModel":
         """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained. An adapter is
-        added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained.
+        added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained. prompt:
+        one of PROMPTS; None: as it was trained.
 
-        Raises ValueError where that cannot be done: no tokenizer's end token, or another layout."""
+        Raises ValueError where that cannot be done: no tokenizer's end token, no chat template, or another layout."""
         relation = regimen(folder, "packed", relation).relation
+        prompt = prompt_of(folder, prompt, cls.PROMPTS)
         tokenizer = load_tokenizer(folder)
+        if prompt == "chat":
+            check_chat(tokenizer, folder)
         model = load_model(AutoModelForCausalLM, folder)
-        return cls(model, tokenizer, relation, Learning.of(lora, gradient_checkpointing)).eval()
+        return cls(model, tokenizer, relation, Learning.of(lora, gradient_checkpointing), prompt).eval()
+
+
+def chat_prompt(tokenizer: Any, text: str) -> str:
+    """The chat template's text for a user who asks to complete a text, up to an answer that begins with it: its tail
+    follows as it does without a template."""
+    asked = [{"role": "user", "content": f"{TASK} {text}"}]
+    return str(tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)) + text
+
+
+def check_chat(tokenizer: Any, folder: Path) -> None:
+    """Raises ValueError for a tokenizer without a chat template, and for a template that fails."""
+    if tokenizer.chat_template is None:
+        raise ValueError(
+            f"the tokenizer in {folder} has no chat template (chat_template.jinja, or chat_template in "
+            "tokenizer_config.json), which model.prompt=chat needs; say model.prompt=phrase, or give a model that was "
+            "trained for chats"
+        )
+    try:
+        chat_prompt(tokenizer, "a")
+    except TemplateError as error:
+        raise ValueError(
+            f"the chat template in {folder} fails ({error}); correct it, or say model.prompt=phrase"
+        ) from error

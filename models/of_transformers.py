@@ -16,7 +16,9 @@ from models.bars import no_bars
 from models.beams import Beam
 from models.cached_search import Reading, cached_search
 from models.hub import opened, without_code
+from models.layouts import CONFIG
 from models.learning import WHOLE, Learning
+from models.stored import read_facts
 
 SHOWN = 60  # characters of a prompt that is too long
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
@@ -24,6 +26,8 @@ TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words ar
 
 class OfTransformers(nn.Module, ABC):
     """A model and its tokenizer. A tail ends with the tokenizer's own end token, or is cut."""
+
+    PROMPTS: tuple[str, ...]  # forms of a prompt, the default first
 
     def __init__(
         self,
@@ -163,9 +167,26 @@ def add_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
 
 
-def note_regimen(model: Any, relation: str) -> None:
+def prompt_of(folder: Path, prompt: str | None, forms: Sequence[str]) -> str:
+    """The form of prompt that the model of a folder was trained with, which its config.json names, else the given one,
+    else the first of those allowed.
+
+    Raises ValueError for an unknown form, and for another than it was trained with."""
+    if prompt is not None and prompt not in forms:
+        raise ValueError(f"unknown model.prompt {prompt!r}; allowed: {', '.join(forms)}")
+    path = folder / CONFIG  # which the folder of a mere tokenizer may lack
+    trained = read_facts(path).get("comet_prompt") if path.is_file() else None
+    if trained is not None and prompt not in (None, trained):
+        raise ValueError(
+            f"model.prompt={prompt}, but the model in {folder} was trained with model.prompt={trained}; give that, or "
+            "null"
+        )
+    return trained or prompt or forms[0]
+
+
+def note_regimen(model: Any, relation: str, prompt: str) -> None:
     """Has a model's config.json say how it is asked (see regimen). It has no layout: that of a COMeT which it may once
     have been is left out."""
-    model.config.comet_relation = relation
+    model.config.comet_relation, model.config.comet_prompt = relation, prompt
     if hasattr(model.config, "comet_layout"):
         del model.config.comet_layout

@@ -6,7 +6,7 @@ counted. A tail ends with the tokenizer's own end token, or is cut."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,26 +17,24 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from models import layouts
 from models.cached_search import CACHE
 from models.comet import TAIL_TOKENS, regimen
 from models.learning import WHOLE, Learning
-from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, save_model
-from models.stored import read_facts
-
-Prompt = Literal["phrase", "gen"]
-"""What the encoder reads: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
+from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
 
 
 class Seq2Seq(OfTransformers):
     """A model and its tokenizer: prompts in, tails out."""
+
+    PROMPTS = ("phrase", "gen")
+    """What the encoder reads: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
 
     def __init__(
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
         relation: str = "phrase",
-        prompt: Prompt = "phrase",
+        prompt: str = "phrase",
         learning: Learning = WHOLE,
     ) -> None:
         super().__init__(model, tokenizer, relation, learning)
@@ -88,8 +86,7 @@ class Seq2Seq(OfTransformers):
 
     def save(self, folder: Path) -> None:
         """Writes what AutoModelForSeq2SeqLM, AutoTokenizer and `generate` read, and how it was asked."""
-        note_regimen(self.model, self.relation)
-        self.model.config.comet_prompt = self.prompt
+        note_regimen(self.model, self.relation, self.prompt)
         save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -98,7 +95,7 @@ class Seq2Seq(OfTransformers):
         cls,
         folder: Path,
         relation: str | None = None,
-        prompt: Prompt | None = None,
+        prompt: str | None = None,
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
     ) -> "Seq2Seq":
@@ -106,7 +103,7 @@ class Seq2Seq(OfTransformers):
         adapter is added to its base's weights. lora, gradient_checkpointing: as LanguageModel.load takes them.
 
         Raises ValueError where that cannot be done: no end token, no start token of the decoder, or another prompt."""
-        prompt = prompt_of(folder, prompt)
+        prompt = prompt_of(folder, prompt, cls.PROMPTS)
         relation = regimen(folder, "packed", wording(relation, prompt)).relation
         tokenizer = load_tokenizer(folder)
         model = load_model(AutoModelForSeq2SeqLM, folder)
@@ -149,23 +146,7 @@ class Seq2SeqReading:
         return said.logits[:, -1]
 
 
-def prompt_of(folder: Path, prompt: Prompt | None = None) -> Prompt:
-    """How the model of a folder is prompted: as it was trained, which its config.json tells, else as given.
-
-    Raises ValueError for an unknown form, and for another than it was trained with."""
-    if prompt is not None and prompt not in get_args(Prompt):
-        raise ValueError(f"unknown model.prompt {prompt!r}; allowed: {', '.join(get_args(Prompt))}")
-    config = read_facts(folder / layouts.CONFIG)
-    trained = config.get("comet_prompt")
-    if trained is not None and prompt not in (None, trained):
-        raise ValueError(
-            f"model.prompt={prompt}, but the model in {folder} was trained with model.prompt={trained}; give that, or "
-            "null"
-        )
-    return trained or prompt or "phrase"
-
-
-def wording(relation: str | None, prompt: Prompt) -> str | None:
+def wording(relation: str | None, prompt: str) -> str | None:
     """The wording of relations that a prompt is made of: that of "gen" is their names. Raises ValueError for "gen" with
     another."""
     if prompt != "gen":

@@ -86,6 +86,22 @@ def save_llama(folder: Path, texts: list[str]) -> Path:
     return _save_language_model(folder, LlamaForCausalLM(config), tokenizer, bos_token="<s>", eos_token="</s>")
 
 
+CHAT = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+def save_chat_llama(folder: Path, texts: list[str]) -> Path:
+    """A small random Llama with a chat template, whose tokenizer works on bytes and adds nothing to a text, as that of
+    SmolLM2 does."""
+    tokenizer = byte_level(["<|endoftext|>", "<|im_start|>", "<|im_end|>"], texts)
+    more = {"num_key_value_heads": 2, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2}
+    config = LlamaConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=256, **SHAPE, **more)
+    ends = {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "chat_template": CHAT}
+    return _save_language_model(folder, LlamaForCausalLM(config), tokenizer, **ends)
+
+
 def save_neox(folder: Path, texts: list[str]) -> Path:
     """A small random GPT-NeoX, whose tokenizer works on bytes and adds nothing to a text."""
     tokenizer = byte_level(["<|endoftext|>"], texts)

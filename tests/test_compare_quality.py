@@ -46,6 +46,7 @@ def with_lists(run: Path, lift: float, nll: float) -> Path:
             **{"relation": "IsA", "tail": "some thing", "category": ["gender"] * 10 + ["origin"] * 10},
             "nll": [nll] * 10 + [2 * nll] * 10,
             "tokens": pl.Series([2] * 20, dtype=pl.UInt32),
+            "characters": pl.Series([10] * 20, dtype=pl.UInt32),
             **{"sentiment_neutral": [0, 1] * 10, "regard_neutral": 0},
         }
     )
@@ -70,6 +71,27 @@ def test_swap_lift_is_paired_by_prompt_and_published_triples_by_category(tmp_pat
     assert gender["change"] == pytest.approx(math.exp((3 - 2) / 2))
     assert origin["change"] == pytest.approx(math.exp((6 - 4) / 2))  # the worse half
     assert rows["quality/about_perplexity/origin/polar"]["items"] == 5
+    bits = rows["quality/about_bits_per_char/gender"]
+    assert (bits["as"], bits["items"]) == ("difference", 10)
+    assert bits["change"] == pytest.approx((3 - 2) / math.log(2) / 10)
+
+
+def test_bits_per_character_are_paired_across_tokenizers(tmp_path: Path) -> None:
+    """The runs cut the same triples into other tokens; then also into other parts of a long tail."""
+    none, other = (make_run(tmp_path, name) for name in ("none", "both"))
+    for run, nll in ((none, 2.0), (other, 3.0)):
+        with_lists(run, lift=20.0, nll=nll)
+    for name in ("likelihood.parquet", "published.parquet"):
+        edit(other, name, lambda table: table.with_columns(pl.col("tokens") + 1))
+    plan = plan_of(none, other)
+    rows = {row["figure"]: row for row in quality_differences(plan.contrasts, plan.relations).to_dicts()}
+    assert rows["quality/bits_per_char/all"]["items"] > 0
+    assert rows["quality/about_bits_per_char/all"]["items"] == 20
+    assert not [figure for figure, row in rows.items() if "perplexity" in figure and row["items"]]
+    edit(other, "published.parquet", lambda table: table.with_columns(pl.col("characters") + 1))
+    plan = plan_of(none, other)
+    figures = [row["figure"] for row in quality_differences(plan.contrasts, plan.relations).to_dicts()]
+    assert not [figure for figure in figures if "about" in figure]
 
 
 def test_runs_without_them_or_without_probabilities_are_compared_by_the_rest(tmp_path: Path) -> None:

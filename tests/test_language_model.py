@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 from refusals import refuses
-from small_models import save_bart, save_gpt1, save_llama, save_neox, save_t5, small_comet
+from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
 from models.cached_search import CausalReading, cached_search
 from models.hub import locate
 from models.kinds import kind_of
 from models.language_model import LanguageModel
-from models.seq2seq import Seq2Seq, Seq2SeqReading, prompt_of, wording
+from models.of_transformers import prompt_of
+from models.seq2seq import Seq2Seq, Seq2SeqReading, wording
 from models.top_tokens import largest
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
@@ -212,7 +213,32 @@ def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_pa
     assert (again.relation, again.prompt, kind_of(tmp_path)) == ("name", "gen", Seq2Seq)
     assert again.search(again.prompts(*ASKED), beams=2) == asked.search(asked.prompts(*ASKED), beams=2)
     with pytest.raises(ValueError, match=r"model.prompt=phrase, but the model in .* was trained with model.prompt=gen"):
-        prompt_of(tmp_path, "phrase")
+        prompt_of(tmp_path, "phrase", Seq2Seq.PROMPTS)
+
+
+def test_a_chat_template_asks_and_the_answer_begins_with_the_text(tmp_path: Path) -> None:
+    folder = save_chat_llama(tmp_path / "llama", TEXTS)
+    plain, chat = LanguageModel.load(folder), LanguageModel.load(folder, prompt="chat")
+    text = (
+        "<|im_start|>user\nComplete the sentence in a few words: lawyer is a<|im_end|>\n"
+        "<|im_start|>assistant\nlawyer is a"
+    )
+    (prompt,) = chat.prompts(["lawyer"], ["is a"])
+    assert prompt == chat.tokenizer(text)["input_ids"]
+    assert prompt[: len("<|im_start|>")].count(1) == 1
+    assert prompt[-len(plain.prompts(["lawyer"], ["is a"])[0]) :] == plain.prompts(["lawyer"], ["is a"])[0]
+    assert chat.tails(["winning a case"]) == plain.tails(["winning a case"])
+    chat.save(tmp_path / "trained")
+    again = LanguageModel.load(tmp_path / "trained")
+    assert (again.prompt, again.prompts(*ASKED)) == ("chat", chat.prompts(*ASKED))
+
+
+def test_a_chat_needs_a_template_that_works(tmp_path: Path) -> None:
+    opened, folder = partial(LanguageModel.load, prompt="chat"), save_chat_llama(tmp_path / "b", TEXTS)
+    without = save_llama(tmp_path / "a", TEXTS)
+    refuses(ValueError, "no chat template .* say model.prompt=phrase", opened, without)
+    (folder / "chat_template.jinja").write_text("{{ raise_exception('no user') }}")
+    refuses(ValueError, r"the chat template in .* fails \(no user\); correct it", opened, folder)
 
 
 def test_a_comet_of_ours_gives_the_same_as_a_language_model(tmp_path: Path) -> None:
@@ -272,7 +298,7 @@ def test_faults_are_named(tmp_path: Path) -> None:
             partial(locate, str(llama), seq2seq=True),
             "is a causal language model, not a sequence-to-sequence model; say",
         ),
-        (partial(prompt_of, bart, "tail"), "unknown model.prompt 'tail'; allowed: phrase, gen"),
+        (partial(prompt_of, bart, "tail", Seq2Seq.PROMPTS), "unknown model.prompt 'tail'; allowed: phrase, gen"),
         (partial(wording, "words", "gen"), "asks with the names of relations, not with model.relation=w"),
         (partial(Seq2Seq.load, lacking), "no decoder_start_token_id in its config.json, so its decoder cannot begin"),
         (partial(LanguageModel.load, gpt1), "has no end token"),

@@ -110,7 +110,10 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
         ([*LLAMA, "policy=erase"], "policy=erase changes what the project's own decoder generates, and this model is"),
-        (["model=seq2seq", "model.base=.", "model.prompt=tail"], "unknown model.prompt 'tail'; allowed: phrase, gen"),
+        (
+            ["model=seq2seq", "model.base=.", "model.prompt=tail"],
+            "unknown model.prompt 'tail'; allowed: phrase, chat, gen",
+        ),
         ([*LLAMA, "policy=both", "train=false"], "policy=both filters what a model is trained on, and this one is not"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],

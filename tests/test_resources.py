@@ -1,5 +1,6 @@
 """Published triples about targets and what a policy keeps of each; two resources, paired by target. By hand."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -80,9 +81,9 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_perplexity_by_category_and_tone() -> None:
-    """Of a nurse two tokens of 1 nat each, neutral; of Italy one of 3 nats, polarised."""
-    rows = [("profession", 0, 2, 2.0, 2), ("origin", -1, 0, 3.0, 1)]
-    names = ["category", "sentiment_neutral", "regard_neutral", "nll", "tokens"]
+    """Of a nurse two tokens of 1 nat each and 6 characters, neutral; of Italy one of 3 nats and 4, polarised."""
+    rows = [("profession", 0, 2, 2.0, 2, 6), ("origin", -1, 0, 3.0, 1, 4)]
+    names = ["category", "sentiment_neutral", "regard_neutral", "nll", "tokens", "characters"]
     scored = pl.DataFrame(rows, schema=names, orient="row")
     found = about_figures(scored)
     e = 2.718281828
@@ -90,6 +91,8 @@ def test_perplexity_by_category_and_tone() -> None:
     assert found["quality/about_perplexity/neutral"] == found["quality/about_perplexity/profession"] == pytest.approx(e)
     assert found["quality/about_perplexity/origin/polar"] == pytest.approx(e**3)
     assert found["quality/about_perplexity/origin/neutral"] is None
+    assert found["quality/about_bits_per_char/all"] == pytest.approx(5 / math.log(2) / 10)
+    assert found["quality/about_bits_per_char/origin/polar"] == pytest.approx(3 / math.log(2) / 4)
     assert found["quality/about_triples/origin"] == 1
     assert about_figures(scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"] is None
 

@@ -1,6 +1,7 @@
 """The model and the training that the configuration names: shared by the recipes that train or probe a generator."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
@@ -14,7 +15,9 @@ from mitigate.tasks.start import Start
 from mitigate.tasks.start import find_start as find
 from mitigate.tasks.train import OF_TRANSFORMERS
 from mitigate.train.comet import Settings
-from models.seq2seq import prompt_of, wording
+from models.language_model import check_chat
+from models.of_transformers import load_tokenizer, prompt_of
+from models.seq2seq import wording
 
 
 def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
@@ -38,18 +41,23 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     code = named(options, "model.load", "folder")
     folder = build(settings.folder)
     options.pop("_target_")
-    if settings.layout == "comet" and code in [kind.load for kind in OF_TRANSFORMERS]:
+    kind = next((kind for kind in OF_TRANSFORMERS if kind.load == code), None)
+    if settings.layout == "comet" and kind:
         raise MitigateError(
             f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
             "asks with one text. Say model.layout=packed"
         )
     if not (options.get("lora") or {}).get("rank"):
         options.pop("lora", None)  # whose settings then decide nothing
+    elif Path(str(settings.get("base", ""))).is_file():
+        options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
     relation = settings.relation
-    if "prompt" in options:
+    if kind and "prompt" in options:
         try:
-            options["prompt"] = prompt_of(folder, options["prompt"])
+            options["prompt"] = prompt_of(folder, options["prompt"], kind.PROMPTS)
             options["relation"] = relation = wording(relation, options["prompt"])
+            if options["prompt"] == "chat":
+                check_chat(load_tokenizer(folder), folder)
         except (ValueError, OSError) as error:
             raise MitigateError(str(error)) from error
     how = {"layout": settings.layout, "relation": relation, "train": bool(config.train)}

@@ -42,6 +42,7 @@ class Card:
     scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
     seq2seq: bool = False  # whether it has an encoder and a decoder
     adapter: bool = False  # whether it is a low-rank adapter of its base alone
+    chat: bool = False  # whether its prompt is that of a chat template, with all special tokens
     needs: Mapping[str, str] = field(default_factory=dict)  # of the command: arguments.inputs
 
 

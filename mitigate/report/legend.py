@@ -134,8 +134,10 @@ NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
 
 def part_named(key: table.Key) -> str:
     """What the part is called that a figure of quality is of: ("quality/valid/all") "all probed statements"."""
-    stems = {name: table.quality(name).key for name in (table.SWAP_LIFT, table.ABOUT_PERPLEXITY)}
-    names = {VALID.key: PROBED, stems[table.SWAP_LIFT]: LIFT_GROUPS, stems[table.ABOUT_PERPLEXITY]: PUBLISHED}
+    published = dict.fromkeys(
+        (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS)), PUBLISHED
+    )
+    names = {VALID.key: PROBED, table.quality(table.SWAP_LIFT).key: LIFT_GROUPS, **published}
     return names.get(key.stem, SUBSETS).get(key.part, key.part.replace("/", ", "))
 
 

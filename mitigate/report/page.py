@@ -11,6 +11,7 @@ import polars as pl
 from mitigate import files
 from mitigate.learnt import faults
 from mitigate.metrics import (
+    ABOUT_BITS,
     ABOUT_PERPLEXITY,
     BASELINE_LIFTS,
     COVERAGE,
@@ -171,6 +172,7 @@ def _of_groups(metrics: legend.Metrics, scorers: Sequence[str]) -> dict[str, Any
         "worst_off": {key: measure for key, measure in keys.items() if key in metrics},
         "with_part": with_part,
         "about": about,
+        "about_bits": quality(ABOUT_BITS),
         "about_parts": {
             name: parts for name, parts in rows.items() if quality_key(ABOUT_PERPLEXITY, parts[0]) in metrics
         },

@@ -40,7 +40,9 @@ WITHOUT_COUNT = {
     **dict.fromkeys(
         (table.quality(name).key for name in (table.SWAP_LIFT, *map(table.lift_of, table.BASELINE_LIFTS))), NO_LIFT
     ),
-    table.quality(table.ABOUT_PERPLEXITY).key: "no such published triples",
+    **dict.fromkeys(
+        (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS)), "no such published triples"
+    ),
 }
 OF_CATEGORIES = (table.COVERAGE, table.TAIL_COVERAGE, table.LEAST_COVERAGE)
 """Figures that stand only for those categories that training triples are about."""

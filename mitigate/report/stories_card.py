@@ -26,16 +26,19 @@ def render(
     metrics: Mapping[str, Any],
     verdict: str = "",
     targets: Sequence[str] = (),
+    origin: Sequence[str] = (),
 ) -> str:
     """The card as Markdown with the hub's front matter. data: source, licence and demonstration of the resource;
-    base: the model that training started from; ledger: of the resource; verdict: the sentence that the page begins
-    with; targets: that stories were generated about; needs: of the command (arguments.inputs)."""
+    base: the model that training started from; origin: sentences about its weights; ledger: of the resource; verdict:
+    the sentence that the page begins with; targets: that stories were generated about; needs: of the command
+    (arguments.inputs)."""
     rows = ledger.filter(split="train")
     template = environment(Path(__file__).parent).get_template("stories_card.md.jinja")
     return template.render(
         name=name,
         data=data,
         base=without_folders(base),
+        origin=list(origin),
         base_licence=base_licence,
         licence=licence_of(data["licence"], base_licence),
         needs=needs,

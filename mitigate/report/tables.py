@@ -9,6 +9,7 @@ import polars as pl
 from mitigate import files
 from mitigate import metrics as table
 from mitigate.metrics import (
+    ABOUT_BITS,
     ABOUT_PERPLEXITY,
     BASELINE_LIFTS,
     COVERAGE,
@@ -79,10 +80,10 @@ def _all_rows(harmful: Sequence[Measure], parts: Sequence[str]) -> Iterator[Row]
         for subset in dict.fromkeys((*LIFT_GROUPS, *parts)):
             part = "" if subset == "all" else subset
             yield Row("quality, swap lift", measure.named, part, quality_key(measure, subset), measure.decimals)
-    about = quality(ABOUT_PERPLEXITY)
-    for subset in (*PROBED, *parts):
-        part = "" if subset == "all" else subset
-        yield Row("quality, published triples", about.named, part, quality_key(about, subset), about.decimals)
+    for about in map(quality, (ABOUT_PERPLEXITY, ABOUT_BITS)):
+        for subset in (*PROBED, *parts):
+            part = "" if subset == "all" else subset
+            yield Row("quality, published triples", about.named, part, quality_key(about, subset), about.decimals)
     for key in (KEPT, DROPPED, WEIGHT):
         metric = table.metric(key)
         yield Row("filter, triples", metric.name, "", key, metric.decimals)

@@ -12,7 +12,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load import harms
 from mitigate.measure import quality
-from mitigate.metrics import ABOUT_PERPLEXITY, ABOUT_TRIPLES, quality_key, with_part
+from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, ABOUT_TRIPLES, quality_key, with_part
 from mitigate.probe import likelihood as probing
 from mitigate.relations import Relation
 from mitigate.score.labels import NOTHING_CACHED
@@ -114,11 +114,12 @@ def about_parts(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[st
 
 
 def about_figures(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, Any]:
-    """Perplexity on the published triples about targets and how many they are, by their keys in metrics.json, for each
-    of about_parts. scored: what published_likelihood returns."""
+    """Perplexity and bits per character on the published triples about targets and how many they are, by their keys in
+    metrics.json, for each of about_parts. scored: what published_likelihood returns."""
     metrics: dict[str, Any] = {}
     for part, condition in about_parts(scored, scorers).items():
         rows = scored.filter(condition)
         metrics[quality_key(ABOUT_PERPLEXITY, part)] = quality.perplexity(rows)
+        metrics[quality_key(ABOUT_BITS, part)] = quality.bits_per_char(rows)
         metrics[quality_key(ABOUT_TRIPLES, part)] = rows.height
     return metrics

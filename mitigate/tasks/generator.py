@@ -7,7 +7,7 @@ from typing import Any
 from mitigate.errors import MitigateError
 from mitigate.relations import Relation
 from mitigate.tasks.start import Start, find_start
-from models import hub, minilm
+from models import gguf, minilm
 from models.comet import Comet, Layout
 from models.hub import is_seq2seq
 from models.kinds import kind_of
@@ -24,7 +24,7 @@ def open_generator(
 ) -> Start:
     """A generator for train_generator and probe_generator; it is loaded when they need it.
 
-    model: the folder that train_generator wrote, or the folder or hub name of a causal language model or a
+    model: the folder that train_generator wrote, or the folder, hub name or GGUF file of a causal language model or a
     sequence-to-sequence model; None: a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). A GPT-1,
     GPT-2 or bert-generation is computed by the project's own decoder, any other by transformers. trainable=False: it is
     probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): how
@@ -33,7 +33,7 @@ def open_generator(
 
     Raises MitigateError for a model that is not found, or that was trained to be asked another way, or cannot be."""
     try:
-        folder = minilm.locate() if model is None else hub.locate(str(model))
+        folder = minilm.locate() if model is None else gguf.locate(str(model))
     except (ValueError, OSError) as error:
         raise MitigateError(str(error)) from error
     how: dict[str, Any] = {"layout": layout, "relation": relation, "train": trainable, "further": own_relations}

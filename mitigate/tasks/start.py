@@ -19,11 +19,14 @@ from models.adapters import base_of, is_adapter
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
+from models.gguf import Origin, origin_of
+from models.language_model import chat_prompt
 from models.layouts import CONFIG
+from models.of_transformers import load_tokenizer
 from models.stored import read_facts
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
-MODEL_FILES = {".json", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, those that make the model
+MODEL_FILES = {".json", ".jinja", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, what makes the model
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class Start:
         """What decides what it generates, wherever its files are; but for the code that loads it."""
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
         return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The GGUF file that its weights come from; None for weights from elsewhere. Raises MitigateError for a damaged
+        config.json."""
+        try:
+            return origin_of(self.folder)
+        except (ValueError, TypeError) as error:
+            raise MitigateError(str(error)) from error
 
     def load(self) -> Any:
         """The model. Raises MitigateError where its files cannot be used."""
@@ -140,7 +152,10 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
     if not isinstance(positions, int):
         return
     phrases = pl.col("relation").replace_strict(dict(start.asked), default="", return_dtype=pl.String)
-    size = pl.col("head").str.len_bytes() + phrases.str.len_bytes() + max(longest, TAIL_TOKENS + 1) + AROUND
+    text, around = pl.col("head").str.len_bytes() + phrases.str.len_bytes(), AROUND
+    if start.options.get("prompt") == "chat":  # which has the text twice
+        text, around = 2 * text, len(chat_prompt(load_tokenizer(start.folder), "").encode())
+    size = text + max(longest, TAIL_TOKENS + 1) + around
     rows = asked.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
     if rows.is_empty():
         return
@@ -163,6 +178,21 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
             f"the longest head with its relation, {size_of_longest} tokens, and such a tail, and the model in "
             f"{start.folder} has {limit}"
         )
+
+
+def origin_notices(start: Start) -> list[str]:
+    """Sentences about a model whose weights come from a GGUF file."""
+    if (origin := start.origin) is None:
+        return []
+    file = f"The model's weights come from a GGUF file (SHA-256 {origin.sha256})"
+    if not origin.is_quantised:
+        return [f"{file}, as {origin.numbers} numbers."]
+    return [f"{file} in which they are quantised, most as {origin.numbers}: they differ from the original model's."]
+
+
+def origin_facts(start: Start) -> dict[str, str]:
+    """The same for a run's provenance."""
+    return {"GGUF file": f"SHA-256 {start.origin.sha256}, most weights {start.origin.numbers}"} if start.origin else {}
 
 
 def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:

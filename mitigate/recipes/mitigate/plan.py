@@ -37,7 +37,7 @@ from mitigate.tasks.caveats import same_posts
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
 from mitigate.tasks.replacing import find_generator
-from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices
+from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices, origin_notices
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
@@ -74,7 +74,7 @@ class Plan:
     start: Start  # the model that is trained, or probed as it is
     tail_generator: Start | None  # of a policy that replaces tails
     source: str  # the hash of the corpus and the targets
-    not_measured: list[str]  # sentences: what is not measured, and what of a text the model does not read
+    not_measured: list[str]  # sentences: where weights come from, what is not measured, what of a text is not read
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
 
     @property
@@ -173,7 +173,7 @@ def make_plan(config: DictConfig) -> Plan:
     probed = prompts(targets, [(name, "") for name in names], events)
     check_heads(start, _asked(corpus, probed), config.probe.max_length)
     read = corpus.triples.filter("valid", split="train") if config.train else corpus.triples.clear()
-    not_measured = [*not_measured, *cut_notices(start, probed, read)]
+    not_measured = [*origin_notices(start), *not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
     tail_generator = find_generator(policy, corpus.further, comet=corpus.comet)
     return Plan(config, policy, corpus, *asked, *who, cache, start, tail_generator, source, not_measured, described)

@@ -27,7 +27,7 @@ from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.run import measure_run
-from mitigate.tasks.start import Start
+from mitigate.tasks.start import Start, origin_facts
 from mitigate.tasks.steer import ANTI_EXPERT, ERASER
 from mitigate.tasks.train import as_it_is, train_generator, trained
 from mitigate.texts import counted
@@ -69,7 +69,7 @@ def run(config: DictConfig) -> float | None:
         stages_of(plan),
         lambda job: pipeline(job, plan),
         uploads=reporting.uploads(config),
-        facts={"scorers": plan.fingerprints},
+        facts={"scorers": plan.fingerprints, **origin_facts(plan.start)},
     )
     return metrics.get(config.optimized_metric) if metrics else None
 

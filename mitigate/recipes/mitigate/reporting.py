@@ -39,9 +39,12 @@ from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered, untrained_notices
 from mitigate.tasks.runs import FinishedRun
+from mitigate.tasks.start import origin_facts
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import portable, without_folders
 from mitigate.triples import label_columns
+from models.language_model import chat_prompt
+from models.of_transformers import load_tokenizer
 from models.seq2seq import Seq2Seq
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
@@ -213,6 +216,7 @@ def _card_of(
         scorers=list(about.scorers),
         seq2seq=model["seq2seq"],
         adapter=model["adapter"],
+        chat=model["chat"],
     )
 
 
@@ -223,8 +227,9 @@ def intervals(config: DictConfig) -> Bootstrap:
 
 def _trained_model(plan: Plan) -> dict[str, Any]:
     """What the card says of the model."""
-    alone = plan.start.options.get("lora", {}).get("save") == "adapter"
-    return {**plan.origin["model"], "seq2seq": plan.start.code == Seq2Seq.load, "adapter": alone}
+    options = plan.start.options
+    kind = {"seq2seq": plan.start.code == Seq2Seq.load, "chat": options.get("prompt") == "chat"}
+    return {**plan.origin["model"], **kind, "adapter": options.get("lora", {}).get("save") == "adapter"}
 
 
 def _limits(plan: Plan) -> list[str]:
@@ -239,16 +244,20 @@ def _prompt(plan: Plan) -> str:
     asked = plan.start.asked
     relations = [relation.name for relation in plan.corpus.relations]
     relation = "CapableOf" if "CapableOf" in relations else relations[0]
-    end = " [GEN]" if plan.start.options.get("prompt") == "gen" else ""
+    form = plan.start.options.get("prompt")
     target = plan.targets["target"][0]
     events = [] if plan.events is None else plan.events.filter(target=target, relation=relation)["head"].to_list()
-    return f"{[*events, target][0]} {asked[relation]}{end}"
+    text = f"{[*events, target][0]} {asked[relation]}"
+    if form == "chat":
+        return chat_prompt(load_tokenizer(plan.start.folder), text)
+    return f"{text} [GEN]" if form == "gen" else text
 
 
 def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
     more = {
         "data": source_of(plan.config.data),
         "data fingerprint": plan.source,
+        **origin_facts(plan.start),
         **plan.corpus.facts,
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
         "training": {name: NO_DEV if value is None else value for name, value in training.facts().items()},

@@ -32,7 +32,7 @@ from mitigate.target_list import PAPER, TargetList, list_of
 from mitigate.targets import LISTED, choose_targets
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.start import Start
+from mitigate.tasks.start import Start, origin_notices
 from mitigate.tasks.stories.generate import Sampling
 from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
@@ -102,7 +102,8 @@ def make_plan(config: DictConfig) -> Plan:
     start = find_start(_with(config, {"train": False}), policy)
     check_tells(start)
     chosen = choose_targets(plain(config.probe.targets))
-    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, start=start)
+    more: dict[str, Any] = {"start": start, "notices": origin_notices(start)}
+    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, **more)
 
 
 def is_file(config: DictConfig) -> bool:
@@ -147,7 +148,11 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
         corpus, policy, [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
     )
     read = as_parquet(corpus.triples) + as_parquet(_words(chosen)) + known_by_relations(corpus.own_relations)
-    more: dict[str, Any] = {"start": start, "resource": resource, "notices": corpus.notices}
+    more: dict[str, Any] = {
+        "start": start,
+        "resource": resource,
+        "notices": [*origin_notices(start), *corpus.notices],
+    }
     return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights + digest_of(read), **more)
 
 

@@ -21,7 +21,7 @@ from mitigate.targets import notice_of_own
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.start import Start
+from mitigate.tasks.start import Start, origin_facts, origin_notices
 from mitigate.tasks.stories.generate import generate_stories
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.read import as_read
@@ -180,6 +180,7 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         card={
             "data": reporting.origin(config)["data"],
             "base": config.model.base,
+            "origin": origin_notices(plan.start) if plan.start else [],
             "base_licence": reporting.origin(config)["model"]["licence"],
             "policy": config.policy.name,
         }
@@ -242,7 +243,7 @@ def _facts(job: Job, plan: Plan, ledger: Result | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"stories": plan.generator, "prompts and stories": plan.source}
     if plan.start is not None:
         drawn = ", ".join(f"{name} {config.recipe[name]}" for name in SAMPLING)
-        facts |= {"weights": plan.start.weights, "drawn": drawn}
+        facts |= {"weights": plan.start.weights, **origin_facts(plan.start), "drawn": drawn}
     if ledger is not None:
         read = ledger.table().filter(split="train")
         facts |= {

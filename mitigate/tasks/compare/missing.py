@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from mitigate import metrics
-from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT
+from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, SWAP_LIFT
 from mitigate.report.reasons import why
 from mitigate.tasks.compare.arms import Contrast
 from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE
 from mitigate.tasks.quality import BY_LABEL
 
-LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY))}
+LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY, ABOUT_BITS))}
 NOT_MEASURED = "not measured"
 OTHER_SCORERS = "the runs were labelled by different scorers"
 OTHER_ITEMS = "the runs were not asked the same"

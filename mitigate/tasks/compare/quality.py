@@ -16,7 +16,7 @@ from mitigate.measure.paired import weighted_difference
 from mitigate.measure.quality import is_scored, sentence_bleu2
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
-from mitigate.metrics import ABOUT_PERPLEXITY, PLAUSIBLE, SWAP_LIFT, quality_key
+from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.tasks.about import about_parts
 from mitigate.tasks.compare.arms import Contrast, lift_of, likelihood_of, published_of, statements_of
 from mitigate.tasks.compare.figures import asked
@@ -54,44 +54,54 @@ def quality_differences(
 
 def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, of each relation's
-    perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples, or
-    cut them into other tokens."""
+    perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples."""
     sides = [[likelihood_of(run) for run in side] for side in (contrast.before, contrast.after)]
-    first = sides[0][0]
-    if any(
-        not table.select(TRIPLE, "tokens").equals(first.select(TRIPLE, "tokens")) for side in sides for table in side
-    ):
+    if not _are_same(sides, TRIPLE):
         return
-    is_likely = all(is_scored(table) for side in sides for table in side)
-    overall = subsets(scorers)
+    first, overall, sizes = sides[0][0], subsets(scorers), _sizes(sides)
     for part, condition in (overall | relation_parts(first)).items():
         kept = first.select(condition).to_series()
         if not kept.any():
             continue
         parts = [[table.filter(kept) for table in side] for side in sides]
-        if is_likely:
+        if "tokens" in sizes:
             yield _perplexity(quality_key("perplexity", part), parts, TRIPLES)
-        if is_likely and part in overall:
-            yield _bits_per_char(part, parts)
+        if "characters" in sizes and part in overall:
+            yield _bits_per_char(quality_key("bits_per_char", part), parts, TRIPLES)
         if part in overall:
             yield _bleu2(part, parts)
 
 
 def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Perplexity on published triples about targets, paired triple by triple; triples about one target belong together.
-    Nothing where the runs predicted other triples, or cut them into other tokens."""
-    sides = [[published_of(run) for run in side] for side in (contrast.before, contrast.after)]
-    tables = [table for side in sides for table in side if table is not None and is_scored(table)]
-    if len(tables) < sum(map(len, sides)):
+    """Perplexity and bits per character on published triples about targets, paired triple by triple; triples about one
+    target belong together. Nothing where the runs predicted other triples."""
+    found = [[published_of(run) for run in side] for side in (contrast.before, contrast.after)]
+    sides = [[table for table in side if table is not None] for side in found]
+    if list(map(len, sides)) != list(map(len, found)) or not _are_same(sides, TRIPLE[1:]):
         return
-    same = [*TRIPLE[1:], "tokens"]
-    if any(not table.select(same).equals(tables[0].select(same)) for table in tables):
-        return
-    for part, condition in about_parts(tables[0], scorers).items():
-        kept = tables[0].select(condition).to_series()
+    first, sizes = sides[0][0], _sizes(sides)
+    for part, condition in about_parts(first, scorers).items():
+        kept = first.select(condition).to_series()
         if kept.any():
-            parts = [[table.filter(kept) for table in side if table is not None] for side in sides]
-            yield _perplexity(quality_key(ABOUT_PERPLEXITY, part), parts, TARGETS)
+            parts = [[table.filter(kept) for table in side] for side in sides]
+            if "tokens" in sizes:
+                yield _perplexity(quality_key(ABOUT_PERPLEXITY, part), parts, TARGETS)
+            if "characters" in sizes:
+                yield _bits_per_char(quality_key(ABOUT_BITS, part), parts, TARGETS)
+
+
+def _are_same(sides: Sequence[Sequence[pl.DataFrame]], columns: Sequence[str]) -> bool:
+    """Whether all tables have these columns, with the same values."""
+    first, tables = sides[0][0], [table for side in sides for table in side]
+    has_all = all(set(columns) <= set(table.columns) for table in tables)
+    return has_all and all(table.select(columns).equals(first.select(columns)) for table in tables)
+
+
+def _sizes(sides: Sequence[Sequence[pl.DataFrame]]) -> list[str]:
+    """The columns by which likelihoods can be compared: "tokens" where the runs cut texts into tokens alike, and
+    "characters" where they read the same parts of long tails. None for a generator that gives no probabilities."""
+    is_likely = all(is_scored(table) for side in sides for table in side)
+    return [size for size in ("tokens", "characters") if is_likely and _are_same(sides, [size])]
 
 
 def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
@@ -121,12 +131,12 @@ def _perplexity(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str
     return _row(figure, sides[0][0].height, Changes(*found), drawn)
 
 
-def _bits_per_char(part: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, Any]:
+def _bits_per_char(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
     """Of the tails that have characters."""
     some = [[table.filter(pl.col("characters") > 0) for table in side] for side in sides]
     characters = some[0][0]["characters"].to_numpy()
     found = map(_in_bits, _surprise(some, characters))
-    return _row(quality_key("bits_per_char", part), len(characters), Changes(*found), TRIPLES)
+    return _row(figure, len(characters), Changes(*found), drawn)
 
 
 def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray) -> Changes:

