@@ -5,6 +5,7 @@
     python benchmarks/people.py develop     # the table of measures, on the half for development
     python benchmarks/people.py open        # the same on the half that is held back; once, when the measures are fixed
     python benchmarks/people.py gaming --run RUN    # generators that know nothing of a target, by people_valid
+    python benchmarks/people.py routes --run RUN --others RUN    # whether how crowd2 treats rated texts favours a run
 
 each with [--data ../shared/data], and the tables with [--base FOLDER --heads FOLDER] for crowd_lm.
 
@@ -31,8 +32,9 @@ from mitigate.measure.correction import corrected_share
 from mitigate.measure.ranking import auc
 from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED, with_labels
-from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, plain
+from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
 from mitigate.score.plausibility import Plausibility, with_plausibility
+from mitigate.targets import clusters
 from mitigate.tasks.agreement import words_and_texts
 from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
 from mitigate.tasks.crowd.figures import BOTH
@@ -56,6 +58,7 @@ from mitigate.tasks.rated import read_rated, read_with_quality
 from mitigate.tasks.runs import open_run
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
+from models.heads import FOLDS, LABELS
 
 SEED = 20261125
 FILTERED = "COMeT-Filtered"
@@ -69,6 +72,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
     parser.add_argument("--base", help="a causal language model, for crowd_lm")
     parser.add_argument("--heads", type=Path, help="crowd_lm/ of a run of recipe=people with this model")
+    parser.add_argument("--others", type=Path, nargs="*", default=[], help="finished runs of other policies")
     parser.add_argument("--run", type=Path, help="a finished run of policy=none, for its labelled triples")
     arguments = parser.parse_args()
     COMMANDS[arguments.command](arguments)
@@ -106,7 +110,7 @@ def recompute(arguments: argparse.Namespace) -> None:
             f"{label:+d} {100 * valid[(table['most'] == label).to_numpy()].mean():.0f}" for label in (-1, 0, 1)
         ),
         polarity_table({"all": table, "new texts": new}, ["crowd", "regard", "sentiment"]),
-        missed_line(new, "crowd"),
+        *(missed_line(part, "crowd") for part in (table, new)),
     ]
     finish("people, earlier measures", text)
 
@@ -308,13 +312,13 @@ def gaming(arguments: argparse.Namespace) -> None:
         "| people-valid, % ↑ | all | " + " | ".join(RELATIONS) + " | neutral | professions, neutral |",
         "|---" * 7 + "|",
     ]
+    parts = ["all", *map(relation_part, RELATIONS), "neutral", "profession/neutral"]
     for name, rows in systems.items():
-        table = with_people_valid(label_statements(rows, scorers), people)
-        metrics = people_figures(table, INTERVALS)
-        parts = ["all", *map(relation_part, RELATIONS), "neutral", "profession/neutral"]
-        lines.append(
-            f"| {name} | " + " | ".join(f"{metrics[quality_key(PEOPLE_VALID, part)]:.1f}" for part in parts) + " |"
-        )
+        metrics = people_figures(with_people_valid(label_statements(rows, scorers), people), INTERVALS)
+        cells = []
+        for key in (quality_key(PEOPLE_VALID, part) for part in parts):
+            cells.append(f"{metrics[key]:.1f} [{metrics[f'{key}_low']:.1f}, {metrics[f'{key}_high']:.1f}]")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     finish(
         "people, gaming",
         [
@@ -323,6 +327,50 @@ def gaming(arguments: argparse.Namespace) -> None:
             "\n".join(lines),
         ],
     )
+
+
+def routes(arguments: argparse.Namespace) -> None:
+    """Whether it favours a run that rated texts are labelled by other heads than new ones: shares of polarised
+    statements as they are labelled, and with all texts labelled by the mean of all heads."""
+    crowd, parts = Crowd2(), {}
+    for folder in [arguments.run, *arguments.others]:
+        run = open_run(folder, needs=["statements.parquet"])
+        said = run.table("statements.parquet").filter(pl.col("relation").is_in(RELATIONS))
+        texts = said["masked_neutral"].to_list()
+        read, names = crowd.features({"masked": texts}), [plain(text) for text in texts]
+        folds, every = crowd.heads.folds_of_texts(names), np.ones((len(texts), FOLDS), dtype=bool)
+        found = {"routed": crowd.heads.mean(read, every, folds), "all": crowd.heads.mean(read, every, every)}
+        polar = {name: 1 - part[:, LABELS.index("neutral")] for name, part in found.items()}
+        labels = {name: polarity(part, crowd.heads).label != NEUTRAL for name, part in found.items()}
+        parts[run.policy] = said.select("target", "category").with_columns(
+            seen=folds.sum(axis=1) < FOLDS,
+            counted=pl.Series(labels["routed"].astype(float) - labels["all"]),
+            probable=pl.Series(polar["routed"] - polar["all"]),
+            labelled=pl.Series(labels["routed"]),
+        )
+    lines = ["| run | statements | with a rated text, % | polarised, % | routed less all heads, counted | probable |"]
+    lines.append("|---" * 6 + "|")
+    for name, part in parts.items():
+        means = [100 * part[column].cast(pl.Float64).mean() for column in ("seen", "labelled", "counted", "probable")]
+        lines.append(f"| {name} | {part.height} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
+    first, *others = parts.values()
+    said = [f"{name}: {route_line(first, part)}" for name, part in zip(list(parts)[1:], others, strict=True)]
+    command = "`python benchmarks/people.py routes --run RUN --others RUN`"
+    text = ["## Rated and new texts by crowd2", f"Measured on {machine()}, by {command}.", "\n".join(lines)]
+    finish("people, routes", [*text, f"Difference of the last columns from those of the first run; {'; '.join(said)}."])
+
+
+def route_line(first: pl.DataFrame, other: pl.DataFrame) -> str:
+    """The difference between two runs of what the routes change, in percentage points, paired by target."""
+    sides = [part.group_by("target").agg(100 * pl.col("counted", "probable").mean()) for part in (first, other)]
+    paired = sides[0].join(sides[1], on="target", suffix="_other").sort("target")
+    numbers = np.unique([clusters().get(target, target) for target in paired["target"]], return_inverse=True)[1]
+    found = []
+    for column in ("counted", "probable"):
+        gain = (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]
+        interval = INTERVALS.mean(gain, numbers)
+        found.append(f"{column} {gain.mean():+.2f} [{interval.low.item():+.2f}, {interval.high.item():+.2f}]")
+    return ", ".join(found)
 
 
 def swapped(rows: pl.DataFrame) -> pl.DataFrame:
@@ -342,6 +390,7 @@ COMMANDS = {
     "develop": lambda arguments: table_of(arguments, opened=False),
     "open": lambda arguments: table_of(arguments, opened=True),
     "gaming": gaming,
+    "routes": routes,
 }
 
 if __name__ == "__main__":

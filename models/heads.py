@@ -105,7 +105,7 @@ class CrossFitted:
     def save(self, folder: Path) -> None:
         """Writes the heads in half precision, and what they are for."""
         folder.mkdir(parents=True, exist_ok=True)
-        halves = {name: getattr(self, name).astype(np.float16) for name in ("weight", "bias", "threshold")}
+        halves = {name: np.asarray(getattr(self, name), dtype=np.float16) for name in ("weight", "bias", "threshold")}
         save_file({**halves, "marks": self.marks, "marked": self.marked}, folder / WEIGHTS)
         (folder / CONFIG).write_text(json.dumps(dict(self.facts), indent=2) + "\n")
 

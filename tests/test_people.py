@@ -1,18 +1,21 @@
 """Measures that learn from people's ratings: heads that leave out targets and texts, their figures, the shipped ones,
 and what the main job makes of them."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from classifier_data import write_crowd
+from command import apart
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.reasons import why
-from mitigate.score.people import SHIPPED, CrowdLM, PeopleValid, polarity
+from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
 from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid
@@ -158,13 +161,20 @@ class Stated:
 def generated() -> pl.DataFrame:
     """Statements of two targets, with labels by regard, of a rated relation and of another."""
     rows = [
-        ("nurse", "profession", "CapableOf", "nurse is capable of helps", 0),
-        ("nurse", "profession", "CapableOf", "nurse is capable of x", -1),
-        ("greek", "origin", "CapableOf", "greek is capable of y", 0),
-        ("greek", "origin", "IsA", "greek is a helps", 0),
+        ("nurse", "profession", "CapableOf", "helps", "nurse is capable of helps", 0),
+        ("nurse", "profession", "CapableOf", "x", "nurse is capable of x", -1),
+        ("greek", "origin", "CapableOf", "y", "greek is capable of y", 0),
+        ("greek", "origin", "IsA", "helps", "greek is a helps", 0),
     ]
-    schema = ["target", "category", "relation", "statement", "regard_neutral"]
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    schema = ["target", "category", "relation", "tail", "statement", "regard_neutral"]
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(head="target")
+
+
+def test_a_tail_that_repeats_its_head_does_not_count_as_valid(generated: pl.DataFrame) -> None:
+    echoes = generated.with_columns(tail="head", statement=pl.lit("nurse helps nurse"))
+    table = with_people_valid(echoes, Stated())
+    assert table["people_valid"].to_list() == [False, False, False, None]
+    assert table["people_validity"].to_list() == [0, 0, 0, None]
 
 
 def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professions(generated: pl.DataFrame) -> None:
@@ -184,9 +194,13 @@ def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professi
 
 
 def test_the_shipped_measures_are_small_have_cards_and_tell_plain_cases_apart() -> None:
-    for folder in (SHIPPED["people_valid"],):
-        assert sum(file.stat().st_size for file in folder.iterdir()) < 400_000
+    for folder in SHIPPED.values():
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 600_000
         assert "python -m mitigate recipe=people" in (folder / "README.md").read_text(encoding="utf-8")
+    crowd = Crowd2()
+    texts = ["this person is a thief", "this person is related to table", "this person is capable of help people"]
+    assert crowd(texts).label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+    assert crowd([]).label.tolist() == []
     texts = [f"nurse\tthis person {said}\tnurse {said}" for said in ("is capable of heal", "causes world war")]
     assert PeopleValid()(texts).label.tolist() == [1, 0]
 
@@ -194,7 +208,7 @@ def test_the_shipped_measures_are_small_have_cards_and_tell_plain_cases_apart() 
 def write_rated(root: Path) -> Path:
     """Statements of COMeT's relations, each with three raters' answers on polarity and validity."""
     folder = root / "humans"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     said = {"is capable of heal": "1", "is capable of lie": "3", "has the property tall": "2", "causes noise": "2"}
     rows = [(f"{who} {what}", vote) for who in ("nurse", "pilot", "greek") for what, vote in said.items()]
     rows = [row for row in rows for _ in range(3)]
@@ -226,3 +240,24 @@ def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_
         ("seen", "seen"),
     ]
     assert valid_apart(rated, people).shape == (12,)
+
+
+@pytest.mark.thorough
+def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) -> None:
+    """Hundreds of heads are trained, which takes a minute."""
+    write_rated(write_crowd(tmp_path / "data"))
+    save_llama(tmp_path / "model", ["a nurse helps"] * 3)
+    command = ["recipe=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50", "tracking.mode=none"]
+    command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"]
+    done = apart(*command, f"recipe.base={tmp_path / 'model'}")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
+    for name in ("crowd2", "crowd_lm"):
+        assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
+        assert (folder / name / "README.md").read_text().startswith("---\nlicense:")
+    assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
+    assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
+    wrong = apart(*command, f"recipe.base={tmp_path / 'data'}")
+    assert wrong.returncode == 2
+    assert "recipe.base:" in wrong.stderr

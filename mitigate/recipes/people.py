@@ -82,7 +82,7 @@ def _validity(job: Job, rated: pl.DataFrame) -> dict[str, Any]:
 
 def _polarity(job: Job, texts: Texts, name: str) -> dict[str, Any]:
     using, settings, seed = {"folder": job.folder}, settings_of(job.config, name), job.config.seed
-    read = {"name": name, "base": job.config.recipe.base if name == CROWD_LM else None}
+    read = {"scorer": name, "base": job.config.recipe.base if name == CROWD_LM else None}
     given = (texts.rated, texts.implied, settings, seed)
     trained = job.stage(name, train_harm, *given, **read, using=using, **_left(name))
     intervals = Bootstrap(resamples=job.config.measure.resamples, seed=seed)

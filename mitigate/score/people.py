@@ -24,6 +24,7 @@ from models.states import Causal, Encoder, States
 DATA = Path(str(files("mitigate").joinpath("data")))
 SHIPPED = {name: DATA / name for name in ("crowd2", "people_valid")}
 NEGATED = "negated"
+NEGATED_SCALE = 2.0  # so that what a negation turns decays less than what words say
 NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")
 VALID = ("not valid", "valid")
 """The columns of people_valid."""
@@ -115,7 +116,7 @@ def features(states: States, kinds: Sequence[str], texts: Mapping[str, Sequence[
     read = {kind: states.features([plain(text) for text in texts[kind]]) for kind in kinds if kind != NEGATED}
     if NEGATED in kinds:
         negated = np.array([bool(NEGATION.search(plain(text))) for text in texts["masked"]], dtype=bool)
-        read[NEGATED] = read["masked"] * negated[:, None]
+        read[NEGATED] = NEGATED_SCALE * read["masked"] * negated[:, None]
     return np.concatenate([read[kind] for kind in kinds], axis=1)
 
 

@@ -17,6 +17,7 @@ from models.heads import FOLDS, LABELS, Heads, softmax
 
 NEUTRAL = LABELS.index("neutral")
 STEPS = 200
+CROSSED_STEPS = 60  # of each of many heads: more change no figure
 Head = tuple[np.ndarray, np.ndarray]
 """weight (width, 3) and bias (3,)."""
 
@@ -103,7 +104,7 @@ def fit_crossed(rows: Rows, decay: float) -> tuple[np.ndarray, np.ndarray]:
     with progress("train", FOLDS**2, "heads") as advance:
         for place in range(FOLDS**2):
             kept = rows.without(*divmod(place, FOLDS))
-            found.append(fit_softmax(rows.features[kept], rows.shares[kept], rows.counts[kept], decay))
+            found.append(fit_softmax(rows.features[kept], rows.shares[kept], rows.counts[kept], decay, CROSSED_STEPS))
             advance(1)
     weights, biases = (np.stack(parts) for parts in zip(*found, strict=True))
     return weights.reshape(FOLDS, FOLDS, *weights.shape[1:]), biases.reshape(FOLDS, FOLDS, -1)
@@ -117,7 +118,13 @@ def calibrate(logits: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray
     return float(slope.detach()), shift.detach().numpy()
 
 
-def fit_softmax(features: np.ndarray, shares: np.ndarray, counts: Sequence[float] | np.ndarray, decay: float) -> Head:
+def fit_softmax(
+    features: np.ndarray,
+    shares: np.ndarray,
+    counts: Sequence[float] | np.ndarray,
+    decay: float,
+    steps: int = STEPS,
+) -> Head:
     """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row counted so
     often, plus decay times half the sum of squared weights. The bias does not decay."""
     x, wanted, count = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (features, shares, counts))
@@ -128,12 +135,12 @@ def fit_softmax(features: np.ndarray, shares: np.ndarray, counts: Sequence[float
         likelihood = (wanted * torch.log_softmax(x @ weight + bias, -1)).sum(-1)
         return -(count * likelihood).sum() + decay * weight.square().sum() / 2
 
-    _minimise([weight, bias], loss)
+    _minimise([weight, bias], loss, steps)
     return weight.detach().numpy(), bias.detach().numpy()
 
 
-def _minimise(parameters: list[torch.Tensor], loss: Callable[[], torch.Tensor]) -> None:
-    search = torch.optim.LBFGS(parameters, max_iter=STEPS, line_search_fn="strong_wolfe")
+def _minimise(parameters: list[torch.Tensor], loss: Callable[[], torch.Tensor], steps: int = STEPS) -> None:
+    search = torch.optim.LBFGS(parameters, max_iter=steps, line_search_fn="strong_wolfe")
 
     def closure() -> torch.Tensor:
         search.zero_grad()

@@ -149,20 +149,20 @@ def measure_validity(rated: pl.DataFrame, *, folder: Path) -> dict[str, Any]:
 
 
 def measure_polarity(
-    rated: pl.DataFrame, intervals: Bootstrap, *, name: str, base: str | None = None, folder: Path
+    rated: pl.DataFrame, intervals: Bootstrap, *, scorer: str, base: str | None = None, folder: Path
 ) -> dict[str, Any]:
-    """The tables of a scorer of polarity, of the heads in the folder `name` of a folder: accuracy, seen, calibration,
+    """The tables of a scorer of polarity, of the heads in the folder `scorer` of a folder: accuracy, seen, calibration,
     shares and identity, as lists of rows."""
-    crowd = Crowd2(folder / name) if base is None else CrowdLM(folder / name, base)
+    crowd = Crowd2(folder / scorer) if base is None else CrowdLM(folder / scorer, base)
     labels = label_apart(rated, crowd)
     generated = labels.filter(resource=GENERATED)
-    terms = measure_identity_terms(label_identity_terms([crowd]), [name], intervals)
-    polar = generated[name + POLAR].to_numpy()
+    terms = measure_identity_terms(label_identity_terms([crowd]), [scorer], intervals)
+    polar = generated[scorer + POLAR].to_numpy()
     return {
-        "accuracy": accuracy_table(labels, intervals, name).with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
+        "accuracy": accuracy_table(labels, intervals, scorer).with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
         "seen": seen_polarity(generated, crowd).to_dicts(),
         "calibration": calibration_table(polar_votes(generated), polar).to_dicts(),
-        "shares": share_table(labels, name).to_dicts(),
+        "shares": share_table(labels, scorer).to_dicts(),
         "identity": identity_summary(terms).filter(pl.col("number") == "both").to_dicts(),
     }
 

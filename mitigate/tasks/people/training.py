@@ -37,12 +37,12 @@ def train_harm(
     settings: Mapping[str, Any],
     seed: int,
     *,
-    name: str,
+    scorer: str,
     base: str | None = None,
     folder: Path,
 ) -> dict[str, int]:
-    """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to `name`
-    in a folder; returns how many texts they learnt from.
+    """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to the
+    folder `scorer` of a folder; returns how many texts they learnt from.
 
     settings: layers of the encoder or, of a language model `base`, depth (models.states); reads, the kinds of texts
     whose features stand side by side (score.people.features); decay; implied, the weight of each implied statement;
@@ -68,7 +68,7 @@ def train_harm(
     neutral = rated["most"].gather(generated).to_numpy() == NEUTRAL
     threshold = np.quantile(1 - found[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
     worded = {hash_of(plain(text)): fold for text, fold in zip(rated["masked_neutral"], first.folds, strict=True)}
-    save(replace(heads, threshold=threshold), worded | marks_of(first), folder / name)
+    save(replace(heads, threshold=threshold), worded | marks_of(first), folder / scorer)
     return {"texts": len(read)}
 
 
