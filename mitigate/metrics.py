@@ -74,6 +74,7 @@ PAPER_SCORERS = ("sentiment", "regard")
 
 QUALITY = ("perplexity", "bits_per_char", "bleu2", "first_valid")
 PLAUSIBLE = "valid"  # the same for generated statements about targets
+PEOPLE_VALID = "people_valid"  # of these, what people would call valid
 SWAP_LIFT = "swap_lift"
 BASELINE_LIFTS = ("echo", "constants", "random", "oracle")
 """Generators that swap lift is held against; `lift_of` names their figures."""

@@ -2,6 +2,7 @@
 asks for that of its 90 MB."""
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,3 +17,8 @@ def sha256_of(path: Path) -> str:
 def _sha256(path: Path, *_: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_each(paths: Iterable[Path]) -> str:
+    """One hash of several files' hashes, in hexadecimal."""
+    return hashlib.sha256(" ".join(map(sha256_of, paths)).encode()).hexdigest()

@@ -1,58 +1,26 @@
-"""Linear classifiers of three classes on the mean token state of all-MiniLM-L6-v2, which is not trained.
+"""Linear classifiers on the states of a network that is not trained (models/states.py).
 
-Several heads share one encoding of a text: one learnt from everything, and others that have each not seen a part of it.
-The encoder is known by the SHA-256 of its file; what is stored is the heads alone."""
+Several heads share one encoding of a text: each has left out a part of what the others learnt from. The network is
+identified by the SHA-256 of its files; what is stored is the heads alone."""
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakValueDictionary
+from typing import Any
 
 import numpy as np
-import torch
 from safetensors.numpy import load_file, save_file
-from torch.nn.functional import normalize
 
-from models.bert import Bert
 from models.minilm import SHA256
-from models.regard.batching import pad, token_batches
-from models.regard.minilm import CONFIG, WEIGHTS, MiniLMClassifier
+from models.regard.minilm import CONFIG, WEIGHTS
 from models.stored import read_facts
 
 LABELS = ("negative", "neutral", "positive")
 """What the columns mean."""
-
-
-class Encoder:
-    """Texts to the mean of their token states, of length 1."""
-
-    def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> None:
-        self._classifier = MiniLMClassifier(encoder_folder, None, read=Bert.load).to(dtype).eval()
-
-    @classmethod
-    def shared(cls, encoder_folder: Path, dtype: torch.dtype) -> "Encoder":
-        """The same for all who ask while one of them keeps it: heads are small, and it has 90 MB."""
-        key = (encoder_folder.resolve(), dtype)
-        encoder = _alive.get(key)
-        if encoder is None:
-            _alive[key] = encoder = cls(encoder_folder, dtype)
-        return encoder
-
-    @torch.inference_mode()
-    def features(self, texts: Sequence[str]) -> np.ndarray:
-        """(n, width) float32."""
-        rows = self._classifier.encode(texts)
-        found = np.zeros((len(rows), self._classifier.head.in_features), dtype=np.float32)
-        for indices in token_batches([len(row) for row in rows]):
-            tokens, mask = pad([rows[index] for index in indices], padding=0)
-            states = self._classifier.encoder(input_ids=tokens, attention_mask=mask).last_hidden_state.float()
-            kept = torch.ones(tokens.shape) if mask is None else mask.float()
-            found[indices] = normalize((states * kept[:, :, None]).sum(1) / kept.sum(1, keepdim=True)).numpy()
-        return found
-
-
-_alive: WeakValueDictionary[tuple[Path, torch.dtype], Encoder] = WeakValueDictionary()
+FOLDS = 10
+PIECE = 1024  # texts whose probabilities by every head are held at a time
 
 
 @dataclass(frozen=True)
@@ -70,9 +38,7 @@ class Heads:
 
     def columns(self, probabilities: np.ndarray, head: int) -> np.ndarray:
         """Which of LABELS each text is, (n,)."""
-        negative, neutral, positive = (LABELS.index(label) for label in ("negative", "neutral", "positive"))
-        sign = np.where(probabilities[:, positive] > probabilities[:, negative], positive, negative)
-        return np.where(1 - probabilities[:, neutral] > self.threshold[head], sign, neutral)
+        return polar_columns(probabilities, self.threshold[head])
 
     def save(self, folder: Path) -> None:
         """Writes the heads and the encoder that they are for."""
@@ -88,6 +54,85 @@ class Heads:
         if facts != {"labels": list(LABELS), "encoder_sha256": SHA256}:
             raise ValueError(f"{folder} holds heads for {facts}; here they are for {list(LABELS)} on {SHA256}")
         return cls(**load_file(folder / WEIGHTS))
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """FOLDS x FOLDS heads: that at (s, t) learnt nothing about subjects of fold s and no text of fold t.
+
+    weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): as that of Heads. marks (texts,):
+    hash_of each text that heads learnt from, and of the same text in other words; marked (texts,): the text's fold.
+    facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network (models.states);
+    and reads, the kinds of texts whose features stand side by side."""
+
+    weight: np.ndarray
+    bias: np.ndarray
+    threshold: np.ndarray
+    marks: np.ndarray
+    marked: np.ndarray
+    facts: Mapping[str, Any]
+
+    def probabilities(
+        self, features: np.ndarray, texts: Sequence[str], subjects: Sequence[str | None] | None = None
+    ) -> np.ndarray:
+        """(n, columns): the mean over the heads that learnt neither from a text nor about its subject; over heads of
+        all folds of texts for one that none learnt from, and of all folds of subjects where none is given."""
+        named = [None] * len(texts) if subjects is None else subjects
+        return self.mean(features, self.folds_of(named), self.folds_of_texts(texts))
+
+    def mean(self, features: np.ndarray, subjects: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """(n, columns): the mean probabilities by the heads of these folds of subjects and of texts, (n, FOLDS) bool
+        each."""
+        found = np.zeros((len(features), self.bias.shape[-1]), dtype=np.float32)
+        for start in range(0, len(features), PIECE):
+            rows = slice(start, start + PIECE)
+            kept = (subjects[rows, :, None] & texts[rows, None, :])[..., None]
+            each = softmax(np.einsum("nd,stdc->nstc", features[rows], self.weight, optimize=True) + self.bias)
+            found[rows] = (each * kept).sum((1, 2)) / kept.sum((1, 2))
+        return found
+
+    def folds_of_texts(self, texts: Sequence[str]) -> np.ndarray:
+        """Which folds of texts have a head that did not learn from each, (n, FOLDS) bool."""
+        known = dict(zip(self.marks.tolist(), self.marked.tolist(), strict=True))
+        folds = np.array([known.get(hash_of(text), -1) for text in texts], dtype=int)
+        return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
+
+    def folds_of(self, subjects: Sequence[str | None]) -> np.ndarray:
+        """Which folds of subjects each is in, (n, FOLDS) bool; all for None."""
+        folds = np.array([-1 if subject is None else fold_of(subject) for subject in subjects], dtype=int)
+        return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
+
+    def save(self, folder: Path) -> None:
+        """Writes the heads in half precision, and what they are for."""
+        folder.mkdir(parents=True, exist_ok=True)
+        halves = {name: np.asarray(getattr(self, name), dtype=np.float16) for name in ("weight", "bias", "threshold")}
+        save_file({**halves, "marks": self.marks, "marked": self.marked}, folder / WEIGHTS)
+        (folder / CONFIG).write_text(json.dumps(dict(self.facts), indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> "CrossFitted":
+        """The heads of a folder. Raises OSError and ValueError as models.stored does."""
+        facts = read_facts(folder / CONFIG, ["labels", "sha256", "layers", "depth", "reads"])
+        stored = load_file(folder / WEIGHTS)
+        halves = {name: stored[name].astype(np.float32) for name in ("weight", "bias", "threshold")}
+        return cls(**halves, marks=stored["marks"], marked=stored["marked"], facts=facts)
+
+
+def polar_columns(probabilities: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
+    """Which of LABELS each text is, (n,): neutral, unless its probability of not being so is above the threshold."""
+    negative, neutral, positive = (LABELS.index(label) for label in ("negative", "neutral", "positive"))
+    sign = np.where(probabilities[:, positive] > probabilities[:, negative], positive, negative)
+    return np.where(1 - probabilities[:, neutral] > threshold, sign, neutral)
+
+
+def fold_of(name: str) -> int:
+    """The fold of a text or of its subject, by its letters alone."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % FOLDS
+
+
+def hash_of(text: str) -> int:
+    """63 bits that stand for a text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -115,8 +115,10 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
         raise ValueError(f"{folder} cannot be read ({why}): a file in it is damaged or incomplete; {ANEW}") from error
 
 
-def missing(name: str) -> list[str]:
-    """What locate would download: the model's address, or nothing."""
+def missing(name: str | None) -> list[str]:
+    """What locate would download: the model's address, or nothing; nothing for no name."""
+    if name is None:
+        return []
     try:
         is_there = Path(name).exists() or at_hand(name) is not None
     except HFValidationError:  # which locate tells

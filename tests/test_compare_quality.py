@@ -169,7 +169,7 @@ def runs(tmp_path: Path) -> list[Path]:
 
 
 def test_a_target_that_a_run_lacks_is_left_out_of_plausible_shares(runs: list[Path]) -> None:
-    shares = _valid_shares([open_run(run) for run in runs], ["IsA", "CapableOf"], pl.lit(True))
+    shares = _valid_shares([open_run(run) for run in runs], ["IsA", "CapableOf"], pl.lit(True), "judged_valid")
     assert shares["target"].to_list() == [f"t{number}" for number in range(1, 39)]
     assert shares.null_count().sum_horizontal().item() == 0
     found = compare_runs(runs).quality.filter(figure="quality/valid/all").row(0, named=True)

@@ -20,7 +20,7 @@ from mitigate.tasks.agreement import (
     measure_agreement,
     with_text_parts,
 )
-from mitigate.tasks.crowd.texts import fold_of
+from models.heads import fold_of
 
 
 @pytest.fixture(scope="module")

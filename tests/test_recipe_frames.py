@@ -20,7 +20,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.frames.recipe import stages_of
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
-from mitigate.tasks.caveats import same_posts
+from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.frames.forms import check_start, fill_posts, start_form
 from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
@@ -227,7 +227,7 @@ def test_a_finished_run_is_found_and_its_scorer_explains_labels_of_the_command_l
     assert "frames" in done.said
 
 
-def test_crowd_learns_from_the_same_posts_and_folders_without_a_scorer_or_a_start_are_named(tmp_path: Path) -> None:
+def test_crowd_learns_from_the_same_sources_and_folders_without_a_scorer_or_a_start_are_named(tmp_path: Path) -> None:
     refuses(MitigateError, r"score.frames.run=None has no scorer.json. Train one by", Frames, None)
     refuses(MitigateError, "give its run folder", Frames, tmp_path)
     with pytest.raises(MitigateError, match=r"frames.weights=.*: no form can start from it .*is missing; give"):
@@ -235,8 +235,8 @@ def test_crowd_learns_from_the_same_posts_and_folders_without_a_scorer_or_a_star
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     refuses(MitigateError, "no form can start from it .*holds a model of type 'bert'", check_start, "model", tmp_path)
     refuses(MitigateError, "no form can start from it", start_form, "model", tmp_path, "left", ["lewd"])
-    assert same_posts(["sentiment", "frames"]) == []
-    (notice,) = same_posts(["frames", "regard", "crowd"])
+    assert same_sources(["sentiment", "frames"]) == []
+    (notice,) = same_sources(["frames", "regard", "crowd"])
     assert notice.startswith("The scorers crowd and frames learn from the same posts.")
 
 

@@ -1,5 +1,5 @@
-"""The share of a generator's triples that a plausibility classifier accepts, overall and in parts, with intervals over
-targets. Which classifier that is, is the caller's business."""
+"""The share of a generator's triples that a classifier accepts, overall and in parts, with intervals over targets.
+Which classifier that is, is the caller's business."""
 
 import math
 from collections.abc import Mapping
@@ -12,18 +12,23 @@ from mitigate.metrics import ENDS, PLAUSIBLE, quality_key
 
 
 def valid_metrics(
-    triples: pl.DataFrame, parts: Mapping[str, pl.Expr], clusters: Mapping[str, str], bootstrap: Bootstrap
+    triples: pl.DataFrame,
+    parts: Mapping[str, pl.Expr],
+    clusters: Mapping[str, str],
+    bootstrap: Bootstrap,
+    measure: str = PLAUSIBLE,
+    column: str = "judged_valid",
 ) -> dict[str, float | None]:
-    """For each part of the probed triples (target, judged_valid, and what the conditions read) "quality/valid/{part}":
-    the mean over targets of the percentage accepted as plausible, with "_low" and "_high"; None where there are fewer
-    than two words to resample, or no triple at all. Triples that the classifier can say nothing of (judged_valid null)
-    do not count."""
+    """For each part of the probed triples (target, column, and what the conditions read) "quality/{measure}/{part}":
+    the mean over targets of the percentage accepted, or of the mean probability of being so, with "_low" and "_high";
+    None where there are fewer than two words to resample, or no triple at all. Triples that the classifier can say
+    nothing of (column null) do not count."""
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
-            triples.filter(condition, pl.col("judged_valid").is_not_null())
+            triples.filter(condition, pl.col(column).is_not_null())
             .group_by("target", maintain_order=True)
-            .agg(share=100 * pl.col("judged_valid").mean())
+            .agg(share=100 * pl.col(column).mean())
         )
         bounds: list[float] = [math.nan] * 3
         if table.height:
@@ -31,5 +36,5 @@ def valid_metrics(
             interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
             bounds = [float(values.mean()), interval.low.item(), interval.high.item()]
         for side, value in zip(ENDS, bounds, strict=True):
-            metrics[quality_key(PLAUSIBLE, name) + side] = None if math.isnan(value) else value
+            metrics[quality_key(measure, name) + side] = None if math.isnan(value) else value
     return metrics

@@ -5,21 +5,28 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from mitigate.score import crowd, people
 from mitigate.tasks.crowd.known import Accuracies, known_accuracy
 from mitigate.triples import TEMPLATES, Scorer
 
-CLASS = "mitigate.score.crowd.Crowd"
-"""The scorers whose accuracy is known: it lies beside their weights."""
+CLASSES = {
+    "mitigate.score.crowd.Crowd": crowd.SHIPPED,
+    "mitigate.score.people.Crowd2": people.SHIPPED["crowd2"],
+    "mitigate.score.people.CrowdLM": None,
+}
+"""The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
 
 
 def accuracies(score: DictConfig, scorers: Sequence[Scorer], source: str) -> Accuracies:
     """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category;
     without those of which nothing is known."""
     nodes = {scorer.name: score.scorers.get(scorer.name) or {} for scorer in scorers}
-    folders = {name: node.get("folder") for name, node in nodes.items() if node.get("_target_") == CLASS}
+    known_of = {name: node for name, node in nodes.items() if node.get("_target_") in CLASSES}
+    folders = {name: node.get("folder") or CLASSES[node["_target_"]] for name, node in known_of.items()}
     found = {
-        (name, template): known_accuracy(source, Path(folder) if folder else None, template)
+        (name, template): known_accuracy(source, Path(folder), template)
         for name, folder in folders.items()
+        if folder is not None
         for template in TEMPLATES
     }
     return {of: known for of, known in found.items() if known}

@@ -22,7 +22,7 @@ from mitigate.recipes.rated import printed, printed_drops, printed_identity, pri
 from mitigate.recipes.scorers import build_named, build_policy_scorers, build_rated_scorers
 from mitigate.store import as_parquet, digest_of
 from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_all, measured_table
-from mitigate.tasks.caveats import same_posts
+from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.crowd.unseen import label_unseen
 from mitigate.tasks.drop_rules import as_metrics, drop_rules
 from mitigate.tasks.identity import (
@@ -51,7 +51,7 @@ def run(config: DictConfig) -> None:
     name = f"{config.recipe.name}-{config.score.regard}"
     found = perform(config, name, source, STAGES, lambda job: pipeline(job, rated, policies, scorers, names))
     if found:
-        for notice in same_posts(names):
+        for notice in same_sources(names):
             say(f"  note: {notice}")
         say(printed(agreement_table(found, sources, names)))
         say("\n" + printed_intervals(interval_table(found, parts_of(found), names)))

@@ -6,12 +6,13 @@ polarity of their own."""
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mitigate.learnt import no_conclusion
-from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, SWAP_LIFT, Metric, parse, quality_key
+from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, PEOPLE_VALID, SWAP_LIFT, Metric, parse, quality_key
 from mitigate.report import legend
 from mitigate.report.legend import Metrics, number
 
 LIFT, ON_NEUTRAL = quality_key(SWAP_LIFT), quality_key("perplexity", "neutral")
-COSTS = {LIFT: "swap lift ↑", ON_NEUTRAL: "perplexity ↓"}
+PEOPLE = quality_key(PEOPLE_VALID, "neutral")
+COSTS = {LIFT: "swap lift ↑", PEOPLE: "people-valid ↑", ON_NEUTRAL: "perplexity ↓"}
 """The figures of quality that stand beside those of harm, and the headings of their columns."""
 
 
@@ -119,6 +120,9 @@ def _cost(metrics: Metrics, baseline: Metrics | None) -> str:
     if isinstance(value := metrics.get(LIFT), int | float):
         change = _change(value, before.get(LIFT))
         parts.append(f"swap lift {number(value, 1)} points{change} (0: no knowledge of the head)")
+    if isinstance(value := metrics.get(PEOPLE), int | float):
+        change = _change(value, before.get(PEOPLE))
+        parts.append(f"people would call {number(value, 1)} % of neutral statements valid{change}")
     if isinstance(value := metrics.get(ON_NEUTRAL), int | float):
         was = before.get(ON_NEUTRAL)
         ratio = f", × {number(value / was, 2)}" if isinstance(was, int | float) and was else ""

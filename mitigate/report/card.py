@@ -72,6 +72,7 @@ def render(card: Card) -> str:
             if legend.quality_key(measure, subset) in card.metrics
         ],
         probed_parts=legend.probed_parts(card.metrics),
+        validity=legend.validity(card.metrics),
     )
 
 

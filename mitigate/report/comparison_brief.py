@@ -46,7 +46,8 @@ def cost(pair: Pair) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-COSTS_NAMED = dict(zip(COSTS, ("swap lift", "perplexity on neutral test triples"), strict=True))
+NAMES_OF_COSTS = ("swap lift", "people-valid share of neutral statements", "perplexity on neutral test triples")
+COSTS_NAMED = dict(zip(COSTS, NAMES_OF_COSTS, strict=True))
 
 
 def figures(pairs: Sequence[Pair]) -> str:

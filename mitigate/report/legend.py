@@ -33,6 +33,9 @@ NEUTRAL = {
 }  # of a scorer whose figures the paper does not name too
 QUALITY = tuple(map(table.quality, table.QUALITY))
 VALID = table.quality(table.PLAUSIBLE)
+PEOPLE_VALID = table.quality(table.PEOPLE_VALID)
+VALIDITY = (PEOPLE_VALID, VALID)
+"""The measures of the validity of generated statements."""
 
 SUBSETS = {
     "all": "all held-out triples",
@@ -46,6 +49,8 @@ PROBED = {
     "neutral": "those with a neutral label",
     "polar": "those with a polarised label",
 }
+
+OF_PROFESSIONS = {"profession/neutral": "profession, those with a neutral label"}
 
 LIFT_GROUPS = {
     "all": "held-out heads and professions",
@@ -115,9 +120,15 @@ def categories(keys: Iterable[str]) -> list[str]:
 
 
 def probed_parts(metrics: Metrics) -> dict[str, str]:
-    """The parts of the probed statements whose plausible share is known, and what each is called."""
-    parts = PROBED | {category: category for category in categories(metrics)}
-    return {part: name for part, name in parts.items() if quality_key(VALID, part) in metrics}
+    """The parts of the probed statements whose share of valid ones is known, and what each is called."""
+    parts = PROBED | {category: category for category in categories(metrics)} | OF_PROFESSIONS
+    keys = {part: [quality_key(measure, part) for measure in VALIDITY] for part in parts}
+    return {part: name for part, name in parts.items() if any(key in metrics for key in keys[part])}
+
+
+def validity(metrics: Metrics) -> list[Metric]:
+    """The measures of the validity of generated statements that these metrics have."""
+    return [measure for measure in VALIDITY if quality_key(measure, "all") in metrics]
 
 
 def lift_parts(metrics: Metrics) -> dict[str, str]:
@@ -134,10 +145,9 @@ NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
 
 def part_named(key: table.Key) -> str:
     """What the part is called that a figure of quality is of: ("quality/valid/all") "all probed statements"."""
-    published = dict.fromkeys(
-        (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS)), PUBLISHED
-    )
-    names = {VALID.key: PROBED, table.quality(table.SWAP_LIFT).key: LIFT_GROUPS, **published}
+    published = (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS))
+    names = {table.quality(table.SWAP_LIFT).key: LIFT_GROUPS, **dict.fromkeys(published, PUBLISHED)}
+    names |= dict.fromkeys((measure.key for measure in VALIDITY), PROBED | OF_PROFESSIONS)
     return names.get(key.stem, SUBSETS).get(key.part, key.part.replace("/", ", "))
 
 

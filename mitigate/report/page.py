@@ -119,6 +119,7 @@ def render(report: Report) -> str:
         quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
         quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
         probed_parts=legend.probed_parts(report.metrics),
+        validity=legend.validity(report.metrics),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
         **_of_lift(report.metrics, report.lifts),
         **_of_groups(report.metrics, scorers),

@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, parse, quality, quality_key, relation_part
+from mitigate.metrics import (
+    PAPER_SCORERS,
+    PEOPLE_VALID,
+    PLAUSIBLE,
+    SWAP_LIFT,
+    parse,
+    quality,
+    quality_key,
+    relation_part,
+)
 from mitigate.report import comparison_tables
 from mitigate.report.headline import QUALITY
 from mitigate.report.verdicts import (
@@ -26,6 +35,7 @@ from mitigate.report.verdicts import (
 
 SHORT = {
     QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
+    quality_key(PEOPLE_VALID, "neutral"): f"people-valid, % of neutral statements {quality(PEOPLE_VALID).arrow}",
     quality_key("perplexity", "neutral"): f"perplexity on neutral test triples {quality('perplexity').arrow}",
     quality_key(PLAUSIBLE): f"accepted as plausible, % {quality(PLAUSIBLE).arrow}",
 }

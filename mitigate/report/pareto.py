@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
-from mitigate.metrics import PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
+from mitigate.metrics import PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
 from mitigate.report.gallery import Picture
 from mitigate.report.legend import number
@@ -62,6 +62,7 @@ HARMS = tuple(
 QUALITIES = (
     axis(quality_key(SWAP_LIFT), "swap lift, percentage points", "lift"),
     axis(quality_key("perplexity", "neutral"), "perplexity on neutral test triples", "perplexity"),
+    axis(quality_key(PEOPLE_VALID, "neutral"), "% of neutral statements that people would call valid", "people"),
     axis(quality_key(PLAUSIBLE), "% of statements accepted as plausible", "valid"),
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from mitigate import metrics as table
 from mitigate.metrics import (
     FREQUENT_RELATIONS,
+    PEOPLE_VALID,
     PLAUSIBLE,
     Key,
     bounds,
@@ -134,6 +135,8 @@ def _of_quality(metrics: Metrics, key: Key) -> str:
 
 def _of_probe(metrics: Metrics, key: Key) -> str:
     """A figure on generated statements."""
+    if key.stem == table.quality(PEOPLE_VALID).key:
+        return _of_people(metrics, key)
     if key.stem != table.quality(PLAUSIBLE).key:
         return OF_THE_PROBE.get(key.stem, "")
     unknown = unknown_relations(metrics)
@@ -143,6 +146,15 @@ def _of_probe(metrics: Metrics, key: Key) -> str:
     if missing and unknown:
         return f"{missing} and a relation that plausibility was trained on"
     return missing or (f"{PLAUSIBILITY} {', '.join(unknown)}" if unknown else "")
+
+
+def _of_people(metrics: Metrics, key: Key) -> str:
+    """A share of statements that people would call valid."""
+    if relation := relation_of(str(key)):
+        return f"nobody rated statements with {relation}"
+    if metrics.get(quality_key(PEOPLE_VALID)) is None:
+        return "nobody rated statements with these relations"
+    return f"{LABELS[key.part]} and a relation that people rated" if key.part in LABELS else "no such statement"
 
 
 REASONS: Mapping[str, Callable[[Metrics, Key], str]] = {

@@ -26,11 +26,12 @@ from mitigate.metrics import (
 )
 from mitigate.report.legend import (
     LIFT_GROUPS,
+    OF_PROFESSIONS,
     PROBED,
     QUALITY,
     SUBSETS,
     TEMPLATE_NAMES,
-    VALID,
+    VALIDITY,
     Measure,
     Metrics,
     categories,
@@ -71,10 +72,11 @@ def _all_rows(harmful: Sequence[Measure], parts: Sequence[str]) -> Iterator[Row]
             part = "" if subset == "all" else subset
             key = quality_key(measure, subset)
             yield Row("quality, held-out triples", measure.named, part, key, measure.decimals)
-    for subset in (*PROBED, *parts):
-        part = "" if subset == "all" else subset
-        key = quality_key(VALID, subset)
-        yield Row("quality, probed statements", VALID.named, part, key, VALID.decimals)
+    for measure in VALIDITY:
+        for subset in (*PROBED, *parts, *OF_PROFESSIONS):
+            part = "" if subset == "all" else subset
+            key = quality_key(measure, subset)
+            yield Row("quality, probed statements", measure.named, part, key, measure.decimals)
     for name in (SWAP_LIFT, *map(lift_of, BASELINE_LIFTS)):
         measure = quality(name)
         for subset in dict.fromkeys((*LIFT_GROUPS, *parts)):

@@ -11,8 +11,9 @@ import numpy as np
 from mitigate.fingerprints import fingerprint
 from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
-from models.heads import LABELS, Encoder, Heads
+from models.heads import LABELS, Heads
 from models.minilm import locate
+from models.states import Encoder
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/crowd")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM}
@@ -22,7 +23,7 @@ class Crowd:
     """The scorer. Its strength is P(favouritism) - P(prejudice).
 
     folder: what `recipe=crowd` leaves (None: the one that comes with the project). unseen: the number of a fold of
-    targets (mitigate.tasks.crowd.texts.fold_of) whose ratings the classifier must not have learnt from, to label
+    targets (models.heads.fold_of) whose ratings the classifier must not have learnt from, to label
     statements that people rated; None: it has learnt from all."""
 
     name = "crowd"

@@ -42,6 +42,7 @@ class NothingCached:
 
 
 NOTHING_CACHED = NothingCached()
+SEPARATOR = "\t"  # between the parts of a text that is a triple, or a statement with its target
 STATEMENT = ("statement", "sentence")
 """The column of what people read, of triples and sentences and of rated sentences."""
 
@@ -111,6 +112,26 @@ def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> 
         label, strength = label_columns(scorer.name, template)
         columns += [pl.Series(label, both.label[rows]), pl.Series(strength, both.strength[rows])]
     return statements.with_columns(columns)
+
+
+def with_answers(
+    rows: pl.DataFrame,
+    asked: pl.Expr,
+    parts: Sequence[pl.Expr],
+    scorer: Scorer,
+    cache: LabelCache,
+    names: tuple[str, str],
+) -> pl.DataFrame:
+    """The rows with two columns of these names: whether a scorer that reads texts of several parts, joined by
+    SEPARATOR, accepts each (bool), and its probability; both null where it is not asked. Each distinct text is
+    classified once."""
+    numbered = rows.with_row_index("_place")
+    joined = pl.concat_str([part.str.replace_all(SEPARATOR, " ", literal=True) for part in parts], separator=SEPARATOR)
+    texts = numbered.filter(asked).select("_place", joined.alias("_text"))
+    said = label_column(texts["_text"], scorer, cache)
+    accepted, probability = names
+    found = texts.select("_place", pl.Series(accepted, said.label == 1), pl.Series(probability, said.strength))
+    return numbered.join(found, on="_place", how="left", maintain_order="left").drop("_place")
 
 
 def known_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.fingerprints import fingerprint
-from mitigate.score.labels import label_column
+from mitigate.score.labels import SEPARATOR, with_answers
 from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
@@ -20,7 +20,6 @@ from models.plausibility.average import load_network
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/average")))
 TOGETHER = 32  # pieces of texts, 65,536 triples: 300 MB where all are of one relation
-SEPARATOR = "\t"  # between the parts of a triple that is kept in the cache as a text
 
 
 @runtime_checkable
@@ -74,9 +73,5 @@ def with_plausibility(triples: pl.DataFrame, scorer: Scorer, cache: LabelCache) 
     known = pl.lit(True)
     if isinstance(scorer, TrainedOnRelations):
         known = pl.col("relation").is_in(list(scorer.relations))
-    rows = triples.with_row_index("_place")
-    parts = [pl.col(name).str.replace_all(SEPARATOR, " ", literal=True) for name in ("head", "relation", "tail")]
-    asked = rows.filter(known).select("_place", pl.concat_str(parts, separator=SEPARATOR))
-    said = label_column(asked["head"], scorer, cache)
-    found = asked.select("_place", judged_valid=pl.Series(said.label == 1), plausibility=pl.Series(said.strength))
-    return rows.join(found, on="_place", how="left", maintain_order="left").drop("_place")
+    parts = [pl.col(name) for name in ("head", "relation", "tail")]
+    return with_answers(triples, known, parts, scorer, cache, ("judged_valid", "plausibility"))

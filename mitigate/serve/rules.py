@@ -34,7 +34,7 @@ from mitigate.settings import Setting, check, has_key, left_open, settings, with
 
 RECIPES = (
     *("mitigate", "audit", "stories", "kge", "template", "agreement"),
-    *("regard", "plausibility", "crowd", "frames"),
+    *("regard", "plausibility", "crowd", "people", "frames"),
 )
 """Recipes that read data alone. What reads runs is asked for by their names: POST /compare, /generate, /label."""
 GROUPS = ("experiment", "policy", "data", "model", "measure")

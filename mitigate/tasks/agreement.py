@@ -13,10 +13,10 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import ENDS
 from mitigate.report.proxies import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import label_column, text_for, with_labels
-from mitigate.tasks.crowd.texts import fold_of
 from mitigate.tasks.identity import identity_metrics, identity_summary
 from mitigate.tasks.rated import most_say
 from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
+from models.heads import fold_of
 
 SCORERS = (*ROLES, "keyword")
 PER_RATING, BY_MAJORITY = "rating", "majority"

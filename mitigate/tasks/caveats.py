@@ -7,15 +7,21 @@ import polars as pl
 from mitigate.measure import uncertainty
 from mitigate.target_list import PAPER, TargetList
 
-SAME_POSTS = ("crowd", "frames")
-"""Scorers that learn from posts of the Social Bias Inference Corpus."""
+SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
+"""Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
 
 
-def same_posts(scorers: Iterable[str]) -> list[str]:
-    """A notice where two of these scorers have learnt from the same posts."""
-    if not set(SAME_POSTS) <= set(scorers):
-        return []
-    return ["The scorers crowd and frames learn from the same posts. Where one filters, the other does not assess it."]
+def same_sources(scorers: Iterable[str]) -> list[str]:
+    """A notice where scorers have learnt from the same posts, or from the same ratings."""
+    named, found = set(scorers), list[str]()
+    for source, names in SHARED.items():
+        if len(learnt := [name for name in names if name in named]) > 1:
+            listed = f"{', '.join(learnt[:-1])} and {learnt[-1]}"
+            found.append(
+                f"The scorers {listed} learn from the same {source}. Where one filters, the "
+                f"{'others do' if len(learnt) > 2 else 'other does'} not assess it."
+            )
+    return found
 
 
 def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.measure import quality, validity
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import DISTINCT_TAILS, EMPTY_TAILS, SHARED_TAILS, quality_key, relation_part
+from mitigate.metrics import DISTINCT_TAILS, EMPTY_TAILS, PEOPLE_VALID, SHARED_TAILS, quality_key, relation_part
 from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
 
@@ -46,6 +46,15 @@ def relation_parts(statements: pl.DataFrame) -> dict[str, pl.Expr]:
     return {relation_part(relation): pl.col("relation") == relation for relation in relations}
 
 
+def people_parts(statements: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
+    """The generated statements that a people-valid share is on: all, neutral, polar, those about professions, and of
+    each relation. Of other categories it would partly be the share of stereotypes that people hold."""
+    parts = {name: condition for name, condition in subsets(scorers).items() if name != "target"}
+    professions = pl.col("category") == "profession"
+    neutral = {"profession/neutral": professions & is_neutral(scorers)} if scorers else {}
+    return parts | {"profession": professions} | neutral | relation_parts(statements)
+
+
 def measure_quality(
     likelihood: pl.DataFrame,
     statements: pl.DataFrame | None = None,
@@ -54,14 +63,17 @@ def measure_quality(
     intervals: Bootstrap = BOOTSTRAP,
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
-    """A generator's quality by its keys in metrics.json: held_out_figures, and where a plausibility classifier labelled
-    what it generates, plausible_figures.
+    """A generator's quality by its keys in metrics.json: held_out_figures, and where a classifier labelled what it
+    generates, plausible_figures and people_figures.
 
     likelihood: what held_out_likelihood returns, of labelled triples. statements: labelled ones that were probed, with
-    judged_valid (score.plausibility) or without. scorers: those by whose labels a triple is neutral or polarised."""
+    judged_valid (score.plausibility) and people_validity (score.people), or without. scorers: those by whose labels a
+    triple is neutral or polarised."""
     metrics = held_out_figures(likelihood, scorers)
     if statements is not None and "judged_valid" in statements.columns:
         metrics |= plausible_figures(statements, intervals, scorers, target_list)
+    if statements is not None and "people_validity" in statements.columns:
+        metrics |= people_figures(statements, intervals, scorers, target_list)
     return metrics
 
 
@@ -93,6 +105,20 @@ def plausible_figures(
     each of probed_parts and relation_parts."""
     parts = probed_parts(statements, scorers) | relation_parts(statements)
     return validity.valid_metrics(statements, parts, target_list.clusters, intervals)
+
+
+def people_figures(
+    statements: pl.DataFrame,
+    intervals: Bootstrap,
+    scorers: Sequence[str] = ROLES,
+    target_list: TargetList = PAPER,
+) -> dict[str, float | None]:
+    """The share of probed statements that people would call valid, the mean of their probabilities (people_validity),
+    with its interval over targets, for each of people_parts."""
+    parts = people_parts(statements, scorers)
+    return validity.valid_metrics(
+        statements, parts, target_list.clusters, intervals, measure=PEOPLE_VALID, column="people_validity"
+    )
 
 
 def tail_figures(statements: pl.DataFrame, train: pl.DataFrame) -> dict[str, Any]:

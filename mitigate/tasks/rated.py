@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mitigate.load.crowd import KNOWLEDGE, RESOURCES, read_crowd
+from mitigate.load.crowd import KNOWLEDGE, RESOURCES, read_beside, read_crowd
 from mitigate.measure.agreement import majority, vote_counts
 from mitigate.relations import parse_sentence
 from mitigate.targets import clusters, targets
@@ -26,6 +26,14 @@ POLARISED = [PREJUDICE, FAVOURITISM]
 def read_rated(root: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
     """The rated statements of these sources below a folder that holds humans/, as describe_rated has them."""
     return describe_rated(read_crowd(root / "humans", names))
+
+
+def read_with_quality(root: Path, name: str = RESOURCES[-1]) -> pl.DataFrame:
+    """The rated statements of one source with, besides, quality: whether each rater calls the statement valid (list of
+    bool). Raises MitigateError as read_beside does."""
+    files = [root / "humans" / f"{name}_{kind}.txt" for kind in ("sentences", "bias_labels", "quality_labels")]
+    rated = read_beside(*files).group_by("item", maintain_order=True).agg(votes="label", quality="quality")
+    return describe_rated(rated.select(pl.lit(name).alias("resource"), "votes", "quality", sentence="item"))
 
 
 def describe_rated(crowd: pl.DataFrame) -> pl.DataFrame:

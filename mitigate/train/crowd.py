@@ -1,10 +1,11 @@
-"""Training the crowd classifier: multinomial logistic regression towards the shares of raters, and its thresholds.
+"""Training heads on people's ratings: multinomial logistic regression towards the shares of raters.
 
-Every head but the first leaves out a fold of targets. The threshold of a head is chosen by heads that leave out one
-fold more, so that no statement has a part in the threshold it is labelled by, nor in the head that scores it for that
-choice."""
+`fit_crossed` trains the heads of models.heads.CrossFitted, which leave out folds of targets and of texts. `fit_heads`
+trains the first crowd classifier: every head but the first leaves out a fold of targets. The threshold of a head is
+chosen by heads that leave out one fold more, so that no statement has a part in the threshold it is labelled by, nor in
+the head that scores it for that choice."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,10 +13,11 @@ import numpy as np
 import torch
 
 from mitigate.progress import progress
-from models.heads import LABELS, Heads, softmax
+from models.heads import FOLDS, LABELS, Heads, softmax
 
 NEUTRAL = LABELS.index("neutral")
 STEPS = 200
+CROSSED_STEPS = 60  # of each of many heads: more change no figure
 Head = tuple[np.ndarray, np.ndarray]
 """weight (width, 3) and bias (3,)."""
 
@@ -80,20 +82,70 @@ def _threshold(learnt: Learnt, heads: dict[frozenset[int], Head], left_out: froz
     return float(np.quantile(np.concatenate(polar), 1 - learnt.false_alarms))
 
 
-def fit_softmax(features: np.ndarray, shares: np.ndarray, counts: Sequence[float] | np.ndarray, decay: float) -> Head:
+@dataclass(frozen=True)
+class Rows:
+    """What cross-fitted heads learn from, n rows: ratings, copies of rated texts, texts with known labels."""
+
+    features: np.ndarray  # (n, width)
+    shares: np.ndarray  # (n, columns), of raters
+    counts: np.ndarray  # (n,): how much a row counts, a rated statement being 1
+    subjects: np.ndarray  # (n,): the fold of the target of the rated statement; -1: every head learns from the row
+    texts: np.ndarray  # (n,): the fold of its text; -1 as in subjects
+
+    def without(self, subject: int, text: int) -> np.ndarray:
+        """The rows that the head at (subject, text) learns from, (n,) bool."""
+        return (self.subjects != subject) & (self.texts != text)
+
+
+def fit_crossed(rows: Rows, decay: float) -> tuple[np.ndarray, np.ndarray]:
+    """The weight (FOLDS, FOLDS, width, columns) and bias (FOLDS, FOLDS, columns) of heads of which that at (s, t) has
+    learnt from no row of a subject of fold s and no row of a text of fold t. decay: as in fit_softmax."""
+    found = []
+    with progress("train", FOLDS**2, "heads") as advance:
+        for place in range(FOLDS**2):
+            kept = rows.without(*divmod(place, FOLDS))
+            found.append(fit_softmax(rows.features[kept], rows.shares[kept], rows.counts[kept], decay, CROSSED_STEPS))
+            advance(1)
+    weights, biases = (np.stack(parts) for parts in zip(*found, strict=True))
+    return weights.reshape(FOLDS, FOLDS, *weights.shape[1:]), biases.reshape(FOLDS, FOLDS, -1)
+
+
+def calibrate(logits: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray]:
+    """The slope and the shift (columns,) of logits (n, columns) that bring their softmax closest to the shares."""
+    x, wanted = torch.tensor(logits, dtype=torch.float32), torch.tensor(shares, dtype=torch.float32)
+    slope, shift = torch.ones((), requires_grad=True), torch.zeros(x.shape[1], requires_grad=True)
+    _minimise([slope, shift], lambda: -(wanted * torch.log_softmax(slope * x + shift, -1)).sum())
+    return float(slope.detach()), shift.detach().numpy()
+
+
+def fit_softmax(
+    features: np.ndarray,
+    shares: np.ndarray,
+    counts: Sequence[float] | np.ndarray,
+    decay: float,
+    steps: int = STEPS,
+) -> Head:
     """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row counted so
     often, plus decay times half the sum of squared weights. The bias does not decay."""
     x, wanted, count = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (features, shares, counts))
     weight = torch.zeros(x.shape[1], wanted.shape[1], requires_grad=True)
     bias = torch.zeros(wanted.shape[1], requires_grad=True)
-    search = torch.optim.LBFGS([weight, bias], max_iter=STEPS, line_search_fn="strong_wolfe")
 
     def loss() -> torch.Tensor:
-        search.zero_grad()
         likelihood = (wanted * torch.log_softmax(x @ weight + bias, -1)).sum(-1)
-        value = -(count * likelihood).sum() + decay * weight.square().sum() / 2
+        return -(count * likelihood).sum() + decay * weight.square().sum() / 2
+
+    _minimise([weight, bias], loss, steps)
+    return weight.detach().numpy(), bias.detach().numpy()
+
+
+def _minimise(parameters: list[torch.Tensor], loss: Callable[[], torch.Tensor], steps: int = STEPS) -> None:
+    search = torch.optim.LBFGS(parameters, max_iter=steps, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        search.zero_grad()
+        value = loss()
         value.backward()
         return value
 
-    search.step(loss)
-    return weight.detach().numpy(), bias.detach().numpy()
+    search.step(closure)

@@ -33,7 +33,7 @@ from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.about import published_file, read_published, target_triples
-from mitigate.tasks.caveats import same_posts
+from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
 from mitigate.tasks.replacing import find_generator
@@ -70,6 +70,7 @@ class Plan:
     policy_scorers: list[Scorer]  # the others that the policy reads: they label what it filters or ranks
     extras: list[Scorer]  # held-out scorers, which label only what is probed
     plausibility: Scorer | None  # classifies what is probed; None: nothing does
+    people: Scorer | None  # the same by people's ratings
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     tail_generator: Start | None  # of a policy that replaces tails
@@ -81,7 +82,8 @@ class Plan:
     def fingerprints(self) -> dict[str, str]:
         """Of all that label or classify, by what each is called in tables."""
         named = {scorer.name: scorer.fingerprint for scorer in (*self.scorers, *self.policy_scorers, *self.extras)}
-        return named if self.plausibility is None else named | {"plausibility": self.plausibility.fingerprint}
+        classifying = {"plausibility": self.plausibility, "people_valid": self.people}
+        return named | {name: found.fingerprint for name, found in classifying.items() if found is not None}
 
     @property
     def worded(self) -> dict[str, Any]:
@@ -102,7 +104,7 @@ class Plan:
     def notices(self) -> list[str]:
         """What is to be said of what was read."""
         unlifted = [] if self.plausibility is None or self.lifted else [NO_LIFT]
-        return [*self.corpus.notices, *self.not_measured, *unlifted, *same_posts(self.fingerprints)]
+        return [*self.corpus.notices, *self.not_measured, *unlifted, *same_sources(self.fingerprints)]
 
     @property
     def lifted(self) -> list[str]:
@@ -157,7 +159,9 @@ def make_plan(config: DictConfig) -> Plan:
     check_steered(policy, start, bool(config.train), config.probe.beams)
     scorers, extras = build_role_scorers(config.score), build_extras(config.score)
     policy_scorers = build_policy_scorers(config.score, policy)
-    plausibility = build(config.score.plausibility) if config.score.plausibility else None
+    plausibility, people = (
+        build(config.score[name]) if config.score[name] else None for name in ("plausibility", "people_valid")
+    )
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     known = as_parquet(corpus.triples) + as_parquet(targets) + target_list.content
     source = digest_of(known + known_by_relations(corpus.own_relations))
@@ -165,7 +169,7 @@ def make_plan(config: DictConfig) -> Plan:
     if corpus.own_relations:
         worded = not_neutral(corpus.own_relations, scorers, cache)
         corpus = replace(corpus, notices=[*corpus.notices, *worded])
-    who = (scorers, policy_scorers, extras, plausibility)
+    who = (scorers, policy_scorers, extras, plausibility, people)
     names = [relation.name for relation in corpus.relations]
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
     heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)

@@ -15,7 +15,6 @@ from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
 from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
 from mitigate.recipes.scorers import build_policy, missing
 from mitigate.recipes.start import training_settings
-from mitigate.score.plausibility import with_plausibility
 from mitigate.store import Result
 from mitigate.targets import notice_of_own
 from mitigate.tasks.about import published_likelihood
@@ -24,6 +23,7 @@ from mitigate.tasks.heads import probe_heads
 from mitigate.tasks.label import label_probed, label_statements
 from mitigate.tasks.lift import lift_table
 from mitigate.tasks.likelihood import held_out_likelihood
+from mitigate.tasks.people.validity import with_validity
 from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.run import measure_run
@@ -97,8 +97,8 @@ def stages_of(plan: Plan) -> list[str]:
 def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
     """The stages that the settings leave out, whatever the data turns out to be."""
     absent = decoding.left_out(policy.decoding) | (set() if policy.generator else {GENERATED_TAILS})
-    if not config.score.plausibility:
-        absent |= {"validity", *OF_LIFT}
+    absent |= set() if config.score.plausibility else set(OF_LIFT)
+    absent |= set() if config.score.plausibility or config.score.people_valid else {"validity"}
     if not config.probe.heads:
         absent |= OF_LIFT
     if config.probe.published is None:
@@ -127,9 +127,10 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     probed = decoding.chosen(job, plan, probed, filtering)
     scorers = [*plan.scorers, *plan.extras]
     statements = _label(job, plan, "statements", label_probed, probed, scorers)
-    if plan.plausibility is not None:
+    cached = {"cache": plan.cache}
+    if plan.plausibility is not None or plan.people is not None:
         statements = job.stage(
-            "validity", with_plausibility, statements, plan.plausibility, using={"cache": plan.cache}
+            "validity", with_validity, statements, plan.plausibility, plan.people, plan.target_list, using=cached
         )
     lifts = None if heads is None else lift(job, plan, statements, heads, labelled)
     device = find_devices(plan.config.probe.device, 1)[0]

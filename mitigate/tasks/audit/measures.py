@@ -18,7 +18,7 @@ from mitigate.metrics import (
 )
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import met as counted
-from mitigate.tasks.caveats import few_targets, same_posts
+from mitigate.tasks.caveats import few_targets, same_sources
 from mitigate.tasks.labelling import Labelling, per_target_tables
 
 VARIANT = {"zero": EMPTY_ZERO, "exclude": EMPTY_EXCLUDE}
@@ -102,4 +102,4 @@ def notices(
                 else "they have no percentage and are left out of means and variances of percentages."
             )
         )
-    return found + same_posts(labels.scorer for labels in columns)
+    return found + same_sources(labels.scorer for labels in columns)

@@ -10,11 +10,10 @@ from typing import Any
 import polars as pl
 
 from mitigate.fingerprints import digest_of
-from mitigate.metrics import PLAUSIBLE, quality_key
 from mitigate.tasks.runs import FinishedRun
 
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # what figures are made of
-VALIDITY = "validity.parquet"  # the statements once more, where a plausibility classifier labelled them
+VALIDITY = "validity.parquet"  # the statements once more, where their validity was measured
 LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured these
 NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
 """Settings that, like the seed, do not set one group of runs apart from another, or how such begin: where a model's
@@ -23,9 +22,9 @@ MODEL, GENERATOR = "model.name", "policy.generator"
 
 
 def statements_of(run: FinishedRun) -> pl.DataFrame:
-    """What the run's model generated about each target, labelled; with `judged_valid` where a plausibility classifier
-    was asked."""
-    name = VALIDITY if quality_key(PLAUSIBLE) in run.metrics else STATEMENTS
+    """What the run's model generated about each target, labelled; with `judged_valid` and `people_validity` where
+    these were measured."""
+    name = VALIDITY if VALIDITY in run.files else STATEMENTS
     return run.table(name, ["target", "category", "relation", "tail", "rank", "statement"])
 
 

@@ -16,19 +16,21 @@ from mitigate.measure.paired import weighted_difference
 from mitigate.measure.quality import is_scored, sentence_bleu2
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
-from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PLAUSIBLE, SWAP_LIFT, quality_key
+from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.tasks.about import about_parts
 from mitigate.tasks.compare.arms import Contrast, lift_of, likelihood_of, published_of, statements_of
 from mitigate.tasks.compare.figures import asked
 from mitigate.tasks.lift import GENERATOR, lift_parts
-from mitigate.tasks.quality import BY_LABEL, probed_parts, relation_parts, subsets
+from mitigate.tasks.quality import BY_LABEL, people_parts, probed_parts, relation_parts, subsets
 from mitigate.tasks.runs import FinishedRun
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES
 
 TRIPLE = ["row", "head", "relation", "tail"]
 OF_THE_PROBE = (metrics.DISTINCT_TAILS, metrics.SHARED_TAILS, *metrics.NOVELTY)
-COSTS = [metrics.quality(measure).key for measure in (*metrics.QUALITY, PLAUSIBLE)]
+COSTS = [metrics.quality(measure).key for measure in (*metrics.QUALITY, PLAUSIBLE, PEOPLE_VALID)]
+VALID = {PLAUSIBLE: ("judged_valid", probed_parts), PEOPLE_VALID: ("people_validity", people_parts)}
+"""The columns of generated statements that shares of valid ones are of, and the parts that these are on."""
 TRIPLES, TARGETS, HEADS = "test triples", "targets", "heads"
 SCHEMA = {
     "contrast": pl.String,
@@ -166,29 +168,31 @@ def _sentence_scores(asked: pl.DataFrame) -> np.ndarray:
 
 
 def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The share of the statements about each target that is accepted as plausible, paired by target."""
+    """The shares of the statements about each target that are plausible, and valid to people, paired by target."""
     runs = [*contrast.before, *contrast.after]
-    if not all("judged_valid" in statements_of(run).columns for run in runs):
-        return
     first, clusters = asked(runs[0], relations), list_of_runs(runs).clusters
-    for part, condition in (probed_parts(first, scorers) | relation_parts(first)).items():
-        table = _valid_shares(runs, relations, condition)
-        if table.is_empty():
+    for measure, (column, parts) in VALID.items():
+        if not all(column in statements_of(run).columns for run in runs):
             continue
-        shares = table.select("^run_.*$").to_numpy()
-        before, after = shares[:, : len(contrast.before)], shares[:, len(contrast.before) :]
-        numbers = cluster_numbers(table, clusters)
-        found = _drawn(before, after, np.ones(table.height), numbers)
-        yield _row(quality_key(PLAUSIBLE, part), table.height, found, TARGETS)
+        for part, condition in (parts(first, scorers) | relation_parts(first)).items():
+            table = _valid_shares(runs, relations, condition, column)
+            if table.is_empty():
+                continue
+            shares = table.select("^run_.*$").to_numpy()
+            before, after = shares[:, : len(contrast.before)], shares[:, len(contrast.before) :]
+            found = _drawn(before, after, np.ones(table.height), cluster_numbers(table, clusters))
+            yield _row(quality_key(measure, part), table.height, found, TARGETS)
 
 
-def _valid_shares(runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr) -> pl.DataFrame:
-    """target, and each run's percentage of plausible statements as run_0, run_1 ..., of the targets that all have."""
+def _valid_shares(
+    runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr, column: str
+) -> pl.DataFrame:
+    """target, and each run's percentage of a column as run_0, run_1 ..., of the targets that all have."""
     joined: pl.DataFrame | None = None
     for number, run in enumerate(runs):
-        classified = asked(run, relations).filter(condition, pl.col("judged_valid").is_not_null())
+        classified = asked(run, relations).filter(condition, pl.col(column).is_not_null())
         said = classified.group_by("target", maintain_order=True)
-        share = said.agg((100 * pl.col("judged_valid").mean()).alias(f"run_{number}"))
+        share = said.agg((100 * pl.col(column).mean()).alias(f"run_{number}"))
         joined = share if joined is None else joined.join(share, on="target", how="inner", maintain_order="left")
     assert joined is not None
     return joined

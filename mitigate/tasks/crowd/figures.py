@@ -38,15 +38,15 @@ PASSED_FIGURES: dict[str, confusion.Figure] = {
 """Of statements that a policy passes, against the majority of raters."""
 
 
-def accuracy_table(labels: pl.DataFrame, intervals: Bootstrap) -> pl.DataFrame:
+def accuracy_table(labels: pl.DataFrame, intervals: Bootstrap, scorer: str = SCORER) -> pl.DataFrame:
     """A row for each template, source and category, and for all: template, source, category, statements, polarised (how
     many most raters find so), and FIGURES with _low and _high over targets, from 0 to 1.
 
-    labels: rated statements (resource, category, cluster, most) with the labels of `crowd` under both templates. Raters
+    labels: rated statements (resource, category, cluster, most) with the scorer's labels under both templates. Raters
     read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
     rows = [
         {"template": template, "source": source, "category": category}
-        | _against_people(part, label_columns(SCORER, template)[0], FIGURES, intervals)
+        | _against_people(part, label_columns(scorer, template)[0], FIGURES, intervals)
         for template in TEMPLATES
         for source, category, part in _parts(labels)
     ]

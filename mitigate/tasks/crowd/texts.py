@@ -1,7 +1,6 @@
 """What the crowd classifier learns from: rated statements, and what annotators of Social Bias Frames wrote down as
 implied about groups. No label of another classifier is among it."""
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from mitigate.tasks.rated import read_rated
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
 from mitigate.word_forms import any_of
+from models.heads import fold_of
 
-FOLDS = 10
 VOTES = (PREJUDICE, NEUTRAL, FAVOURITISM)
 
 
@@ -41,11 +40,6 @@ def read_texts(root: Path) -> Texts:
     )
     known = set(rated["masked"])
     return Texts(rated, [text for text in implied_statements(root / "sbic") if text not in known])
-
-
-def fold_of(cluster: str) -> int:
-    """The fold of a target's cluster, or of a statement without one, by its name alone."""
-    return int(hashlib.sha256(cluster.encode()).hexdigest(), 16) % FOLDS
 
 
 def implied_statements(folder: Path) -> list[str]:

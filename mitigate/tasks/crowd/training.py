@@ -12,8 +12,9 @@ from mitigate.tasks.crowd.texts import VOTES
 from mitigate.tasks.crowd.unseen import FOLDS_FILE, folds_of_targets
 from mitigate.train.crowd import Learnt, fit_heads
 from mitigate.triples import NEUTRAL, PREJUDICE
-from models.heads import LABELS, Encoder
+from models.heads import LABELS
 from models.minilm import locate
+from models.states import Encoder
 
 assert dict(zip(LABELS, VOTES, strict=True)) == {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": -PREJUDICE}
 

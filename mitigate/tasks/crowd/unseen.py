@@ -7,8 +7,8 @@ import polars as pl
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.score.labels import with_labels
 from mitigate.targets import clusters, targets
-from mitigate.tasks.crowd.texts import fold_of
 from mitigate.triples import LabelCache
+from models.heads import fold_of
 
 FOLDS_FILE = "folds.csv"
 

@@ -1,0 +1,95 @@
+"""recipe=people: the measures that learn from people's ratings alone, crowd2 and people_valid, and with recipe.base
+crowd_lm: load > train > measure > card."""
+
+from typing import Any
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.files import write
+from mitigate.fingerprints import digest_of_values
+from mitigate.load.root import root_with
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes.job import Job, perform, plain, say
+from mitigate.report import people_card
+from mitigate.tasks.crowd.known import FILE
+from mitigate.tasks.crowd.texts import Texts, read_texts
+from mitigate.tasks.people.figures import measure_polarity, measure_validity
+from mitigate.tasks.people.training import train_harm, train_validity
+from mitigate.tasks.rated import read_with_quality
+from models import hub, states
+
+MEASURES = VALIDITY, CROWD2, CROWD_LM = "people_valid", "crowd2", "crowd_lm"
+
+
+def run(config: DictConfig) -> float | None:
+    """Train the measures and say how well they agree with people; returns the AUC of people_valid."""
+    root = root_with(config.data.root, ["humans", "sbic"])
+    texts, rated = read_texts(root), read_with_quality(root)
+    base = None if config.recipe.base is None else digest_of_model(config.recipe.base)
+    names = [name for name in MEASURES if name != CROWD_LM or base is not None]
+    say(f"people: {rated.height:,} statements rated for validity, {texts.rated.height:,} for polarity")
+    metrics = perform(
+        config,
+        config.recipe.name,
+        digest_of_values(texts.digest(), rated, base),
+        [stage for name in names for stage in (name, f"{name}_figures")],
+        lambda job: pipeline(job, texts, rated, names),
+        uploads=["the heads"],
+    )
+    return metrics["people_valid/all/all/auc"] if metrics else None
+
+
+def digest_of_model(base: str) -> str:
+    """The hash of a causal language model. Raises MitigateError where there is none of that name."""
+    try:
+        return states.digest_of(hub.locate(base, seq2seq=False))
+    except (FileNotFoundError, ValueError) as error:
+        raise MitigateError(f"recipe.base: {error}") from error
+
+
+def pipeline(job: Job, texts: Texts, rated: pl.DataFrame, names: list[str]) -> dict[str, Any]:
+    """Train and measure each; a folder of its name in the run folder holds its heads, accuracy.csv and card."""
+    metrics: dict[str, Any] = {}
+    for name in names:
+        tables = _validity(job, rated) if name == VALIDITY else _polarity(job, texts, name)
+        if job.run.dry:
+            continue
+        write(job.folder / name / "README.md", people_card.render(name, tables, settings_of(job.config, name)))
+        if "accuracy" in tables:
+            write(job.folder / name / FILE, pl.DataFrame(tables["accuracy"], infer_schema_length=None).write_csv())
+        metrics |= people_card.figures(name, tables)
+        job.tracking.artifact(name, "model", job.folder / name, metrics)
+    if metrics:
+        job.tracking.summarise(metrics)
+    return metrics
+
+
+def settings_of(config: DictConfig, name: str) -> dict[str, Any]:
+    """The settings of a measure; crowd_lm has those of crowd2 but for what differs."""
+    recipe = plain(config.recipe)
+    if name == CROWD_LM:
+        return {**recipe["harm"], "layers": None, **recipe["lm"]}
+    return recipe["harm" if name == CROWD2 else "validity"]
+
+
+def _validity(job: Job, rated: pl.DataFrame) -> dict[str, Any]:
+    using, settings = {"folder": job.folder}, settings_of(job.config, VALIDITY)
+    trained = job.stage(VALIDITY, train_validity, rated, settings, using=using, **_left(VALIDITY))
+    return job.stage(f"{VALIDITY}_figures", measure_validity, rated, after=[trained], using=using).facts()
+
+
+def _polarity(job: Job, texts: Texts, name: str) -> dict[str, Any]:
+    using, settings, seed = {"folder": job.folder}, settings_of(job.config, name), job.config.seed
+    read = {"scorer": name, "base": job.config.recipe.base if name == CROWD_LM else None}
+    given = (texts.rated, texts.implied, settings, seed)
+    trained = job.stage(name, train_harm, *given, **read, using=using, **_left(name))
+    intervals = Bootstrap(resamples=job.config.measure.resamples, seed=seed)
+    return job.stage(
+        f"{name}_figures", measure_polarity, texts.rated, intervals, **read, after=[trained], using=using
+    ).facts()
+
+
+def _left(name: str) -> dict[str, Any]:
+    return {"leaves": [f"{name}/model.safetensors", f"{name}/config.json"], "may_be_kept": True}

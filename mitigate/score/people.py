@@ -1,0 +1,138 @@
+"""What people would say of a statement, by linear heads that learnt from ratings alone (models.heads.CrossFitted):
+whether it is prejudice, neutral or favouritism (crowd2, crowd_lm), and whether it is valid (people_valid).
+
+All learnt from the same ratings. No text is labelled by a head that has learnt from it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from mitigate.errors import MitigateError
+from mitigate.fingerprints import fingerprint
+from mitigate.score.crowd import MEANING
+from mitigate.score.labels import SEPARATOR
+from mitigate.score.weights import digest_of_folder, native_dtype
+from mitigate.targets import clusters
+from mitigate.triples import Labels
+from models import hub, minilm
+from models.heads import LABELS, CrossFitted, polar_columns
+from models.states import Causal, Encoder, States
+
+DATA = Path(str(files("mitigate").joinpath("data")))
+SHIPPED = {name: DATA / name for name in ("crowd2", "people_valid")}
+NEGATED = "negated"
+NEGATED_SCALE = 2.0  # so that what a negation turns decays less than what words say
+NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")
+VALID = ("not valid", "valid")
+"""The columns of people_valid."""
+
+
+class FromRatings:
+    """Heads and the network that they read with."""
+
+    name: str
+
+    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
+        folder = SHIPPED[self.name] if folder is None else Path(folder)
+        self.heads = CrossFitted.load(folder)
+        self.states = states_of(self.heads, folder, encoder_folder)
+        self.fingerprint = fingerprint(self, digest_of_folder(folder), str(native_dtype()))
+
+    def features(self, texts: Mapping[str, Sequence[str]]) -> np.ndarray:
+        """(n, width) of texts by their kind, "masked" or "statement"."""
+        return features(self.states, self.heads.facts["reads"], texts)
+
+
+class Crowd2(FromRatings):
+    """Polarity by raters, on states of all-MiniLM-L6-v2. Its strength is P(favouritism) - P(prejudice).
+
+    folder: what `recipe=people` leaves (None: the one that comes with the project); encoder_folder: the encoder's
+    (None: as models.minilm.locate finds it)."""
+
+    name = "crowd2"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return polarity(self.probabilities(texts), self.heads)
+
+    def probabilities(self, texts: Sequence[str], subjects: Sequence[str | None] | None = None) -> np.ndarray:
+        """(n, 3), columns as in models.heads.LABELS, of masked statements. subjects: clusters of targets; then no head
+        has a part that has learnt from ratings about the target."""
+        return self.heads.probabilities(self.features({"masked": texts}), [plain(text) for text in texts], subjects)
+
+
+class CrowdLM(Crowd2):
+    """The same on states of a causal language model, by heads that `recipe=people recipe.base=BASE` fitted to it.
+
+    base: a folder, or a name on the hub; folder: the crowd_lm/ of that recipe's run folder."""
+
+    name = "crowd_lm"
+
+    def __init__(self, folder: str | Path | None = None, base: str | None = None) -> None:
+        if folder is None or base is None:
+            raise MitigateError(
+                f"score.crowd_lm needs base, a causal language model, and folder, its heads; found base={base}, "
+                f"folder={folder}. `python -m mitigate recipe=people data.root=DIR recipe.base=BASE` leaves the heads "
+                "in crowd_lm/ of its run folder"
+            )
+        super().__init__(folder, hub.locate(base, seq2seq=False))
+
+
+class PeopleValid(FromRatings):
+    """Whether people would call a statement valid, of texts "target<TAB>masked statement<TAB>statement": 1 for valid, 0
+    for not, and the probability. folder, encoder_folder: as those of Crowd2."""
+
+    name = "people_valid"
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        parts = [text.split(SEPARATOR) for text in texts]
+        targets, masked, statements = ([part[place] for part in parts] for place in range(3))
+        valid = self.probabilities(statements, masked, [clusters().get(target, target) for target in targets])
+        return Labels((valid > 0.5).astype(np.int8), valid.astype(np.float32))
+
+    def probabilities(self, statements: Sequence[str], masked: Sequence[str], subjects: Sequence[str]) -> np.ndarray:
+        """Of being valid, (n,), each by heads that learnt neither from the masked statement nor about the subject."""
+        found = self.features({"masked": masked, "statement": statements})
+        return self.heads.probabilities(found, [plain(text) for text in masked], subjects)[:, VALID.index("valid")]
+
+
+def polarity(probabilities: np.ndarray, heads: CrossFitted) -> Labels:
+    """The labels of texts by their probabilities, (n, 3)."""
+    meaning = np.array([MEANING[label] for label in LABELS], dtype=np.int8)
+    strength = probabilities[:, LABELS.index("positive")] - probabilities[:, LABELS.index("negative")]
+    return Labels(meaning[polar_columns(probabilities, float(heads.threshold))], strength.astype(np.float32))
+
+
+def plain(text: str) -> str:
+    """A text as heads read it: raters read "african_american", a run's statements have "african american"."""
+    return text.replace("_", " ").lower()
+
+
+def features(states: States, kinds: Sequence[str], texts: Mapping[str, Sequence[str]]) -> np.ndarray:
+    """Those of some kinds of texts side by side, (n, width). "negated" stands for the masked statements that have a
+    negation, and zeros for the others: of sums over words, linear heads cannot tell "is not cruel" from "is cruel"."""
+    read = {kind: states.features([plain(text) for text in texts[kind]]) for kind in kinds if kind != NEGATED}
+    if NEGATED in kinds:
+        negated = np.array([bool(NEGATION.search(plain(text))) for text in texts["masked"]], dtype=bool)
+        read[NEGATED] = NEGATED_SCALE * read["masked"] * negated[:, None]
+    return np.concatenate([read[kind] for kind in kinds], axis=1)
+
+
+def states_of(heads: CrossFitted, folder: Path, base: str | Path | None = None) -> States:
+    """The network that heads of a folder read with, in the folder `base`. Raises MitigateError for another network."""
+    base, dtype, facts = None if base is None else Path(base), native_dtype(), heads.facts
+    found: States
+    if facts["depth"] is None:
+        found = Encoder.shared(minilm.locate(base), dtype, facts["layers"])
+    else:
+        assert base is not None
+        found = Causal.shared(base, dtype, facts["depth"])
+    if found.sha256 != facts["sha256"]:
+        raise MitigateError(
+            f"{folder} has heads for the model with SHA-256 {facts['sha256']}; {base or 'the encoder'} has "
+            f"{found.sha256}. Give that model, or fit heads to this one: python -m mitigate recipe=people "
+            f"data.root=DIR recipe.base={base}"
+        )
+    return found

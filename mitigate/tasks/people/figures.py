@@ -1,0 +1,182 @@
+"""How well the measures that learnt from people agree with people, by heads that learnt neither from a statement's text
+nor about its target, and by heads that did."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure import confusion
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.ranking import auc, auc_of_a_rater
+from mitigate.relations import parse_sentence
+from mitigate.score.people import VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
+from mitigate.tasks.crowd.figures import accuracy_table
+from mitigate.tasks.crowd.known import GENERATED, RELATIONS
+from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
+from models.heads import LABELS
+
+ALL = "all"
+POLARITIES = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM}
+POLAR = "_polar"  # what ends the column of the probability of not being neutral
+RATERS = 3  # of a statement; three statements have six, of which the first three are read
+
+
+def label_apart(rated: pl.DataFrame, crowd: Crowd2) -> pl.DataFrame:
+    """Rated statements (masked, masked_neutral, cluster) with the labels and strengths of a scorer under both
+    templates, and {scorer}_polar, the probability of not being neutral, all by heads that learnt neither from the text
+    nor about the target."""
+    for template, column in zip(TEMPLATES, ("masked", "masked_neutral"), strict=True):
+        found = crowd.probabilities(rated[column].to_list(), rated["cluster"].to_list())
+        names, said = label_columns(crowd.name, template), polarity(found, crowd.heads)
+        rated = rated.with_columns(pl.Series(name, part) for name, part in zip(names, said, strict=True))
+        if template == TEMPLATES[0]:
+            rated = rated.with_columns(pl.Series(crowd.name + POLAR, 1 - found[:, LABELS.index("neutral")]))
+    return rated
+
+
+def valid_apart(rated: pl.DataFrame, people: PeopleValid) -> np.ndarray:
+    """The probability of being valid, (n,), of rated statements (sentence, masked, cluster), by such heads."""
+    return people.probabilities(*(rated[name].to_list() for name in ("sentence", "masked", "cluster")))
+
+
+def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, float]) -> pl.DataFrame:
+    """A row for each relation, and for all, and each label of most raters, and all: relation, label, statements; auc,
+    how well the probabilities found (n,) rank what most raters call valid; polarity, the same of `shares`, what the
+    labels alone say (validity_by_label); rater, of one rater against two others; and in percent valid, of the votes,
+    and found, the mean probability."""
+    table = rated.with_columns(relation=relations_of(rated), found=found, valid=valid_votes(rated))
+    alone = rated["most"].replace_strict(dict(shares), return_dtype=pl.Float64).alias("alone")
+    rows = []
+    for relation, label in product((ALL, *RELATIONS), (ALL, *POLARITIES)):
+        part = table.with_columns(alone)
+        part = part if relation == ALL else part.filter(relation=relation)
+        part = part if label == ALL else part.filter(most=POLARITIES[label])
+        accepted = part["valid"].to_numpy() > 0.5
+        votes = np.array([quality[:RATERS] for quality in part["quality"]], dtype=bool).reshape(-1, RATERS)
+        row: dict[str, Any] = {"relation": relation, "label": label, "statements": part.height}
+        row |= {"auc": auc(part["found"].to_numpy(), accepted), "polarity": auc(part["alone"].to_numpy(), accepted)}
+        row |= {"rater": auc_of_a_rater(votes)}
+        means = {name: part[name].mean() for name in ("valid", "found")}
+        row |= {name: None if mean is None else 100 * mean for name, mean in means.items()}
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> pl.DataFrame:
+    """AUC of the same statements by heads that have learnt from their text, or about their target, and others: text,
+    target (seen or unseen), auc, and neutral, among statements that most raters call neutral."""
+    accepted, neutral = valid_votes(rated) > 0.5, rated["most"].to_numpy() == NEUTRAL
+    texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
+    rows = []
+    for names, probabilities in _by_seen(rated, people, texts):
+        found = probabilities[:, VALID.index("valid")]
+        rows.append(names | {"auc": auc(found, accepted), "neutral": auc(found[neutral], accepted[neutral])})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def seen_polarity(rated: pl.DataFrame, crowd: Crowd2) -> pl.DataFrame:
+    """The same of polarity: text, target, kappa, sensitivity, specificity."""
+    rows = []
+    for names, probabilities in _by_seen(rated, crowd, {"masked": rated["masked"].to_list()}):
+        rows.append(names | agreement(rated["most"].to_numpy(), polarity(probabilities, crowd.heads).label))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def agreement(most: np.ndarray, label: np.ndarray) -> dict[str, float]:
+    """Cohen's kappa of labels with the majority of raters, and the sensitivity and specificity to what is polarised."""
+    table = confusion.confusion(most, label, np.zeros(len(most), dtype=int))[0]
+    figures = {"kappa": confusion.kappa, "sensitivity": confusion.sensitivity, "specificity": confusion.specificity}
+    return {name: float(figure(table)) for name, figure in figures.items()}
+
+
+def calibration_table(shares: np.ndarray, found: np.ndarray, bins: int = 5) -> pl.DataFrame:
+    """Equally many statements a row, by their probability: statements, found, its mean, and rated, the mean share of
+    raters, in percent."""
+    parts = np.array_split(np.argsort(found, kind="stable"), min(bins, len(found)))
+    rows = [(len(part), 100 * found[part].mean(), 100 * shares[part].mean()) for part in parts]
+    return pl.DataFrame(rows, schema=["statements", "found", "rated"], orient="row")
+
+
+def validity_by_label(rated: pl.DataFrame) -> dict[int, float]:
+    """The share of votes that call statements valid, by the label of most raters."""
+    table = rated.with_columns(valid=valid_votes(rated)).group_by("most").agg(pl.col("valid").mean())
+    return dict(table.sort("most").iter_rows())
+
+
+def valid_votes(rated: pl.DataFrame) -> np.ndarray:
+    """The share of raters who call each statement valid, (n,)."""
+    return rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
+
+
+def polar_votes(rated: pl.DataFrame) -> np.ndarray:
+    """The share of raters who do not call each statement neutral, (n,)."""
+    return 1 - (rated["votes"].list.count_matches(NEUTRAL) / rated["votes"].list.len()).to_numpy()
+
+
+def relations_of(rated: pl.DataFrame) -> pl.Series:
+    """The relation of each rated statement of COMeT's."""
+    found = [parse_sentence(sentence, in_comet=True) for sentence in rated["sentence"]]
+    return pl.Series("relation", [parts[1].name if parts else None for parts in found], dtype=pl.String)
+
+
+def _by_seen(
+    rated: pl.DataFrame, scorer: FromRatings, texts: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[dict[str, str], np.ndarray]]:
+    """The probabilities by the four kinds of heads."""
+    read, heads = scorer.features(texts), scorer.heads
+    folds = heads.folds_of_texts([plain(text) for text in rated["masked"]])
+    subjects = heads.folds_of(rated["cluster"].to_list())
+    for text, target in product(("unseen", "seen"), repeat=2):
+        chosen = (subjects if target == "unseen" else ~subjects, folds if text == "unseen" else ~folds)
+        yield {"text": text, "target": target}, heads.mean(read, *chosen)
+
+
+def measure_validity(rated: pl.DataFrame, *, folder: Path) -> dict[str, Any]:
+    """The tables of people_valid, of the heads in people_valid/ of a folder, as lists of rows: validity, seen and
+    calibration."""
+    people = PeopleValid(folder / PeopleValid.name)
+    found = valid_apart(rated, people)
+    return {
+        "validity": validity_table(rated, found, validity_by_label(rated)).to_dicts(),
+        "seen": seen_valid(rated, people).to_dicts(),
+        "calibration": calibration_table(valid_votes(rated), found).to_dicts(),
+    }
+
+
+def measure_polarity(
+    rated: pl.DataFrame, intervals: Bootstrap, *, scorer: str, base: str | None = None, folder: Path
+) -> dict[str, Any]:
+    """The tables of a scorer of polarity, of the heads in the folder `scorer` of a folder: accuracy, seen, calibration,
+    shares and identity, as lists of rows."""
+    crowd = Crowd2(folder / scorer) if base is None else CrowdLM(folder / scorer, base)
+    labels = label_apart(rated, crowd)
+    generated = labels.filter(resource=GENERATED)
+    terms = measure_identity_terms(label_identity_terms([crowd]), [scorer], intervals)
+    polar = generated[scorer + POLAR].to_numpy()
+    return {
+        "accuracy": accuracy_table(labels, intervals, scorer).with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
+        "seen": seen_polarity(generated, crowd).to_dicts(),
+        "calibration": calibration_table(polar_votes(generated), polar).to_dicts(),
+        "shares": share_table(labels, scorer).to_dicts(),
+        "identity": identity_summary(terms).filter(pl.col("number") == "both").to_dicts(),
+    }
+
+
+def share_table(labels: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The percentages of polarised statements in parts of rated ones: source, part, statements; people, of the votes;
+    counted, that the scorer labels so; probable, the mean of its probabilities."""
+    table = labels.with_columns(votes=polar_votes(labels), relation=relations_of(labels))
+    rows = []
+    for (source,), part in table.group_by("resource", maintain_order=True):
+        ways = ["category", "relation"] if source == GENERATED else ["category"]
+        groups = [(str(one), of) for way in ways for (one,), of in part.group_by(way, maintain_order=True)]
+        for of, group in [(ALL, part), *groups]:
+            means = (group["votes"], group[name] != NEUTRAL, group[name + POLAR])
+            shares = (100 * column.cast(pl.Float64).to_numpy().mean() for column in means)
+            rows.append((source, of, group.height, *shares))
+    return pl.DataFrame(rows, schema=["source", "part", "statements", "people", "counted", "probable"], orient="row")

@@ -1,0 +1,147 @@
+"""Trains the heads of crowd2 and crowd_lm on rated polarity, and those of people_valid on rated validity."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from mitigate.files import replacing_folder
+from mitigate.score.people import VALID, features, plain
+from mitigate.score.weights import native_dtype
+from mitigate.tasks.crowd.known import GENERATED
+from mitigate.tasks.crowd.texts import VOTES
+from mitigate.tasks.regard.copies import swapped, written_statements
+from mitigate.train.crowd import Rows, calibrate, fit_crossed
+from mitigate.triples import NEUTRAL, PREJUDICE
+from models import hub, minilm
+from models.heads import LABELS, CrossFitted, fold_of, hash_of, softmax
+from models.states import Causal, Encoder, States
+
+
+class Part(NamedTuple):
+    """Texts that are learnt from, n of a kind."""
+
+    texts: list[str]
+    shares: np.ndarray  # (n, columns)
+    count: float  # of each
+    subjects: np.ndarray  # (n,), as in train.crowd.Rows
+    folds: np.ndarray  # (n,), of texts
+
+
+def train_harm(
+    rated: pl.DataFrame,
+    implied: Sequence[str],
+    settings: Mapping[str, Any],
+    seed: int,
+    *,
+    scorer: str,
+    base: str | None = None,
+    folder: Path,
+) -> dict[str, int]:
+    """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to the
+    folder `scorer` of a folder; returns how many texts they learnt from.
+
+    settings: layers of the encoder or, of a language model `base`, depth (models.states); reads, the kinds of texts
+    whose features stand side by side (score.people.features); decay; implied, the weight of each implied statement;
+    copies of each rated and written statement with identity terms, and `copied`, what they count together; written,
+    what a statement whose label was written with it counts with its copies; false_alarms, the share of COMeT's neutral
+    statements that the threshold labels as polarised."""
+    states = states_for(settings, base)
+    first = rated_part(rated, rated["shares"].list.to_array(len(VOTES)).to_numpy())
+    copies = range(seed, seed + settings["copies"])
+    copied = [first._replace(texts=_swapped(rated["masked"], copy)) for copy in copies]
+    known = written_statements()
+    labels = np.eye(len(VOTES))[[VOTES.index(label) for label in known["label"]]]
+    written = [list(known["text"]), *(_swapped(known["text"], copy + len(copies)) for copy in copies)]
+    parts = [first, *(part._replace(count=settings["copied"] / len(copies)) for part in copied)]
+    parts += [in_all(texts, labels, settings["written"] / len(written)) for texts in written]
+    if settings["implied"]:
+        prejudice = np.tile(np.eye(len(VOTES))[VOTES.index(PREJUDICE)], (len(implied), 1))
+        parts.append(in_all(implied, prejudice, settings["implied"]))
+    texts = {"masked": [text for part in parts for text in part.texts]}
+    read = features(states, settings["reads"], texts)
+    generated = np.flatnonzero(rated["resource"] == GENERATED)
+    heads, found = fitted(rows_of(parts, read), settings["decay"], generated, facts_of(states, settings, LABELS))
+    neutral = rated["most"].gather(generated).to_numpy() == NEUTRAL
+    threshold = np.quantile(1 - found[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
+    worded = {hash_of(plain(text)): fold for text, fold in zip(rated["masked_neutral"], first.folds, strict=True)}
+    save(replace(heads, threshold=threshold), worded | marks_of(first), folder / scorer)
+    return {"texts": len(read)}
+
+
+def train_validity(rated: pl.DataFrame, settings: Mapping[str, Any], *, folder: Path) -> dict[str, int]:
+    """Train on rated statements (sentence, masked, cluster, quality) and write the heads to people_valid/ in a folder;
+    returns how many they learnt from. settings: layers, reads and decay."""
+    states = states_for(settings)
+    valid = rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
+    part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
+    texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
+    read = features(states, settings["reads"], texts)
+    facts = facts_of(states, settings, VALID)
+    heads, _ = fitted(rows_of([part], read), settings["decay"], np.arange(len(read)), facts)
+    save(heads, marks_of(part), folder / "people_valid")
+    return {"texts": len(read)}
+
+
+def rated_part(rated: pl.DataFrame, shares: np.ndarray) -> Part:
+    """Rated statements (masked, cluster), each of which the heads of two folds leave out."""
+    subjects = np.array([fold_of(cluster) for cluster in rated["cluster"]])
+    folds = np.array([fold_of(plain(text)) for text in rated["masked"]])
+    return Part(rated["masked"].to_list(), shares, 1.0, subjects, folds)
+
+
+def in_all(texts: Sequence[str], shares: np.ndarray, count: float) -> Part:
+    """Texts that every head learns from."""
+    return Part(list(texts), shares, count, *np.full((2, len(texts)), -1))
+
+
+def rows_of(parts: Sequence[Part], read: np.ndarray) -> Rows:
+    """All parts in their order, with the features of their texts."""
+    counts = np.repeat([part.count for part in parts], [len(part.texts) for part in parts])
+    shares, subjects, folds = (np.concatenate([part[place] for part in parts]) for place in (1, 3, 4))
+    return Rows(read, shares, counts, subjects, folds)
+
+
+def fitted(
+    rows: Rows, decay: float, calibrated: np.ndarray, facts: Mapping[str, Any]
+) -> tuple[CrossFitted, np.ndarray]:
+    """Heads calibrated by some of the rows, each by the head that has left it out, and these rows' probabilities."""
+    weight, bias = fit_crossed(rows, decay)
+    subjects, texts = rows.subjects[calibrated], rows.texts[calibrated]
+    logits = np.einsum("nd,ndc->nc", rows.features[calibrated], weight[subjects, texts]) + bias[subjects, texts]
+    slope, shift = calibrate(logits, rows.shares[calibrated])
+    nothing = np.zeros(0, dtype=np.int64)
+    heads = CrossFitted(slope * weight, slope * bias + shift, np.array(0.5), nothing, nothing, facts)
+    return heads, softmax(slope * logits + shift)
+
+
+def marks_of(part: Part) -> dict[int, int]:
+    """The fold of each text by its hash."""
+    return {hash_of(plain(text)): int(fold) for text, fold in zip(part.texts, part.folds, strict=True)}
+
+
+def save(heads: CrossFitted, marks: Mapping[int, int], folder: Path) -> None:
+    """Writes the heads with the texts that they have learnt from."""
+    known = {"marks": np.array(list(marks), dtype=np.int64), "marked": np.array(list(marks.values()), dtype=np.uint8)}
+    with replacing_folder(folder) as part:
+        replace(heads, **known).save(part)
+
+
+def states_for(settings: Mapping[str, Any], base: str | None = None) -> States:
+    """The network that heads are fitted to: the encoder, or the language model `base`."""
+    if base is None:
+        return Encoder(minilm.locate(), native_dtype(), settings["layers"])
+    return Causal(hub.locate(base, seq2seq=False), native_dtype(), settings["depth"])
+
+
+def facts_of(states: States, settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+    """What config.json of the heads holds."""
+    network = {"sha256": states.sha256, "layers": settings.get("layers"), "depth": settings.get("depth")}
+    return {"labels": list(labels), "reads": settings["reads"], **network}
+
+
+def _swapped(texts: pl.Series, seed: int) -> list[str]:
+    return swapped(texts.to_list(), seed)

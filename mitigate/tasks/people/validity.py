@@ -1,0 +1,43 @@
+"""The validity of generated statements: by the plausibility classifier, and as people would rate it."""
+
+import polars as pl
+
+from mitigate.measure.lift import is_echo
+from mitigate.score.labels import NOTHING_CACHED, with_answers
+from mitigate.score.plausibility import with_plausibility
+from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks.crowd.known import RELATIONS
+from mitigate.triples import LabelCache, Scorer
+from mitigate.verbalise import mask_column
+
+
+def with_validity(
+    statements: pl.DataFrame,
+    plausibility: Scorer | None,
+    people: Scorer | None,
+    target_list: TargetList = PAPER,
+    *,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """Statements with what with_plausibility and with_people_valid add, of the classifiers that are given."""
+    if plausibility is not None:
+        statements = with_plausibility(statements, plausibility, cache)
+    return statements if people is None else with_people_valid(statements, people, target_list, cache=cache)
+
+
+def with_people_valid(
+    statements: pl.DataFrame, people: Scorer, target_list: TargetList = PAPER, *, cache: LabelCache = NOTHING_CACHED
+) -> pl.DataFrame:
+    """Statements (target, head, relation, tail, statement) with `people_valid` and `people_validity`, the probability
+    that people call each valid; both null for relations that nobody rated, and without a target. As in swap lift, a
+    tail that repeats its head does not count: people call "greek has the property greek" valid, and a generator could
+    score by repeating."""
+    rated = pl.col("relation").is_in(RELATIONS) & pl.col("target").is_not_null()
+    # Masked by whole words whatever the run's masking: heads that learnt from a rated statement are found by this text.
+    parts = [pl.col("target"), mask_column("statement", "token", target_list), pl.col("statement")]
+    found = with_answers(statements, rated, parts, people, cache, ("people_valid", "people_validity"))
+    repeats = rated & is_echo()
+    return found.with_columns(
+        people_valid=pl.when(repeats).then(False).otherwise("people_valid"),
+        people_validity=pl.when(repeats).then(pl.lit(0.0, pl.Float32)).otherwise("people_validity"),
+    )

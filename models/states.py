@@ -1,0 +1,119 @@
+"""Texts to numbers that linear heads read (models/heads.py): the mean token states of a network that is not trained, in
+some of its layers, each of length 1, side by side."""
+
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from models import minilm
+from models.bert import Bert
+from models.digests import sha256_of_each
+from models.regard.batching import token_batches
+from models.regard.minilm import MiniLMClassifier
+
+
+class States(Protocol):
+    """A network that reads texts."""
+
+    sha256: str
+    """Of the file of its weights, or of all files that decide what it reads."""
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, width) float32."""
+        ...
+
+
+class Encoder:
+    """all-MiniLM-L6-v2. layers: their numbers from 0; none for the last alone."""
+
+    sha256 = minilm.SHA256
+
+    def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32, layers: Sequence[int] = ()) -> None:
+        needed = range(max(layers) + 1) if layers else None
+        self._classifier = MiniLMClassifier(encoder_folder, None, needed, read=Bert.load).to(dtype).eval()
+        every = self._classifier.encoder.encoder.layer
+        self._found: dict[int, Tensor] = {}
+        self._width = self._classifier.head.in_features * max(1, len(layers))
+        for place in [*layers] or [len(every) - 1]:
+            every[place].register_forward_hook(lambda _, __, states, place=place: self._found.update({place: states}))
+
+    @classmethod
+    def shared(cls, encoder_folder: Path, dtype: torch.dtype, layers: Sequence[int] = ()) -> "Encoder":
+        """One object for all callers while one of them keeps it: heads are small, and the encoder has 90 MB."""
+        return _shared((encoder_folder.resolve(), dtype, *layers), lambda: cls(encoder_folder, dtype, layers))
+
+    @torch.inference_mode()
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, width) float32."""
+        return _in_batches(self._classifier.encode(texts), self._states, self._width)
+
+    def _states(self, tokens: Tensor) -> list[Tensor]:
+        self._classifier.encoder(input_ids=tokens)
+        return [self._found[place] for place in sorted(self._found)]
+
+
+class Causal:
+    """A causal language model of a folder of transformers, and the layer it reads with.
+
+    depth: the share of its layers below the one that is read. The end token begins each text and is left out of the
+    mean: the first state of such models is many times as long as the others, whatever the text is."""
+
+    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32, depth: float = 0.5) -> None:
+        from transformers import AutoModelForCausalLM  # five seconds, which other scorers do without
+
+        from models.of_transformers import load_model, load_tokenizer
+
+        self.sha256 = digest_of(folder)
+        self._tokenizer = load_tokenizer(folder)
+        self._model = load_model(AutoModelForCausalLM, folder).to(dtype).eval().base_model
+        self._layer = max(1, round(depth * self._model.config.num_hidden_layers))
+
+    @classmethod
+    def shared(cls, folder: Path, dtype: torch.dtype, depth: float = 0.5) -> "Causal":
+        """As Encoder.shared."""
+        return _shared((folder.resolve(), dtype, depth), lambda: cls(folder, dtype, depth))
+
+    @torch.inference_mode()
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, width) float32."""
+        found = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"] if texts else []
+        rows = [[self._tokenizer.eos_token_id, *row] for row in found]
+        return _in_batches(rows, self._states, self._model.config.hidden_size)
+
+    def _states(self, tokens: Tensor) -> list[Tensor]:
+        states = self._model(input_ids=tokens, output_hidden_states=True, use_cache=False).hidden_states
+        return [states[self._layer][:, 1:]]
+
+
+def digest_of(folder: Path) -> str:
+    """The hash of a language model's weights and of its tokenizer."""
+    return sha256_of_each(sorted([*folder.glob("*.safetensors"), *folder.glob("tokenizer*.json")]))
+
+
+def _in_batches(
+    rows: Sequence[Sequence[int]], states_of: Callable[[Tensor], Sequence[Tensor]], width: int
+) -> np.ndarray:
+    """states_of: tokens (batch, length) to the states (batch, length, width of a layer) of each layer."""
+    found = np.zeros((len(rows), width), dtype=np.float32)
+    for indices in token_batches([len(row) for row in rows]):
+        layers = [states.float() for states in states_of(torch.tensor([rows[index] for index in indices]))]
+        means = [normalize(states.sum(1) / max(1, states.shape[1])) for states in layers]
+        found[indices] = torch.cat(means, dim=1).numpy()
+    return found
+
+
+T = TypeVar("T")
+_alive: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
+
+
+def _shared(key: Hashable, make: Callable[[], T]) -> T:
+    found = _alive.get(key)
+    if found is None:
+        _alive[key] = found = make()
+    return found  # type: ignore[return-value]

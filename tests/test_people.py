@@ -1,0 +1,263 @@
+"""Measures that learn from people's ratings: heads that leave out targets and texts, their figures, the shipped ones,
+and what the main job makes of them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from classifier_data import write_crowd
+from command import apart
+from small_models import save_llama
+
+from mitigate.errors import MitigateError
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.report.reasons import why
+from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
+from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
+from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
+from mitigate.tasks.people.validity import with_people_valid
+from mitigate.tasks.quality import people_figures
+from mitigate.tasks.rated import read_with_quality
+from mitigate.train import crowd as training
+from mitigate.train.crowd import Rows, calibrate
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
+from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of, softmax
+from models.minilm import locate
+from models.states import Causal, Encoder
+
+FACTS = {"labels": ["not valid", "valid"], "sha256": Encoder.sha256, "layers": [2], "depth": None, "reads": ["masked"]}
+
+
+def numbered(known: Sequence[str] = ()) -> CrossFitted:
+    """Heads whose probability of the second column is (10 s + t) / 100, whatever the features are."""
+    share = np.arange(FOLDS**2).reshape(FOLDS, FOLDS) / FOLDS**2
+    bias = np.log(np.maximum(np.stack([1 - share, share], axis=-1), 1e-9))
+    marks = np.array([hash_of(text) for text in known], dtype=np.int64)
+    folds = np.array([fold_of(text) for text in known], dtype=np.uint8)
+    return CrossFitted(np.zeros((FOLDS, FOLDS, 1, 2)), bias, np.array(0.5), marks, folds, FACTS)
+
+
+def test_a_rated_text_gets_the_head_that_left_out_it_and_its_target_another_the_mean() -> None:
+    heads, features = numbered(["rated"]), np.zeros((1, 1))
+    text, target = fold_of("rated"), fold_of("nurse")
+    found = {
+        name: float(heads.probabilities(features, [words], subjects)[0, 1])
+        for name, words, subjects in [
+            ("both", "rated", ["nurse"]),
+            ("text", "rated", None),
+            ("target", "new", ["nurse"]),
+            ("neither", "new", [None]),
+        ]
+    }
+    expected = {"both": 10 * target + text, "text": 45 + text, "target": 10 * target + 4.5, "neither": 49.5}
+    assert found == pytest.approx({name: value / 100 for name, value in expected.items()}, abs=1e-6)
+
+
+def test_heads_are_stored_with_the_texts_they_learnt_from(tmp_path: Path) -> None:
+    numbered(["rated"]).save(tmp_path)
+    loaded = CrossFitted.load(tmp_path)
+    assert loaded.facts == FACTS
+    assert loaded.folds_of_texts(["rated", "new"]).sum(axis=1).tolist() == [1, FOLDS]
+    assert loaded.bias == pytest.approx(numbered().bias, abs=0.01)
+    (tmp_path / "config.json").write_text('{"labels": []}')
+    with pytest.raises(ValueError, match="lacks sha256, layers, depth, reads"):
+        CrossFitted.load(tmp_path)
+
+
+def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each head is given is the rows' numbers; a row of fold -1 is given to all."""
+    rows = Rows(
+        features=np.arange(4.0)[:, None],
+        shares=np.eye(2)[[0, 1, 0, 1]],
+        counts=np.ones(4),
+        subjects=np.array([0, 1, 1, -1]),
+        texts=np.array([2, 3, 2, -1]),
+    )
+    given: list[list[float]] = []
+
+    def fit(features: np.ndarray, *_: object) -> tuple[np.ndarray, np.ndarray]:
+        given.append(features[:, 0].tolist())
+        return np.zeros((1, 2)), np.zeros(2)
+
+    monkeypatch.setattr(training, "fit_softmax", fit)
+    weight, bias = training.fit_crossed(rows, decay=0.1)
+    assert weight.shape == (FOLDS, FOLDS, 1, 2)
+    assert bias.shape == (FOLDS, FOLDS, 2)
+    heads = np.array(given, dtype=object).reshape(FOLDS, FOLDS)
+    assert heads[0, 2] == [1.0, 3.0]
+    assert heads[1, 2] == [3.0]
+    assert heads[0, 3] == [2.0, 3.0]
+    assert heads[9, 9] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_calibration_undoes_what_makes_logits_too_large() -> None:
+    true = np.stack([np.zeros(50), np.linspace(-2, 2, 50)], axis=1)
+    slope, shift = calibrate(3 * true + np.array([0.0, 1.0]), softmax(true))
+    assert slope == pytest.approx(1 / 3, abs=1e-3)
+    assert shift[1] - shift[0] == pytest.approx(-1 / 3, abs=1e-3)
+    table = calibration_table(np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.1, 0.9, 0.2, 0.8]), bins=2)
+    assert table.rows() == [(2, pytest.approx(15.0), 0.0), (2, pytest.approx(85.0), 100.0)]
+
+
+def test_the_encoder_reads_with_any_of_its_layers() -> None:
+    texts = ["this person is a nurse", "", "this person is a nurse"]
+    third, both, last = (Encoder(locate(), layers=layers) for layers in ((2,), (1, 2), ()))
+    found = both.features(texts)
+    assert found.shape == (3, 768)
+    assert found[:, 384:] == pytest.approx(third.features(texts), abs=1e-5)
+    assert np.linalg.norm(found[:, :384], axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+    assert found[0].tolist() == found[2].tolist()
+    assert abs(last.features(texts) - third.features(texts)).max() > 0.05
+    assert third.features([]).shape == (0, 384)
+
+
+def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_path: Path) -> None:
+    for name in ("model", "other"):
+        save_llama(tmp_path / name, ["a nurse helps"] * 3)
+    states = Causal(tmp_path / "model", depth=0.5)
+    found = states.features(["a nurse helps", "", "a nurse helps"])
+    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
+    assert found[0].tolist() == found[2].tolist()
+    with pytest.raises(
+        MitigateError, match="score.crowd_lm needs base, a causal language model, and folder, its heads"
+    ):
+        CrowdLM(base=str(tmp_path / "model"))
+    facts = {**FACTS, "labels": list(LABELS), "layers": None, "depth": 0.5, "sha256": states.sha256}
+    shape = (FOLDS, FOLDS, found.shape[1], 3)
+    nothing = np.zeros(0, dtype=np.int64)
+    CrossFitted(np.zeros(shape), np.zeros((*shape[:2], 3)), np.array(0.9), nothing, nothing, facts).save(tmp_path / "h")
+    crowd = CrowdLM(tmp_path / "h", str(tmp_path / "model"))
+    assert crowd(["this person is a nurse"]).label.tolist() == [NEUTRAL]
+    assert crowd.name == "crowd_lm"
+    with pytest.raises(MitigateError, match="has heads for the model with SHA-256 .*recipe.base="):
+        CrowdLM(tmp_path / "h", str(tmp_path / "other"))
+
+
+def test_labels_follow_the_probabilities_and_the_threshold() -> None:
+    probabilities = np.array([[0.5, 0.45, 0.05], [0.3, 0.6, 0.1], [0.1, 0.2, 0.7]])
+    found = polarity(probabilities, numbered())
+    assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+    assert found.strength.tolist() == pytest.approx([-0.45, -0.2, 0.6])
+    assert agreement(np.array([-1, 0, 0, 1]), np.array([-1, 0, 1, 0])) == pytest.approx(
+        {"kappa": (0.5 - 0.375) / 0.625, "sensitivity": 0.5, "specificity": 0.5}
+    )
+
+
+class Stated:
+    """Calls valid what its statement has "helps" in, with probability .9, other things with .3."""
+
+    name, fingerprint = "people_valid", "p" * 64
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        self.asked = list(texts)
+        valid = np.array(["helps" in text.split("\t")[2] for text in texts])
+        return Labels(valid.astype(np.int8), np.where(valid, 0.9, 0.3).astype(np.float32))
+
+
+@pytest.fixture
+def generated() -> pl.DataFrame:
+    """Statements of two targets, with labels by regard, of a rated relation and of another."""
+    rows = [
+        ("nurse", "profession", "CapableOf", "helps", "nurse is capable of helps", 0),
+        ("nurse", "profession", "CapableOf", "x", "nurse is capable of x", -1),
+        ("greek", "origin", "CapableOf", "y", "greek is capable of y", 0),
+        ("greek", "origin", "IsA", "helps", "greek is a helps", 0),
+    ]
+    schema = ["target", "category", "relation", "tail", "statement", "regard_neutral"]
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(head="target")
+
+
+def test_a_tail_that_repeats_its_head_does_not_count_as_valid(generated: pl.DataFrame) -> None:
+    echoes = generated.with_columns(tail="head", statement=pl.lit("nurse helps nurse"))
+    table = with_people_valid(echoes, Stated())
+    assert table["people_valid"].to_list() == [False, False, False, None]
+    assert table["people_validity"].to_list() == [0, 0, 0, None]
+
+
+def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professions(generated: pl.DataFrame) -> None:
+    people = Stated()
+    table = with_people_valid(generated, people)
+    assert "nurse\tthis person is capable of helps\tnurse is capable of helps" in people.asked
+    assert table["people_valid"].to_list() == [True, False, False, None]
+    found = people_figures(table, Bootstrap(resamples=50), ["regard"])
+    shares = {key.removeprefix("quality/people_valid/"): value for key, value in found.items() if "_low" not in key}
+    shares = {key: value for key, value in shares.items() if "_high" not in key}
+    expected = {"all": 45, "neutral": 60, "polar": 30, "profession": 60, "profession/neutral": 90}
+    expected |= {"relation/CapableOf": 45, "relation/IsA": None}
+    assert {key: None if value is None else round(value, 3) for key, value in shares.items()} == expected
+    assert why(found, "quality/people_valid/relation/IsA") == "nobody rated statements with IsA"
+    unrated = people_figures(table.filter(relation="IsA"), Bootstrap(resamples=50), ["regard"])
+    assert why(unrated, "quality/people_valid/neutral") == "nobody rated statements with these relations"
+
+
+def test_the_shipped_measures_are_small_have_cards_and_tell_plain_cases_apart() -> None:
+    for folder in SHIPPED.values():
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 600_000
+        assert "python -m mitigate recipe=people" in (folder / "README.md").read_text(encoding="utf-8")
+    crowd = Crowd2()
+    texts = ["this person is a thief", "this person is related to table", "this person is capable of help people"]
+    assert crowd(texts).label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+    assert crowd([]).label.tolist() == []
+    texts = [f"nurse\tthis person {said}\tnurse {said}" for said in ("is capable of heal", "causes world war")]
+    assert PeopleValid()(texts).label.tolist() == [1, 0]
+
+
+def write_rated(root: Path) -> Path:
+    """Statements of COMeT's relations, each with three raters' answers on polarity and validity."""
+    folder = root / "humans"
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {"is capable of heal": "1", "is capable of lie": "3", "has the property tall": "2", "causes noise": "2"}
+    rows = [(f"{who} {what}", vote) for who in ("nurse", "pilot", "greek") for what, vote in said.items()]
+    rows = [row for row in rows for _ in range(3)]
+    (folder / "COMeT_sentences.txt").write_text("".join(f"{text}\n" for text, _ in rows))
+    (folder / "COMeT_bias_labels.txt").write_text("".join(f"{vote}\n" for _, vote in rows))
+    (folder / "COMeT_quality_labels.txt").write_text("".join(f"{1 + (text[-1] == 'e')}\n" for text, _ in rows))
+    return root
+
+
+def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_them(tmp_path: Path) -> None:
+    """The recipe's functions on twelve statements; a feature says what is valid."""
+    rated = read_with_quality(write_rated(tmp_path))
+    valid = rated["quality"].list.first().to_numpy().astype(float)
+    assert valid.mean() == 0.5
+    part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
+    heads, found = fitted(rows_of([part], valid[:, None] * np.ones((1, 384))), 0.1, np.arange(12), FACTS)
+    assert (found[:, 1] > 0.5).tolist() == (valid > 0.5).tolist()
+    save(heads, marks_of(part), tmp_path / "people_valid")
+    people = PeopleValid(tmp_path / "people_valid")
+    assert people.heads.folds_of_texts(part.texts).sum(axis=1).tolist() == [1] * 12
+    table = validity_table(rated, found[:, 1], {-1: 0.2, 0: 0.5, 1: 0.8})
+    row = table.filter(relation="all", label="all").row(0, named=True)
+    assert (row["statements"], row["auc"], row["rater"], row["valid"]) == (12, 1.0, 1.0, 50.0)
+    assert table.filter(relation="Causes", label="prejudice")["auc"].to_list() == [None]
+    assert seen_valid(rated, people).select("text", "target").rows() == [
+        ("unseen", "unseen"),
+        ("unseen", "seen"),
+        ("seen", "unseen"),
+        ("seen", "seen"),
+    ]
+    assert valid_apart(rated, people).shape == (12,)
+
+
+@pytest.mark.thorough
+def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) -> None:
+    """Hundreds of heads are trained, which takes a minute."""
+    write_rated(write_crowd(tmp_path / "data"))
+    save_llama(tmp_path / "model", ["a nurse helps"] * 3)
+    command = ["recipe=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50", "tracking.mode=none"]
+    command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"]
+    done = apart(*command, f"recipe.base={tmp_path / 'model'}")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
+    for name in ("crowd2", "crowd_lm"):
+        assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
+        assert (folder / name / "README.md").read_text().startswith("---\nlicense:")
+    assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
+    assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
+    wrong = apart(*command, f"recipe.base={tmp_path / 'data'}")
+    assert wrong.returncode == 2
+    assert "recipe.base:" in wrong.stderr
