@@ -250,7 +250,7 @@ def shares_table(table: pl.DataFrame, scorers: Sequence[Crowd2]) -> str:
         "| polarised, % | votes | majority | crowd2, counted | corrected | crowd2, mean probability |",
         "|---" * 6 + "|",
     ]
-    for name, part in {"all": table} | {name: table.filter(relation=name) for name in RELATIONS}.items():
+    for name, part in ({"all": table} | {name: table.filter(relation=name) for name in RELATIONS}).items():
         counted = float((part["crowd2"] != NEUTRAL).mean())
         corrected = corrected_share(counted, 0.0, accuracy)
         numbers = (polar_votes(part).mean(), (part["most"] != NEUTRAL).mean(), counted, corrected and corrected[0])
