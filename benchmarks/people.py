@@ -362,7 +362,7 @@ def routes(arguments: argparse.Namespace) -> None:
 
 def route_line(first: pl.DataFrame, other: pl.DataFrame) -> str:
     """The difference between two runs of what the routes change, in percentage points, paired by target."""
-    sides = [part.group_by("target").agg(100 * pl.col("counted", "probable").mean()) for part in (first, other)]
+    sides = [part.group_by("target").agg(pl.col("counted", "probable").mean() * 100) for part in (first, other)]
     paired = sides[0].join(sides[1], on="target", suffix="_other").sort("target")
     numbers = np.unique([clusters().get(target, target) for target in paired["target"]], return_inverse=True)[1]
     found = []
