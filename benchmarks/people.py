@@ -250,7 +250,7 @@ def shares_table(table: pl.DataFrame, scorers: Sequence[Crowd2]) -> str:
         "| polarised, % | votes | majority | crowd2, counted | corrected | crowd2, mean probability |",
         "|---" * 6 + "|",
     ]
-    for name, part in {"all": table} | {name: table.filter(relation=name) for name in RELATIONS}.items():
+    for name, part in ({"all": table} | {name: table.filter(relation=name) for name in RELATIONS}).items():
         counted = float((part["crowd2"] != NEUTRAL).mean())
         corrected = corrected_share(counted, 0.0, accuracy)
         numbers = (polar_votes(part).mean(), (part["most"] != NEUTRAL).mean(), counted, corrected and corrected[0])
@@ -362,7 +362,7 @@ def routes(arguments: argparse.Namespace) -> None:
 
 def route_line(first: pl.DataFrame, other: pl.DataFrame) -> str:
     """The difference between two runs of what the routes change, in percentage points, paired by target."""
-    sides = [part.group_by("target").agg(100 * pl.col("counted", "probable").mean()) for part in (first, other)]
+    sides = [part.group_by("target").agg(pl.col("counted", "probable").mean() * 100) for part in (first, other)]
     paired = sides[0].join(sides[1], on="target", suffix="_other").sort("target")
     numbers = np.unique([clusters().get(target, target) for target in paired["target"]], return_inverse=True)[1]
     found = []
