@@ -27,7 +27,7 @@ def render(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
     """Each number under {name}/{table}/{what tells the row apart}/{column}; those of `validity` without the table."""
-    found = {}
+    found: dict[str, Any] = {}
     for table, columns in KEYS.items():
         for row in tables.get(table, ()):
             place = "/".join(str(row[column]) for column in columns)

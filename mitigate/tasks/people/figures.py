@@ -61,8 +61,8 @@ def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, 
         row: dict[str, Any] = {"relation": relation, "label": label, "statements": part.height}
         row |= {"auc": auc(part["found"].to_numpy(), accepted), "polarity": auc(part["alone"].to_numpy(), accepted)}
         row |= {"rater": auc_of_a_rater(votes)}
-        means = {name: part[name].mean() for name in ("valid", "found")}
-        row |= {name: None if mean is None else 100 * mean for name, mean in means.items()}
+        for name in ("valid", "found"):
+            row[name] = 100 * float(part[name].to_numpy().mean()) if part.height else None
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
     texts: list[str]
     shares: np.ndarray  # (n, columns)
-    count: float  # of each
+    weight: float  # what each counts
     subjects: np.ndarray  # (n,), as in train.crowd.Rows
     folds: np.ndarray  # (n,), of texts
 
@@ -56,7 +56,7 @@ def train_harm(
     known = written_statements()
     labels = np.eye(len(VOTES))[[VOTES.index(label) for label in known["label"]]]
     written = [list(known["text"]), *(_swapped(known["text"], copy + len(copies)) for copy in copies)]
-    parts = [first, *(part._replace(count=settings["copied"] / len(copies)) for part in copied)]
+    parts = [first, *(part._replace(weight=settings["copied"] / len(copies)) for part in copied)]
     parts += [in_all(texts, labels, settings["written"] / len(written)) for texts in written]
     if settings["implied"]:
         prejudice = np.tile(np.eye(len(VOTES))[VOTES.index(PREJUDICE)], (len(implied), 1))
@@ -100,7 +100,7 @@ def in_all(texts: Sequence[str], shares: np.ndarray, count: float) -> Part:
 
 def rows_of(parts: Sequence[Part], read: np.ndarray) -> Rows:
     """All parts in their order, with the features of their texts."""
-    counts = np.repeat([part.count for part in parts], [len(part.texts) for part in parts])
+    counts = np.repeat([part.weight for part in parts], [len(part.texts) for part in parts])
     shares, subjects, folds = (np.concatenate([part[place] for part in parts]) for place in (1, 3, 4))
     return Rows(read, shares, counts, subjects, folds)
 
@@ -125,9 +125,9 @@ def marks_of(part: Part) -> dict[int, int]:
 
 def save(heads: CrossFitted, marks: Mapping[int, int], folder: Path) -> None:
     """Writes the heads with the texts that they have learnt from."""
-    known = {"marks": np.array(list(marks), dtype=np.int64), "marked": np.array(list(marks.values()), dtype=np.uint8)}
+    hashes, folds = np.array(list(marks), dtype=np.int64), np.array(list(marks.values()), dtype=np.uint8)
     with replacing_folder(folder) as part:
-        replace(heads, **known).save(part)
+        replace(heads, marks=hashes, marked=folds).save(part)
 
 
 def states_for(settings: Mapping[str, Any], base: str | None = None) -> States:
