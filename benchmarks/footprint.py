@@ -38,6 +38,21 @@ GPUS: Mapping[str, float] = {  # dense bfloat16 with tensor cores, FLOP/s, from 
     "A100": 312e12,
     "H100 SXM": 989e12,
 }
+
+
+def smollm2(width: int, layers: int, heads: int, keys: int, inner: int) -> LlamaConfig:
+    """keys: heads of keys and values."""
+    return LlamaConfig(
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=keys,
+        intermediate_size=inner,
+        vocab_size=49152,
+        tie_word_embeddings=True,
+    )
+
+
 SHAPES: Mapping[str, PreTrainedConfig] = {
     "openai-community/openai-gpt": OpenAIGPTConfig(),
     "distilbert/distilgpt2": GPT2Config(n_layer=6),
@@ -48,6 +63,9 @@ SHAPES: Mapping[str, PreTrainedConfig] = {
     "EleutherAI/pythia-410m": GPTNeoXConfig(
         hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096, vocab_size=50304
     ),
+    "HuggingFaceTB/SmolLM2-135M": smollm2(576, 30, 9, 3, 1536),
+    "HuggingFaceTB/SmolLM2-360M": smollm2(960, 32, 15, 5, 2560),
+    "HuggingFaceTB/SmolLM2-1.7B": smollm2(2048, 24, 32, 32, 8192),
     "meta-llama/Llama-3.2-1B": LlamaConfig(
         hidden_size=2048,
         num_hidden_layers=16,
