@@ -41,16 +41,19 @@ from mitigate.measure.rating_variance import (
 from mitigate.relations import parse_sentence
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
+from mitigate.score.people import Crowd2, PeopleValid
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.score.regard import NgramRegard
 from mitigate.tasks.anchors import AS_THEY_ARE, EQUALLY, FIGURES, PARTS, as_votes, drift_table, sides, vote_shares
 from mitigate.tasks.anchors import described as with_word
 from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.tasks.people.figures import label_apart, valid_apart
 from mitigate.tasks.rated import describe_rated
 from mitigate.tasks.ratings import read_labelled_sentences
 from mitigate.tasks.scorers import default_scorers
 from mitigate.tasks.survey import POINTS
 from mitigate.texts import counted
+from mitigate.triples import TEMPLATES, label_columns
 
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"
@@ -205,9 +208,9 @@ def beside_measures(pair: pl.DataFrame, people: pl.DataFrame) -> Iterator[str]:
     yield "### Every measure's change beside people's"
     yield (
         "The percentage of statements that a measure labels polarised, or accepts as plausible. A measure labels the "
-        "same statement alike in both sets, and so has no drift. `crowd` learnt from COMeT's ratings, and labels each "
-        "statement by the part that left out its target; of its texts it saw some. “Drift taken out” is the last "
-        "column above."
+        "same statement alike in both sets, and so has no drift. `crowd`, `crowd2` and `people_valid` learnt from "
+        "COMeT's ratings. `crowd` labels each statement by the part that left out its target, and of its texts it saw "
+        "some; the others by heads that left out both. “Drift taken out” is the last column above."
     )
     rows = []
     for figure, measures in labels_of(described(pair)).items():
@@ -240,6 +243,9 @@ def labels_of(texts: pl.DataFrame) -> dict[str, dict[str, pl.DataFrame]]:
     scorers |= {"regard, `ngram`": NgramRegard(), "`keyword`": Keyword()}
     labels = {name: label_column(texts["masked"], each, NOTHING_CACHED).label for name, each in scorers.items()}
     labels["`crowd`"] = label_unseen(texts, cache=NOTHING_CACHED)["crowd"].to_numpy()
+    apart = label_apart(texts, Crowd2())
+    labels["`crowd2`"] = apart[label_columns("crowd2", TEMPLATES[0])[0]].to_numpy()
+    people_valid = valid_apart(texts.rename({"statement": "sentence"}), PeopleValid()) > 0.5
     triples = [parse_sentence(text, in_comet=True) for text in texts["statement"]]
     named = [
         (head.replace("_", " ").lower(), relation.name, tail.lower()) for head, relation, tail in filter(None, triples)
@@ -252,7 +258,8 @@ def labels_of(texts: pl.DataFrame) -> dict[str, dict[str, pl.DataFrame]]:
 
     none = [None] * texts.height
     polarised = {name: as_votes(np.where(found == 2, 0, found), none) for name, found in labels.items()}
-    return {"polarised": polarised, "valid": {"plausibility classifier": as_votes(none, plausible)}}
+    valid = {"plausibility classifier": plausible, "`people_valid`": people_valid}
+    return {"polarised": polarised, "valid": {name: as_votes(none, found) for name, found in valid.items()}}
 
 
 # What makes ratings vary

@@ -93,7 +93,7 @@ def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
         (b"PK\x03\x04rest", "a zip archive or a spreadsheet"),
         (b"BZh9rest", "packed with bzip2; unpack it"),
         (b"\x28\xb5\x2f\xfdrest", "packed with zstd"),
-        (gzip.compress(b"PAR1rest"), "a Parquet file; name it .parquet, unpacked"),
+        (gzip.compress(b"PAR1rest", mtime=0), "a Parquet file; name it .parquet, unpacked"),
         ("a".encode("utf-16"), "is UTF-16; save it as UTF-8"),
         (b"\n \n", "is empty"),
     ],
