@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from models import hub, layouts
+from models import layouts
 from models.digests import sha256_of
 from models.stored import read_facts
 
@@ -48,6 +48,8 @@ def locate(name: str, *, seq2seq: bool | None = None, cache: str | Path | None =
 
     Raises as hub.locate and converted do."""
     is_file = Path(name).is_file() or name.lower().endswith(".gguf")
+    from models import hub  # loads huggingface_hub, which a folder's origin is read without
+
     return hub.locate(str(converted(Path(name), cache)) if is_file else name, seq2seq=seq2seq)
 
 

@@ -80,7 +80,7 @@ def test_figures_carry_the_scorers_name_wherever_they_are_shown(finished: Path) 
         f"targets_{scorer}{wording}" for scorer in ("sentiment", "rude") for wording in ("", "_neutral")
     }
     manifest = json.loads((finished / "manifest.json").read_text())
-    assert list(manifest["scorers"]) == ["sentiment", "rude", "keyword", "plausibility"]
+    assert list(manifest["scorers"]) == ["sentiment", "rude", "keyword", "plausibility", "people_valid"]
 
 
 def test_the_command_of_the_page_can_be_pasted(finished: Path, own: pytest.MonkeyPatch, capsys) -> None:

@@ -60,8 +60,8 @@ def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
     page.locator("#log-lines").get_by_text("run folder").wait_for()
 
     page.get_by_label("Relation").select_option("CapableOf")
-    page.get_by_label("Head").fill("nurse")
-    page.get_by_label("Head").press("Enter")
+    page.get_by_role("combobox", name="Head", exact=True).fill("nurse")
+    page.get_by_role("combobox", name="Head", exact=True).press("Enter")
     captions = page.locator("#answers caption")
     captions.nth(1).wait_for()
     assert captions.all_inner_texts() == ["none, seed 1: nurse CapableOf", "both, seed 1: nurse CapableOf"]

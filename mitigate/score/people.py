@@ -22,7 +22,7 @@ from models.heads import LABELS, CrossFitted, polar_columns
 from models.states import Causal, Encoder, States
 
 DATA = Path(str(files("mitigate").joinpath("data")))
-SHIPPED = {name: DATA / name for name in ("crowd2", "people_valid")}
+SHIPPED = {"crowd2": DATA / "crowd2/", "people_valid": DATA / "people_valid/"}  # named as folders, for fingerprints
 NEGATED = "negated"
 NEGATED_SCALE = 2.0  # so that what a negation turns decays less than what words say
 NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")

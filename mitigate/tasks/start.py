@@ -20,9 +20,7 @@ from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layou
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
 from models.gguf import Origin, origin_of
-from models.language_model import chat_prompt
 from models.layouts import CONFIG
-from models.of_transformers import load_tokenizer
 from models.stored import read_facts
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
@@ -154,6 +152,9 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
     phrases = pl.col("relation").replace_strict(dict(start.asked), default="", return_dtype=pl.String)
     text, around = pl.col("head").str.len_bytes() + phrases.str.len_bytes(), AROUND
     if start.options.get("prompt") == "chat":  # which has the text twice
+        from models.language_model import chat_prompt  # loads transformers, which other models do without
+        from models.of_transformers import load_tokenizer
+
         text, around = 2 * text, len(chat_prompt(load_tokenizer(start.folder), "").encode())
     size = text + max(longest, TAIL_TOKENS + 1) + around
     rows = asked.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
