@@ -1,6 +1,6 @@
-"""What a configuration decides of the results: which of its settings do, and what its scorers are called in them.
+"""Settings that affect results, and the names of scorers in results.
 
-Apart from mitigate.settings, since results depend on what stands here and not on how settings are checked and told."""
+Separate from mitigate.settings: results depend on this module, and not on how settings are checked and described."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ def _without(part: Mapping[str, Any], names: tuple[str, ...], above: str = "") -
 
 
 def called(score: Mapping[str, Any]) -> dict[str, str]:
-    """What the scorer of each role is called in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A
+    """The name of each role's scorer in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A
     role that is null is left out.
 
     A scorer that measures its role (`measures: regard` in score.scorers) is called by the role, and its neutral mean

@@ -1,4 +1,4 @@
-"""What a user can put right."""
+"""Errors that a user can correct."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -14,7 +14,7 @@ from mitigate.errors import one_of
 from mitigate.relations import comet_relations, spelt
 
 PERSON = "this person"
-"""Whom a statement is about, whoever that is: PersonX, and a target that is masked."""
+"""The person that a statement is about: PersonX, and a masked target."""
 
 PERSONS = {"personx": PERSON, "persony": "another person", "personz": "a third person"}
 PLACE = "XYZ"  # where an event has its target

@@ -83,8 +83,7 @@ def interrupted(error: BaseException) -> bool:
 
 
 def disk_fault(error: BaseException) -> str | None:
-    """What the system says of a full disk, or of a read-only one, where that is behind the error; None
-    for any other error."""
+    """The system's message about a full or read-only disk, if that caused the error; None for any other error."""
     for seen in _chain(error):
         if isinstance(seen, OSError) and seen.errno in OF_THE_DISK:
             return os.strerror(seen.errno)

@@ -1,4 +1,4 @@
-"""What the scorers of a policy found in a statement: in words, and as one number."""
+"""Findings of a policy's scorers in a statement: in words, and as one number."""
 
 from functools import reduce
 

@@ -1,4 +1,4 @@
-"""What a policy can be, checked as a whole."""
+"""Settings of a policy, validated together."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from mitigate.triples import TEMPLATES
 
 SCOPES = ("all", "people", "person_heads", "targets")
 ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
-"""What is done to the training triples."""
+"""Actions on training triples."""
 RERANKING = ("rerank", "random_rerank")
 """Decodings that choose among generated tails."""
 STEERING = ("experts", "erase")
 """Decodings that change the probabilities of tokens."""
 DECODINGS = ("none", *RERANKING, *STEERING)
-"""What is done when tails are generated."""
+"""Actions on generated tails."""
 FORMER_ACTIONS = ("rerank", "experts", "erase")
 """Decodings that were values of `action`, and still may be."""
 
