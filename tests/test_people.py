@@ -4,6 +4,7 @@ and what the main job makes of them."""
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,9 @@ from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.reasons import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
+from mitigate.tasks.caveats import of_critic
 from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
+from mitigate.tasks.people.halves import half_of
 from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.quality import people_figures
@@ -261,3 +264,29 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     wrong = apart(*command, f"recipe.base={tmp_path / 'data'}")
     assert wrong.returncode == 2
     assert "recipe.base:" in wrong.stderr
+
+
+def test_halves_of_the_ratings_share_no_target_and_no_masked_text() -> None:
+    """A masked text that both halves have stays in one of them."""
+    clusters = [f"target {number}" for number in range(40)]
+    rows = [(f"text {number % 25}", cluster) for number, cluster in enumerate(clusters)]
+    rated = pl.DataFrame(rows, schema=["masked", "cluster"], orient="row")
+    first, second = (half_of(rated, half) for half in ("first", "second"))
+    assert half_of(rated, "all").equals(rated)
+    assert not {*first["cluster"]} & {*second["cluster"]}
+    assert not {*first["masked"]} & {*second["masked"]}
+    assert {*first["masked"]} | {*second["masked"]} == {*rated["masked"]}
+    of_cluster = {cluster: fold_of(cluster) % 2 for cluster in clusters}
+    assert {of_cluster[cluster] for cluster in first["cluster"]} == {0}
+    with pytest.raises(MitigateError, match="unknown recipe.validity.half 'third'; allowed: all, first, second"):
+        half_of(rated, "third")
+
+
+def test_a_critic_of_the_same_ratings_is_reported() -> None:
+    halves = {name: SimpleNamespace(half=name) for name in ("all", "first", "second")}
+    assert of_critic(None, halves["all"]) == of_critic(halves["all"], None) == []
+    assert of_critic(halves["first"], halves["second"]) == of_critic(halves["second"], halves["first"]) == []
+    for critic, people in (("all", "all"), ("first", "first"), ("first", "all")):
+        (said,) = of_critic(halves[critic], halves[people])
+        assert "so people_valid does not assess this policy" in said
+    assert PeopleValid().half == "all"
