@@ -104,12 +104,11 @@ def tune_generator(
 
     labelled: all triples with their labels; own: what own_tails returns, for a policy that distils. settings: of the
     first training, whose batches and precision this one has."""
+    rows, more = own, dict[str, Any]()
     if policy.prefers:
         rows = preferred_tails(policy, labelled, target_list).rename({"chosen": "tail"})
         more = {"rejected": rows["rejected"].to_list(), "loss": _loss(policy)}
-    else:
-        assert own is not None
-        rows, more = own, {}
+    assert rows is not None
     with in_training(start, model) as generator:
         fitted, before = tune.fit(
             generator,
@@ -164,9 +163,9 @@ def check_tuned(policy: Policy, start: Start, train: bool) -> None:
 
 def _settings(policy: Policy, settings: TrainingSettings) -> TrainingSettings:
     """As many steps as the policy says, each example as often as it takes, from a learning rate that falls to 0."""
-    steps = {"min_steps": policy.tuning_steps, "max_steps": policy.tuning_steps}
-    how = {"lr": policy.tuning_lr, "warmup": 0.1, "hold": None, "together": 1, "vocabulary": "all", "keep": "best"}
-    return replace(settings, **steps, **how)
+    steps = policy.tuning_steps
+    settings = replace(settings, min_steps=steps, max_steps=steps, lr=policy.tuning_lr, warmup=0.1, hold=None)
+    return replace(settings, together=1, vocabulary="all", keep="best")
 
 
 def _loss(policy: Policy) -> tune.Loss:

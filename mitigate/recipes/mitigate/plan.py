@@ -179,7 +179,8 @@ def make_plan(config: DictConfig) -> Plan:
     if corpus.own_relations:
         worded = not_neutral(corpus.own_relations, scorers, cache)
         corpus = replace(corpus, notices=[*corpus.notices, *worded])
-    who = (scorers, policy_scorers, extras, plausibility, people, build_critic(config.score, policy))
+    who = (scorers, policy_scorers, extras, plausibility, people)
+    critic = build_critic(config.score, policy)
     names = [relation.name for relation in corpus.relations]
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
     heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)
@@ -190,7 +191,8 @@ def make_plan(config: DictConfig) -> Plan:
     not_measured = [*origin_notices(start), *not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
     tail_generator = find_generator(policy, corpus.further, comet=corpus.comet)
-    return Plan(config, policy, corpus, *asked, *who, cache, start, tail_generator, source, not_measured, described)
+    further = (start, tail_generator, source, not_measured, described)
+    return Plan(config, policy, corpus, *asked, *who, critic, cache, *further)
 
 
 def _read(config: DictConfig) -> Corpus:
