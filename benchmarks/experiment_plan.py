@@ -30,11 +30,17 @@ SETTINGS = (
 """Of all runs. Trained and probed in float32, so that no run differs by what its processor computes in. Quality is
 measured on all heads of test triples that are no targets: of 250 of them it would be known less well."""
 
-IN_HALVES = ("score.critic.folder=halves/first/people_valid", "score.people_valid.folder=halves/second/people_valid")
+LM = "models/lm"
 SETTINGS2 = (
-    *("experiment=cn100k_cpu", "probe.heads=2000", "score.extra=[crowd,crowd2,crowd_lm,ngram,keyword]"),
-    *("score.crowd_lm.base=models/SmolLM2-135M-Instruct.Q4_1.gguf", "score.crowd_lm.folder=halves/lm/crowd_lm"),
-    *(*IN_HALVES, "tracking=none"),
+    *(
+        "experiment=cn100k_cpu",
+        "probe.heads=2000",
+        "score.extra=[crowd,crowd2,crowd_lm,ngram,keyword]",
+        "tracking=none",
+    ),
+    *(f"score.crowd_lm.base={LM}", "score.crowd_lm.folder=halves/second_lm/crowd_lm"),
+    *("score.people_valid.folder=halves/second_lm/people_valid", f"score.people_valid.encoder_folder={LM}"),
+    "score.critic.folder=halves/first/people_valid",
 )
 """Of all runs of plan2.md with comet_minilm. Training computes in bf16 where the processor does."""
 

@@ -3,6 +3,7 @@ and what the main job makes of them."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -137,6 +138,12 @@ def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_pa
     assert crowd.name == "crowd_lm"
     with pytest.raises(MitigateError, match="has heads for the model with SHA-256 .*recipe.base="):
         CrowdLM(tmp_path / "h", str(tmp_path / "other"))
+    replace(numbered(), facts={**facts, "labels": FACTS["labels"], "half": "first"}).save(tmp_path / "v")
+    people = PeopleValid(tmp_path / "v", tmp_path / "model")
+    assert people.half == "first"
+    assert people.features({"masked": ["a nurse helps"]}) == pytest.approx(
+        found[:1], abs=0.01
+    )  # in bf16 where the processor computes in it
 
 
 def test_labels_follow_the_probabilities_and_the_threshold() -> None:
@@ -252,13 +259,16 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     save_llama(tmp_path / "model", ["a nurse helps"] * 3)
     command = ["recipe=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50", "tracking.mode=none"]
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"]
-    done = apart(*command, f"recipe.base={tmp_path / 'model'}")
+    of_validity = [f"recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
+    done = apart(*command, f"recipe.base={tmp_path / 'model'}", *of_validity)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
     for name in ("crowd2", "crowd_lm"):
         assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
         assert (folder / name / "README.md").read_text().startswith("---\nlicense:")
+    assert "the first half of the targets alone" in (folder / "people_valid" / "README.md").read_text()
+    assert PeopleValid(folder / "people_valid", tmp_path / "model").half == "first"
     assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
     assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
     wrong = apart(*command, f"recipe.base={tmp_path / 'data'}")

@@ -73,10 +73,13 @@ def train_harm(
     return {"texts": len(read)}
 
 
-def train_validity(rated: pl.DataFrame, settings: Mapping[str, Any], *, folder: Path) -> dict[str, int]:
+def train_validity(
+    rated: pl.DataFrame, settings: Mapping[str, Any], *, base: str | None = None, folder: Path
+) -> dict[str, int]:
     """Train on rated statements (sentence, masked, cluster, quality) and write the heads to people_valid/ in a folder;
-    returns how many they learnt from. settings: layers, reads, decay, and half, of halves.half_of."""
-    rated, states = half_of(rated, settings["half"]), states_for(settings)
+    returns how many they learnt from. settings: layers or, of a language model `base`, depth; reads, decay, and half,
+    of halves.half_of."""
+    rated, states = half_of(rated, settings["half"]), states_for(settings, base)
     valid = rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
     part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
