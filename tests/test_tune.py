@@ -21,6 +21,7 @@ from mitigate.filter import Policy, preferred_tails
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.label import label_statements
+from mitigate.tasks.probe import PartsInMemory
 from mitigate.tasks.start import Start, find_start
 from mitigate.tasks.train import TrainingSettings
 from mitigate.tasks.tune import check_material, check_tuned, own_prompts, own_tails, tune_generator, tuned_from
@@ -229,6 +230,26 @@ def test_own_tails_come_in_the_order_that_is_distilled(distilled: str, tails: li
     found = own_tails(policy, given, find_start(Echoing, tmp_path), [Theft()], 2)
     assert found["tail"].to_list() == ["work", "eat"]
     assert found["rank"].to_list() == ([1, 2] if distilled == "rerank" else [2, 3])
+
+
+def test_own_tails_are_kept_across_a_kill(tmp_path: Path) -> None:
+    searches: list[int] = []
+
+    class Killed(Words):
+        def search(self, prompts: Any, **how: int) -> Any:
+            searches.append(len(prompts))
+            if len(searches) == 2:
+                raise KilledError
+            return super().search(prompts, **how)
+
+    rows = {"head": ["boss", "friend", "boss"], "relation": ["CapableOf", "CapableOf", "Desires"], "tail": ["lead"] * 3}
+    given = label_statements(pl.DataFrame({**rows, "row": [1, 2, 3], "split": ["train"] * 3}), [Theft()])
+    start, parts = find_start(Killed, tmp_path), PartsInMemory()
+    with pytest.raises(KilledError):
+        own_tails(DISTIL, given, start, [Theft()], 2, parts=parts)
+    found = own_tails(DISTIL, given, start, [Theft()], 2, parts=parts)
+    assert sorted(searches) == [1, 1, 2] or sorted(searches) == [1, 2, 2]  # by relations, in an order drawn by seed
+    assert found.equals(own_tails(DISTIL, given, find_start(Words, tmp_path), [Theft()], 2))
 
 
 def test_faults_are_named_before_the_first_training(small: Start, tmp_path: Path) -> None:
