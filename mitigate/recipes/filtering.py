@@ -16,8 +16,9 @@ from mitigate.recipes import reporting
 from mitigate.recipes.arguments import inputs
 from mitigate.recipes.job import Job, call, command, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
+from mitigate.recipes.replacing import CRITIC, GENERATED_TAILS, generated_tails, with_critic
 from mitigate.recipes.scorers import (
+    build_critic,
     build_policy,
     build_policy_scorers,
     build_role_scorers,
@@ -37,7 +38,7 @@ from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 
-STAGES = ("score", GENERATED_TAILS, "ledger", "metrics", "data_set")
+STAGES = ("score", CRITIC, GENERATED_TAILS, "ledger", "metrics", "data_set")
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
@@ -58,6 +59,7 @@ def run(config: DictConfig) -> None:
         say(f"  note: {notice}")
     say(f"  {counted(loaded.triples.height, 'triple')}")
     scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
+    critic = build_critic(config.score, policy)
     cache = LabelStore(Path(config.paths.cache) / "labels")
     comet = config.data.get("asked_relations") != "data"
     further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
@@ -68,6 +70,7 @@ def run(config: DictConfig) -> None:
     def pipeline(job: Job) -> dict[str, Any]:
         how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
         labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
+        labelled = with_critic(job, policy, labelled, critic, target_list, cache)
         generated = generated_tails(job, policy, labelled, generator, scorers, cache, **how)
         ledger = job.stage(
             "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
@@ -81,8 +84,9 @@ def run(config: DictConfig) -> None:
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
-    facts = {"scorers": {s.name: s.fingerprint for s in scorers}}
-    stages = [stage for stage in STAGES if generator or stage != GENERATED_TAILS]
+    facts = {"scorers": {s.name: s.fingerprint for s in scorers} | ({CRITIC: critic.fingerprint} if critic else {})}
+    absent = {GENERATED_TAILS: not generator, CRITIC: not critic}
+    stages = [stage for stage in STAGES if not absent.get(stage)]
     if perform(config, name, source, stages, pipeline, facts=facts) is not None:
         folder, ledger, counts = done[-1]
         say_files(config, folder, ledger, counts)

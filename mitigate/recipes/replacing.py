@@ -1,4 +1,5 @@
-"""The stage of a policy that replaces tails by those of a generator: shared by the recipes that filter."""
+"""Stages before the ledger that only some policies need, shared by the recipes that filter: what people would call
+valid of the triples, and tails of a generator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +9,23 @@ from mitigate.label_cache import LabelStore
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import Job
 from mitigate.store import Result
+from mitigate.target_list import TargetList
+from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.replacing import generate_tails
 from mitigate.tasks.start import Start
 from mitigate.triples import Scorer
 
 GENERATED_TAILS = "generated_tails"
+CRITIC = "critic"
+
+
+def with_critic(
+    job: Job, policy: Policy, labelled: Result, critic: Scorer | None, target_list: TargetList, cache: LabelStore
+) -> Result:
+    """The labelled triples with what people would call valid, for a policy that filters by it."""
+    if not policy.unless_valid:
+        return labelled
+    return job.stage(CRITIC, with_people_valid, labelled, critic, target_list, using={"cache": cache})
 
 
 def generated_tails(

@@ -89,6 +89,20 @@ def build_policy_scorers(score: DictConfig, policy: Policy) -> list[Scorer]:
     return _named(score, "scorer in policy.scorers", [name for name in policy.scorers if name not in of_roles(score)])
 
 
+def build_critic(score: DictConfig, policy: Policy) -> Scorer | None:
+    """What finds what people would call valid, for a policy that needs it. Raises MitigateError where none is
+    configured."""
+    if not policy.reads_validity:
+        return None
+    if not score.critic:
+        raise MitigateError(
+            f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it out "
+            "for the shipped classifier, or say score.critic.folder=RUN/people_valid"
+        )
+    critic: Scorer = build(score.critic)
+    return critic
+
+
 def missing(config: DictConfig, groups: Iterable[str]) -> list[str]:
     """Addresses of what is not at hand: what these groups name, such as data and model, and the classifiers that
     label."""

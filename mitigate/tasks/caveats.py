@@ -6,6 +6,7 @@ import polars as pl
 
 from mitigate.measure import uncertainty
 from mitigate.target_list import PAPER, TargetList
+from mitigate.tasks.people.halves import WHOLE, learn_apart
 
 SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
 """Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
@@ -22,6 +23,16 @@ def same_sources(scorers: Iterable[str]) -> list[str]:
                 f"{'others do' if len(learnt) > 2 else 'other does'} not assess it."
             )
     return found
+
+
+def of_critic(critic: object, people: object) -> list[str]:
+    """A notice where a policy's critic and people_valid learnt from the same ratings of validity."""
+    if critic is None or people is None or learn_apart(getattr(critic, "half", WHOLE), getattr(people, "half", WHOLE)):
+        return []
+    return [
+        "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "
+        "assess this policy. Fit each to a half of the targets: recipe=people recipe.validity.half=first, and second."
+    ]
 
 
 def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:

@@ -9,8 +9,7 @@ from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.start import training_settings
 from mitigate.store import Result
-from mitigate.tasks.label import label_probed
-from mitigate.tasks.rerank import rerank, rerank_heads
+from mitigate.tasks.rerank import label_candidates, rerank, rerank_heads
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import (
     ANTI_EXPERT,
@@ -59,7 +58,8 @@ def chosen(job: Job, plan: Plan, probed: Result, scorers: Sequence[Scorer]) -> R
     if not plan.policy.reranks:
         return probed
     using = {"cache": plan.cache}
-    candidates = job.stage("candidates", label_probed, probed, list(scorers), **plan.worded, using=using)
+    critic = plan.critic
+    candidates = job.stage("candidates", label_candidates, probed, list(scorers), critic, **plan.worded, using=using)
     return job.stage("rerank", rerank, plan.policy, candidates, plan.config.probe.top)
 
 
@@ -67,8 +67,9 @@ def chosen_of_heads(job: Job, plan: Plan, heads: Result, scorers: Sequence[Score
     """The same of the tails for held-out heads."""
     if not plan.policy.reranks:
         return heads
-    top, using = plan.config.probe.top, {"cache": plan.cache}
-    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, list(scorers), top, **plan.worded, using=using)
+    how = (plan.config.probe.top, plan.critic)
+    using = {"cache": plan.cache}
+    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, list(scorers), *how, **plan.worded, using=using)
 
 
 def _erased(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:

@@ -19,6 +19,7 @@ from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import (
+    build_critic,
     build_extras,
     build_policy,
     build_policy_scorers,
@@ -33,7 +34,7 @@ from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.about import published_file, read_published, target_triples
-from mitigate.tasks.caveats import same_sources
+from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.heads import event_heads, held_out_prompts
 from mitigate.tasks.replacing import find_generator
@@ -41,6 +42,7 @@ from mitigate.tasks.start import Start, check_heads, check_length, check_told_ap
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
+from mitigate.tasks.tune import check_tuned
 from mitigate.train import launch
 from mitigate.triples import TEMPLATES, Scorer
 from mitigate.verbalise import verbalise
@@ -71,6 +73,7 @@ class Plan:
     extras: list[Scorer]  # held-out scorers, which label only what is probed
     plausibility: Scorer | None  # classifies what is probed; None: nothing does
     people: Scorer | None  # the same by people's ratings
+    critic: Scorer | None  # the same for a policy that ranks or filters by it
     cache: LabelStore
     start: Start  # the model that is trained, or probed as it is
     tail_generator: Start | None  # of a policy that replaces tails
@@ -82,8 +85,13 @@ class Plan:
     def fingerprints(self) -> dict[str, str]:
         """Of all that label or classify, by what each is called in tables."""
         named = {scorer.name: scorer.fingerprint for scorer in (*self.scorers, *self.policy_scorers, *self.extras)}
-        classifying = {"plausibility": self.plausibility, "people_valid": self.people}
+        classifying = {"plausibility": self.plausibility, "people_valid": self.people, "critic": self.critic}
         return named | {name: found.fingerprint for name, found in classifying.items() if found is not None}
+
+    @property
+    def leaves_model(self) -> bool:
+        """Whether the run trains a generator, and has it in model/."""
+        return bool(self.config.train) or self.policy.tunes
 
     @property
     def worded(self) -> dict[str, Any]:
@@ -104,7 +112,8 @@ class Plan:
     def notices(self) -> list[str]:
         """What is to be said of what was read."""
         unlifted = [] if self.plausibility is None or self.lifted else [NO_LIFT]
-        return [*self.corpus.notices, *self.not_measured, *unlifted, *same_sources(self.fingerprints)]
+        by_critic = of_critic(self.critic, self.people)
+        return [*self.corpus.notices, *self.not_measured, *unlifted, *same_sources(self.fingerprints), *by_critic]
 
     @property
     def lifted(self) -> list[str]:
@@ -138,7 +147,7 @@ def make_plan(config: DictConfig) -> Plan:
     launch.check(settings, **where)
     check_search(config.probe.beams, config.probe.top, config.probe.precision)
     find_devices(config.probe.device, config.probe.processes)
-    if policy.reranks and policy.candidates < config.probe.top:
+    if (policy.reranks or policy.distils) and policy.candidates < config.probe.top:
         raise MitigateError(
             f"policy.candidates={policy.candidates} must be at least probe.top={config.probe.top}: the tails that are "
             "kept are chosen among them"
@@ -152,8 +161,9 @@ def make_plan(config: DictConfig) -> Plan:
         )
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(config, policy, corpus.further, comet=corpus.comet)
-    if config.train:
+    if config.train or policy.tunes:
         check_training(start, settings, **where)
+    check_tuned(policy, start, bool(config.train))
     check_length(start, config.probe.max_length)
     check_told_apart(start)
     check_steered(policy, start, bool(config.train), config.probe.beams)
@@ -170,6 +180,7 @@ def make_plan(config: DictConfig) -> Plan:
         worded = not_neutral(corpus.own_relations, scorers, cache)
         corpus = replace(corpus, notices=[*corpus.notices, *worded])
     who = (scorers, policy_scorers, extras, plausibility, people)
+    critic = build_critic(config.score, policy)
     names = [relation.name for relation in corpus.relations]
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
     heads = held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed)
@@ -180,7 +191,8 @@ def make_plan(config: DictConfig) -> Plan:
     not_measured = [*origin_notices(start), *not_measured, *cut_notices(start, probed, read)]
     asked = (targets, target_list, events, heads, published)
     tail_generator = find_generator(policy, corpus.further, comet=corpus.comet)
-    return Plan(config, policy, corpus, *asked, *who, cache, start, tail_generator, source, not_measured, described)
+    further = (start, tail_generator, source, not_measured, described)
+    return Plan(config, policy, corpus, *asked, *who, critic, cache, *further)
 
 
 def _read(config: DictConfig) -> Corpus:

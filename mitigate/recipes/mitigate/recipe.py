@@ -10,9 +10,9 @@ from mitigate.filter import Policy
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
-from mitigate.recipes.mitigate import decoding, reporting
+from mitigate.recipes.mitigate import decoding, reporting, tuning
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
-from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
+from mitigate.recipes.replacing import CRITIC, GENERATED_TAILS, generated_tails, with_critic
 from mitigate.recipes.scorers import build_policy, missing
 from mitigate.recipes.start import training_settings
 from mitigate.store import Result
@@ -34,7 +34,7 @@ from mitigate.texts import counted
 from mitigate.triples import Scorer
 
 STAGES = (
-    *("score", GENERATED_TAILS, "ledger", "train", ANTI_EXPERT, ERASER),
+    *("score", CRITIC, GENERATED_TAILS, "ledger", "train", *tuning.STAGES, ANTI_EXPERT, ERASER),
     *("probe", "heads", "heads_rerank", "candidates", "rerank", "statements", "validity", "lift"),
     *("likelihood", "published", "metrics", "report"),
 )
@@ -96,7 +96,8 @@ def stages_of(plan: Plan) -> list[str]:
 
 def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
     """The stages that the settings leave out, whatever the data turns out to be."""
-    absent = decoding.left_out(policy.decoding) | (set() if policy.generator else {GENERATED_TAILS})
+    absent = decoding.left_out(policy.decoding) | tuning.left_out(policy)
+    absent |= (set() if policy.generator else {GENERATED_TAILS}) | (set() if policy.unless_valid else {CRITIC})
     absent |= set() if config.score.plausibility else set(OF_LIFT)
     absent |= set() if config.score.plausibility or config.score.people_valid else {"validity"}
     if not config.probe.heads:
@@ -115,10 +116,13 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     """The stages in their order, each read from the run folder when it is there; returns the metrics."""
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
-    generated = generated_tails(job, plan.policy, labelled, plan.tail_generator, filtering, plan.cache, **plan.worded)
-    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list, generated=generated)
+    given = with_critic(job, plan.policy, labelled, plan.critic, plan.target_list, plan.cache)
+    generated = generated_tails(job, plan.policy, given, plan.tail_generator, filtering, plan.cache, **plan.worded)
+    ledger = job.stage("ledger", apply_policy, plan.policy, given, plan.target_list, generated=generated)
     decoding.check_ledger(plan, ledger)
+    tuning.check_labelled(plan, given)
     training, generator = train(job, plan, ledger)
+    training, generator = tuning.tune(job, plan, given, training, generator, filtering)
     generator = decoding.steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     heads = None
@@ -179,9 +183,11 @@ def _label(
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
-    """The generator, retrained on what the ledger keeps; in the run folder as model/. With train=false, as it is."""
+    """The generator, retrained on what the ledger keeps; in the run folder as model/, or as base/ where it is trained
+    a second time. With train=false, as it is."""
     if not plan.config.train:
         return job.stage("train", as_it_is, plan.start), plan.start
+    name = tuning.trained_folder(plan.policy)
     settings, where = training_settings(plan.config)
     result = job.stage(
         "train",
@@ -190,17 +196,17 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
         plan.start,
         settings,
         using=lambda work: {
-            "model": work.folder / "model",
+            "model": work.folder / name,
             "checkpoints": work.folder / "checkpoints",
             "fingerprint": work.fingerprint,
             "log": lambda values, step: job.tracking.log(values, step, "train"),
             "where": where,
         },
-        leaves=["model"],
+        leaves=[name],
         scratch=["checkpoints"],
         may_be_kept=True,
     )
-    return result, trained(plan.start, job.folder / "model", result.digest)
+    return result, trained(plan.start, job.folder / name, result.digest)
 
 
 def probe(job: Job, plan: Plan, generator: Start) -> Result:

@@ -77,7 +77,7 @@ def report(
         shown=shown_targets(config, plan.targets),
         scorers=of_roles(config.score),
         data=plan.origin["data"],
-        model=_trained_model(plan) if config.train else None,
+        model=_trained_model(plan) if plan.leaves_model else None,
         prompt=_prompt(plan),
         also=[*_limits(plan), *plan.notices],
         baseline=baseline,
@@ -236,7 +236,7 @@ def _limits(plan: Plan) -> list[str]:
     """What a reader must know of what the generator is."""
     if plan.policy.decoding != "none":
         return [DECODED.format(plan.policy.decoding)]
-    return [] if plan.config.train else [AS_IT_IS]
+    return [] if plan.leaves_model else [AS_IT_IS]
 
 
 def _prompt(plan: Plan) -> str:
@@ -287,7 +287,7 @@ def _record(
     origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
     if with_texts(plan.config):
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if plan.config.tracking.model and plan.config.train:
+    if plan.config.tracking.model and plan.leaves_model:
         licence = card.licence_of(data.licence, plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)
