@@ -83,7 +83,7 @@ def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch:
         return np.zeros((1, 2)), np.zeros(2)
 
     monkeypatch.setattr(training, "fit_softmax", fit)
-    weight, bias = training.fit_crossed(rows, decay=0.1)
+    weight, bias = training.fit_crossed(rows, decay=0.1, steps=1)
     assert weight.shape == (FOLDS, FOLDS, 1, 2)
     assert bias.shape == (FOLDS, FOLDS, 2)
     heads = np.array(given, dtype=object).reshape(FOLDS, FOLDS)
@@ -224,7 +224,8 @@ def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_
     valid = rated["quality"].list.first().to_numpy().astype(float)
     assert valid.mean() == 0.5
     part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
-    heads, found = fitted(rows_of([part], valid[:, None] * np.ones((1, 384))), 0.1, np.arange(12), FACTS)
+    settings = {"decay": 0.1, "steps": 60}
+    heads, found = fitted(rows_of([part], valid[:, None] * np.ones((1, 384))), settings, np.arange(12), FACTS)
     assert (found[:, 1] > 0.5).tolist() == (valid > 0.5).tolist()
     save(heads, marks_of(part), tmp_path / "people_valid")
     people = PeopleValid(tmp_path / "people_valid")

@@ -158,8 +158,9 @@ def measure_polarity(
     generated = labels.filter(resource=GENERATED)
     terms = measure_identity_terms(label_identity_terms([crowd]), [scorer], intervals)
     polar = generated[scorer + POLAR].to_numpy()
+    accuracy = accuracy_table(labels, intervals, scorer, over_texts=True)
     return {
-        "accuracy": accuracy_table(labels, intervals, scorer).with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
+        "accuracy": accuracy.with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
         "seen": seen_polarity(generated, crowd).to_dicts(),
         "calibration": calibration_table(polar_votes(generated), polar).to_dicts(),
         "shares": share_table(labels, scorer).to_dicts(),
