@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from classifier_data import write_crowd
 from command import apart
 from small_models import save_llama
+from torch.nn.functional import normalize
+from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
@@ -121,6 +124,11 @@ def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_pa
     found = states.features(["a nurse helps", "", "a nurse helps"])
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
     assert found[0].tolist() == found[2].tolist()
+    words = states._tokenizer("a nurse helps", add_special_tokens=False)["input_ids"]
+    tokens = [states._tokenizer.eos_token_id, *words]
+    whole = AutoModelForCausalLM.from_pretrained(tmp_path / "model")(torch.tensor([tokens]), output_hidden_states=True)
+    read = normalize(whole.hidden_states[states._layer][0, 1:].mean(0), dim=0)
+    assert found[0] == pytest.approx(read.detach().numpy(), abs=1e-5), "layers that are left out change nothing"
     with pytest.raises(
         MitigateError, match="score.crowd_lm needs base, a causal language model, and folder, its heads"
     ):
