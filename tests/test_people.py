@@ -21,7 +21,7 @@ from mitigate.report.reasons import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
 from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
-from mitigate.tasks.people.validity import with_people_valid
+from mitigate.tasks.people.validity import with_people_valid, with_validity
 from mitigate.tasks.quality import people_figures
 from mitigate.tasks.rated import read_with_quality
 from mitigate.train import crowd as training
@@ -183,6 +183,17 @@ def test_a_tail_that_repeats_its_head_does_not_count_as_valid(generated: pl.Data
     table = with_people_valid(echoes, Stated())
     assert table["people_valid"].to_list() == [False, False, False, None]
     assert table["people_validity"].to_list() == [0, 0, 0, None]
+
+
+def test_probabilities_of_being_polarised_stand_beside_labels_of_calibrated_scorers() -> None:
+    statements = pl.DataFrame({"masked": ["this person is a thief"], "masked_neutral": ["this person is a thief"]})
+    table = with_validity(statements, None, None, scorers=[Stated(), Crowd2()])
+    assert set(table.columns) - set(statements.columns) == {
+        *("crowd2_polar", "crowd2_polar_strength", "crowd2_polar_neutral", "crowd2_polar_neutral_strength")
+    }
+    polar = 1 - Crowd2().probabilities(["this person is a thief"])[0, LABELS.index("neutral")]
+    assert table["crowd2_polar_strength"].item() == pytest.approx(polar)
+    assert table["crowd2_polar"].item() == 1
 
 
 def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professions(generated: pl.DataFrame) -> None:

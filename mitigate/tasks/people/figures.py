@@ -13,7 +13,7 @@ from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.ranking import auc, auc_of_a_rater
 from mitigate.relations import parse_sentence
-from mitigate.score.people import VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
+from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.figures import accuracy_table
 from mitigate.tasks.crowd.known import GENERATED, RELATIONS
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
@@ -22,7 +22,6 @@ from models.heads import LABELS
 
 ALL = "all"
 POLARITIES = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM}
-POLAR = "_polar"  # what ends the column of the probability of not being neutral
 RATERS = 3  # of a statement; three statements have six, of which the first three are read
 
 
