@@ -155,7 +155,9 @@ def table_of(arguments: argparse.Namespace, opened: bool) -> None:
         f"## Measures that learnt from people: {named} of COMeT-Filtered",
         f"Measured on {machine()}, by `{command}`: {table.height} statements about {table['cluster'].n_unique()} "
         f"target clusters (seed {SEED}). The texts of {new.height}, their targets masked, are new: no statement that "
-        "the measures learnt from has them. No head in use has learnt from a statement's text, nor about its target.",
+        "the measures learnt from has them. No head in use has learnt from a statement's text, nor about its target."
+        + AGAIN
+        * (opened and len(scorers) > 1),
         "### Validity",
         validity_table(table, ["label", "plausibility", "people_valid"]),
         validity_table(new, ["label", "plausibility", "people_valid"], "new texts only"),
