@@ -133,9 +133,8 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     statements = _label(job, plan, "statements", label_probed, probed, scorers)
     cached = {"cache": plan.cache}
     if plan.plausibility is not None or plan.people is not None:
-        statements = job.stage(
-            "validity", with_validity, statements, plan.plausibility, plan.people, plan.target_list, using=cached
-        )
+        classifiers = plan.plausibility, plan.people, plan.target_list, plan.extras
+        statements = job.stage("validity", with_validity, statements, *classifiers, using=cached)
     lifts = None if heads is None else lift(job, plan, statements, heads, labelled)
     device = find_devices(plan.config.probe.device, 1)[0]
     here = {"cache": plan.cache, "device": device}
