@@ -57,7 +57,7 @@ BASELINES = {
     "random": "random tails",
     "oracle": "tails of the test triples",
 }
-"""What needs no training; of each its swap lift is in every row, and the same in all."""
+"""Baselines that need no training. Every row has the swap lift of each; it is the same in all rows."""
 
 HELD_OUT = quality_key(SWAP_LIFT, "held_out")
 PROFESSIONS = quality_key(SWAP_LIFT, "profession")

@@ -173,7 +173,7 @@ def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:
 
 
 def products_alone(dtype: torch.dtype) -> Contestant:
-    """What is left when everything but the matrix products of a search of fixed length is free: as many rows by as many
+    """The matrix products of a search of fixed length, as if everything else were free: as many rows by as many
     weights as the search multiplies, 680 rows at a time as it does, each prompt's prefix once."""
     width, slots = 768, 68
     shapes = 12 * [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]

@@ -50,7 +50,7 @@ ENOUGH = 2000  # words, or seeds, that truth is computed from
 
 @dataclass(frozen=True)
 class World:
-    """What is drawn: the words of one list, and for each of two policies models of some seeds."""
+    """A simulated draw: the words of one list, and for each of two policies models of some seeds."""
 
     shape: str
     num_targets: int
@@ -58,7 +58,7 @@ class World:
     effect: float = 1.0  # the second policy's percentages polarised, times the first's
 
     def words(self, random: np.random.Generator) -> np.ndarray:
-        """What each policy makes of each word's chance, (2, words)."""
+        """Each word's chance under each policy, (2, words)."""
         chance = SHAPES[self.shape][0](random, self.num_targets)
         factors = np.exp(random.normal(0, POLICY, (2, self.num_targets))) * np.array([[1.0], [self.effect]])
         return chance * factors
@@ -72,7 +72,7 @@ class World:
         return 100 - 100 * random.binomial(statements, polarised) / statements
 
     def truth(self, random: np.random.Generator, words: np.ndarray) -> "Truth":
-        """What endless seeds would have, of these words."""
+        """The truth of these words over endless seeds."""
         first, second = replace(self, num_seeds=ENOUGH // 10).models(random, words)
         variances = first.var(axis=0).mean(), second.var(axis=0).mean()
         ratio = variances[1] / variances[0] if variances[0] > 0 else np.nan  # no word has a polarised statement
@@ -89,7 +89,7 @@ class Truth(NamedTuple):
 
 @cache
 def of_all_words(shape: str, effect: float) -> Truth:
-    """What endless seeds would have, of endless words."""
+    """The truth over endless seeds and words."""
     random, endless = np.random.default_rng(98), World(shape, 5 * ENOUGH, 0, effect)
     return endless.truth(random, endless.words(random))
 
@@ -263,7 +263,7 @@ class Gated:
     of_heads: float = 0.0
 
     def outcome(self, random: np.random.Generator, num_seeds: int) -> str:
-        """What the gate of the comparison says (verdicts.GATE)."""
+        """The outcome of the gate of the comparison (verdicts.GATE)."""
         words = self._sides(random, (64, 8.5, 329), (self.harm, self.of_words), (0.8, 2.5), num_seeds)
         heads = self._sides(random, (40, 25, 300), (self.lift, self.of_heads), (0.4, 5.0), num_seeds)
         harms = _compared("NRM", drawn_and_fixed(*words, "mean"), COMPARED | {"contrast": pl.String})
