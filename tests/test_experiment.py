@@ -364,7 +364,7 @@ def test_the_results_in_readme_are_those_of_the_file() -> None:
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     lines = [line.strip("| ").split(" | ") for line in text.split("\n## Results\n")[1].splitlines() if line[:1] == "|"]
     found, control, policy = read(tables.CSV), "random_both_neutral", "both_neutral"
-    assert lines[0][1:4] == ["`none`", "random control", f"`{policy}`"]
+    assert lines[0][1:4] == ["`none`", "control", f"`{policy}`"]
     less, more = effects.harm(found, control, policy, "", corrected=False), effects.lift(found, control, policy)
     perplexity = quality_key("perplexity")
     worse = effects.over_seeds(found, control, policy, perplexity)
