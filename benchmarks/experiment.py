@@ -7,7 +7,7 @@ one thread each, from the checkout that this file is in. A finished run is a row
 --hours no run is started; those at work are waited for. Stopped by Ctrl-C or a signal, it ends the runs at work, which
 the same command continues from their checkpoints; so it does after a kill.
 
-All runs share one cache of labels. What a run says is in OUTPUTS/logs; settings after -- are given to every run, as
+All runs share one cache of labels. The output of a run is in OUTPUTS/logs; settings after -- are given to every run, as
 `-- data=sample trainer.lr=1e-4`: then name another file by --csv."""
 
 import argparse
@@ -68,7 +68,7 @@ class Started:
 
 @dataclass
 class Runner:
-    """What is done, at work and waiting."""
+    """The finished, running and waiting jobs."""
 
     outputs: Path
     table: Path

@@ -62,7 +62,7 @@ RUN = {  # column -> its type
     "processor": pl.String,
 }
 MEASURING = ("sentiment", "regard", "ngram", "keyword", "crowd", "plausibility")
-"""What labels or classifies the generated statements of every run."""
+"""The scorers and the classifier of the generated statements of every run."""
 BY_RELATION = tuple(f"_{name}" for name in ALIKE)
 """The ends of packed columns of one relation."""
 PACKED = {

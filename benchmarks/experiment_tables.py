@@ -57,7 +57,7 @@ BASELINES = {
     "random": "random tails",
     "oracle": "tails of the test triples",
 }
-"""What needs no training; of each its swap lift is in every row, and the same in all."""
+"""Baselines that need no training. Every row has the swap lift of each; it is the same in all rows."""
 
 HELD_OUT = quality_key(SWAP_LIFT, "held_out")
 PROFESSIONS = quality_key(SWAP_LIFT, "profession")
@@ -230,13 +230,14 @@ def contrasts(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
 
 
 def runs(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
-    """All runs."""
-    columns = ["arm", "seed", "steps", "kept", "hours", "commit"]
+    """The runs of each arm; the file has each."""
+    same = ["arm", "steps", "kept", "commit"]
+    found = by_plan(rows, known).group_by(same, maintain_order=True).agg("seed", pl.col("hours").sum())
     lines = [
-        [f"`{arm}`", str(seed), f"{steps:,}", f"{kept:,}", f"{hours:.2f}", of]
-        for arm, seed, steps, kept, hours, of in by_plan(rows, known).select(columns).iter_rows()
+        [f"`{arm}`", ", ".join(map(str, seeds)), f"{steps:,}", f"{kept:,}", f"{hours:.2f}", of]
+        for arm, steps, kept, of, seeds, hours in found.iter_rows()
     ]
-    names = ["arm", "seed", "steps", "training triples", "hours of one thread", "commit"]
+    names = ["arm", "seeds", "steps", "training triples", "hours of one thread", "commit"]
     return markdown(names, lines) + f"\n\n{rows.height} runs, {rows['hours'].sum():.1f} hours of one thread."
 
 

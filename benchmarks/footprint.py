@@ -119,7 +119,7 @@ def footprint(config: PreTrainedConfig) -> Footprint:
 
 
 def sizes(layer: nn.Module) -> tuple[int, ...]:
-    """What a linear layer reads and gives; nothing of another module."""
+    """The input and output sizes of a linear layer; none for another module."""
     if isinstance(layer, nn.Linear):
         return layer.in_features, layer.out_features
     weight = getattr(layer, "weight", None)
@@ -158,7 +158,7 @@ def hours_table() -> str:
 
 
 def measured() -> str:
-    """What the process holds after each part of a training step in float32, in bytes a parameter."""
+    """The memory of the process after each part of a training step in float32, in bytes a parameter."""
     before = resident()
     model = AutoModelForCausalLM.from_config(SHAPES["openai-community/openai-gpt"])
     count = sum(parameter.numel() for parameter in model.parameters())

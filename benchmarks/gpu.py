@@ -1,4 +1,4 @@
-"""What one GPU makes of the paper's job: training steps, and the full probe, with random weights.
+"""Speed and memory of the paper's job on one GPU: training steps, and the full probe, with random weights.
 
     python benchmarks/gpu.py [--root DIR] [--steps 1000]
 
@@ -41,7 +41,7 @@ SMALL = {"width": 24, "layers": 1, "inner": 96}  # instead, to try out the bench
 
 
 class Trained(NamedTuple):
-    """What so many training steps took."""
+    """The time and memory of a number of training steps."""
 
     ready: float  # seconds, until the steps that count began: compiling, mostly
     step: float  # seconds

@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def turn(way: str, tree: Path) -> dict[str, Any]:
-    """What a contestant says of itself, in a process that imports `mitigate` from a tree."""
+    """The figures that a contestant prints, in a process that imports `mitigate` from a tree."""
     code = f"import sys; sys.path[:0] = [{str(tree)!r}]; sys.argv = {['', *sys.argv[1:], '--turn', way]!r}\n"
     code += f"import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=tree)
@@ -139,7 +139,7 @@ def rate(began: Sequence[float]) -> dict[str, Any]:
 
 
 def train_plain(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
-    """What the Trainer of transformers does: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
+    """The steps of transformers' Trainer: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
     import numpy as np
     import torch
     from torch.nn.utils.rnn import pad_sequence

@@ -306,7 +306,7 @@ def by_target(table: pl.DataFrame, which: str) -> str:
 
 
 def missed_line(table: pl.DataFrame, scorer: str) -> str:
-    """What a scorer finds among the statements that sentiment and regard call neutral."""
+    """The statements that a scorer calls polarised and sentiment and regard call neutral."""
     passed = table.filter(~polarised(BOTH))
     polar, found = passed["most"] != NEUTRAL, passed[scorer] != NEUTRAL
     return (

@@ -1,5 +1,5 @@
-"""What the paper's ratings of COMeT and of its filtered COMeT show once the drift between their batches of raters is
-taken out, and how well that works where drift and effect are planted.
+"""The paper's ratings of COMeT and of its filtered COMeT without the drift between their batches of raters, and how
+well that correction works where drift and effect are planted.
 
     python benchmarks/people_drift.py figures [--data ../shared/data] [--base FOLDER --heads FOLDER]
     python benchmarks/people_drift.py simulations [--repetitions 2000]

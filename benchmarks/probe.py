@@ -1,15 +1,11 @@
 """The probe against `generate` of transformers on the same random weights, and the full grid with comet_minilm.
 
     python benchmarks/probe.py generate [--rounds 3]
-    python benchmarks/probe.py products [--rounds 3]
     python benchmarks/probe.py grid [--generator DIR]
-    python benchmarks/probe.py kernels --generator DIR [--every 10]
 
 Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
-median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores. `products` is the
-part of `generate` without `generate`: the share of what the matrix products alone allow, by the processor's seconds,
-and what takes the rest. `kernels` compares the two ways that models/products.py has to multiply, on every tenth target
-unless told otherwise."""
+median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores. RESULTS.md also
+has the figures of two other commands, `products` and `kernels` (script at commit e3f1631)."""
 
 import argparse
 import resource
@@ -26,7 +22,6 @@ from statistics import median
 import polars as pl
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
@@ -34,12 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, processor, write_section
 from mitigate.probe.comet import probe
-from mitigate.probe.grid import PART
 from mitigate.relations import comet_relations
 from mitigate.store import PartFolder
 from mitigate.targets import choose_targets
-from models import products
-from models.beam import Beam, beam_search
+from models.beam import beam_search
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
@@ -78,23 +71,15 @@ class Contestant:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("generate", "products"):
-        commands.add_parser(name).add_argument("--rounds", type=int, default=3)
+    commands.add_parser("generate").add_argument("--rounds", type=int, default=3)
     commands.add_parser("grid").add_argument(
         "--generator", type=Path, help="a trained COMeT; without it, the untrained one, which never ends a tail"
     )
-    both_ways = commands.add_parser("kernels")
-    both_ways.add_argument("--generator", type=Path, required=True, help="a trained COMeT")
-    both_ways.add_argument("--every", type=int, default=10, help="of the targets, in their order, every so many")
     arguments = parser.parse_args()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     if arguments.command == "grid":
         title, text = "Probing: the full grid", grid(arguments.generator)
-    elif arguments.command == "kernels":
-        title, text = "Probing: whose matrix products", kernels(arguments.generator, arguments.every)
-    elif arguments.command == "products":
-        title, text = "Probing: against matrix products alone", against_products(arguments.rounds)
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
@@ -124,41 +109,6 @@ def random_prompts() -> list[list[int]]:
     return torch.randint(0, END, (136, PROMPT), generator=torch.Generator().manual_seed(0)).tolist()
 
 
-def against_products(rounds: int) -> list[str]:
-    """A search of fixed length at GPT-2's size beside the products that it takes, in turns."""
-    lines = [
-        "| | processor seconds | of the rounds | products alone | of the rounds | share of the limit |",
-        "|---|---|---|---|---|---|",
-    ]
-    text = []
-    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-        search = ours(random_decoder("gpt2", ending=False).to(dtype))
-        ways = {"search": search, "products": products_alone(dtype).search}
-        seconds: dict[str, list[float]] = {way: [] for way in ways}
-        for number in range(rounds + 1):  # the first compiles kernels and does not count
-            for way, run in ways.items():
-                started = time.process_time()
-                run(random_prompts(), FIXED, False)
-                seconds[way] += [time.process_time() - started] if number else []
-        mine, alone = median(seconds["search"]), median(seconds["products"])
-        each = {way: " ".join(f"{value:.1f}" for value in values) for way, values in seconds.items()}
-        share = f"{100 * alone / mine:.0f} %"
-        lines.append(f"| {name} | {mine:.1f} | {each['search']} | {alone:.1f} | {each['products']} | {share} |")
-        text.append(f"{name}, where the processor's time goes: {operations(search)}.")
-    about = f"136 prompts, {FIXED} tokens, none of which ends a tail, {BEAMS} beams. Random weights of GPT-2's size."
-    return [about, "\n".join(lines), *text]
-
-
-def operations(search: Callable[[list[list[int]], int, bool], Tails]) -> str:
-    """Shares of the time of a search by torch's operations, the largest first, down to 2 %."""
-    with profile(activities=[ProfilerActivity.CPU]) as profiled:
-        search(random_prompts(), FIXED, False)
-    spent = {event.key.split("::")[-1]: event.self_cpu_time_total for event in profiled.key_averages()}
-    total = sum(spent.values())
-    ranked = sorted(spent.items(), key=lambda item: -item[1])
-    return ", ".join(f"`{name}` {100 * part / total:.0f} %" for name, part in ranked if part >= 0.02 * total)
-
-
 def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:
     """Ours and theirs with the same random weights of GPT-1's size, theirs at its best batch size."""
     random_decoder(kind, ending).save(folder)
@@ -173,7 +123,7 @@ def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:
 
 
 def products_alone(dtype: torch.dtype) -> Contestant:
-    """What is left when everything but the matrix products of a search of fixed length is free: as many rows by as many
+    """The matrix products of a search of fixed length, as if everything else were free: as many rows by as many
     weights as the search multiplies, 680 rows at a time as it does, each prompt's prefix once."""
     width, slots = 768, 68
     shapes = 12 * [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]
@@ -328,53 +278,6 @@ def grid(generator: Path | None) -> list[str]:
         f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted. `body` is the decoder's layers "
         "without attention, `head` the vocabulary: logits, normaliser and search.",
     ]
-
-
-def kernels(generator: Path, every: int) -> list[str]:
-    """The search in float32 with oneDNN's matrix products and with torch's own, part by part in turns."""
-    comet = Comet.load(generator)
-    targets, phrases = choose_targets("all")["target"].to_list()[::every], [r.phrase for r in comet_relations()]
-    prompts = comet.prompts([target for target in targets for _ in phrases], phrases * len(targets))
-    ways = {"oneDNN": True, "torch": False}
-    processor: dict[str, list[float]] = {name: [] for name in ways}  # seconds of each part
-    wall: dict[str, list[float]] = {name: [] for name in ways}
-    lists: dict[str, list[list[Beam]]] = {name: [] for name in ways}
-    for number, start in enumerate(range(0, len(prompts), PART // 4)):
-        for name in sorted(ways, reverse=number % 2 == 1):
-            with multiplied(ways[name]):
-                started = time.process_time(), time.perf_counter()
-                lists[name] += comet.search(prompts[start : start + PART // 4])
-                processor[name].append(time.process_time() - started[0])
-                wall[name].append(time.perf_counter() - started[1])
-    first, second = lists.values()
-    same = [a for a in zip(first, second, strict=True) if [x.tokens for x in a[0]] == [x.tokens for x in a[1]]]
-    apart = max(abs(x.score - y.score) for a, b in same for x, y in zip(a, b, strict=True))
-    lines = [
-        "| | processor seconds | seconds | processor seconds of a part, times oneDNN's, median |",
-        "|---|---|---|---|",
-    ]
-    for name in ways:
-        ratio = median(mine / theirs for mine, theirs in zip(processor[name], processor["oneDNN"], strict=True))
-        lines.append(f"| {name} | {sum(processor[name]):.1f} | {sum(wall[name]):.1f} | {ratio:.2f} |")
-    with torch.inference_mode():
-        chosen = "oneDNN" if Product(comet.decoder.words.weight, None).laid_out else "torch"
-    return [
-        f"{len(targets)} of 329 targets x {len(phrases)} relations x 10, fp32. Here the search uses {chosen}. "
-        f"Parts of {PART // 4} prompts, in turns.",
-        "\n".join(lines),
-        f"{len(same):,} of {len(prompts):,} lists of ten are identical; their scores differ by at most {apart:.1e}.",
-    ]
-
-
-@contextmanager
-def multiplied(by_onednn: bool) -> Iterator[None]:
-    """Inside, float32 weights are laid out for oneDNN, or not, whatever the processor."""
-    original = products._has_kernels
-    products._has_kernels = lambda weight: by_onednn
-    try:
-        yield
-    finally:
-        products._has_kernels = original
 
 
 @contextmanager

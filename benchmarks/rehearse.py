@@ -38,7 +38,7 @@ SHRUNK = ("probe.targets=[lawyer,nurse,british,woman]", "probe.heads=20", "probe
 
 
 class Rehearsed(NamedTuple):
-    """What came of it."""
+    """The result of the rehearsal."""
 
     folder: Path  # of the finished run
     killed_at: float  # seconds after its start

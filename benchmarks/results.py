@@ -39,7 +39,7 @@ def processor() -> str:
 
 
 def machine() -> str:
-    """What the figures were measured on, in a few words."""
+    """The machine of the measurement, in a few words."""
     name, instructions = processor().rsplit(", ", 1)
     amx = " with AMX" if torch.cpu._is_amx_tile_supported() else ""
     return f"{name}, {torch.get_num_threads()} threads, {instructions}{amx}, torch {torch.__version__}"

@@ -67,14 +67,14 @@ PARTS = {
     ),
     "random numbers": ("aten::random_",),
 }
-"""What operations a step's time is put down to."""
+"""The groups of operations that share a step's time."""
 
 Train = Callable[[int, int], float]
 """Trains so many steps, on batches that a number chooses, and gives the seconds they took."""
 
 
 class Work(NamedTuple):
-    """What a contestant is given."""
+    """The work of a contestant."""
 
     config: DecoderConfig
     examples: Examples
@@ -208,7 +208,7 @@ def ours(work: Work) -> Train:
 
 
 def hugging_face(work: Work) -> Train:
-    """What transformers' Trainer does: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
+    """The steps of transformers' Trainer: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
     model = theirs(work.config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     return loop(model, optimizer, texts(work, "packed"), None, AUTOCAST)

@@ -354,17 +354,6 @@ def scorers(keys: Iterable[str]) -> list[str]:
     return [name for name in PAPER_SCORERS if name in found] + [name for name in found if name not in PAPER_SCORERS]
 
 
-def markdown() -> str:
-    """The metrics that README shows results of, as a table: measure, what it is, which direction is better."""
-    rows = [row for row in table().values() if row.share == "neutral" and row.statistic in ("mean", "variance")]
-    rows += [quality(PLAUSIBLE), quality("perplexity"), table()[DISTINCT_TAILS], table()[KEPT]]
-    lines = ["| measure | what it is | better |", "|---|---|---|"]
-    for row in rows:
-        direction = row.said_better.removesuffix(" is better")
-        lines.append(f"| {row.symbol} | {row.meaning.replace(SCORER, 'another scorer')} | {direction} |")
-    return "\n".join(lines) + "\n"
-
-
 def _directions() -> dict[str, Better]:
     return {direction: direction for direction in get_args(Better)}
 

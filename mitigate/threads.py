@@ -1,8 +1,9 @@
 """How long a thread of PyTorch's that waits for another keeps its core before it gives it up.
 
 OpenMP's threads wait by spinning, for milliseconds by default. Where another program wants the same cores, the thread
-that is waited for cannot run meanwhile, and training becomes many times slower (benchmarks/shared_cores.py). The
-variables are read when PyTorch is loaded: `set_waiting` must be called before."""
+that is waited for cannot run meanwhile, and training becomes many times slower
+(benchmarks/RESULTS.md, "Training beside other work on the same cores"). The variables are read when PyTorch is loaded:
+`set_waiting` must be called before."""
 
 import os
 

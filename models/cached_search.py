@@ -16,8 +16,8 @@ from models.beams import Beam, Beams
 from models.top_tokens import largest
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
-"""What models of transformers call their cache, as an argument and in what they return. transformers 5.24 warns of the
-old name, past_key_values, which ends with 5.40."""
+"""The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of
+the old name, past_key_values, which ends with 5.40."""
 
 
 class Reading(Protocol):

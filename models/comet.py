@@ -19,7 +19,7 @@ from models.packing import PackedTrees, fill, pack
 from models.stored import read_facts
 
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
-"""What is read of each part at most, as in COMeT; the tail's end token is not counted."""
+"""The most tokens of each part, as in COMeT; the tail's end token is not counted."""
 
 
 Layout = Literal["packed", "comet"]
@@ -84,7 +84,7 @@ class Comet(nn.Module):
         self.relation = relation
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """What tails are asked for with: the start token if there is one, the head, the relation's phrase."""
+        """The tokens before a tail: the start token if there is one, the head, the relation's phrase."""
         start = [] if self.encoding.start is None else [self.encoding.start]
         pairs = zip(self.encoding.encode(heads), self.encoding.encode(phrases), strict=True)
         parts = [(head[:HEAD_TOKENS], phrase[:RELATION_TOKENS]) for head, phrase in pairs]
@@ -93,7 +93,7 @@ class Comet(nn.Module):
         return [start + head + phrase for head, phrase in parts]
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """What is to be said: the tail and the end token."""
+        """The tokens to generate: the tail and the end token."""
         return [[*tail[:TAIL_TOKENS], self.encoding.end] for tail in self.encoding.encode(tails)]
 
     def nll(

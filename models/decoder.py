@@ -27,7 +27,7 @@ class Attention(Protocol):
 
 
 class Network(Protocol):
-    """What beam search runs: a `Decoder`, or a model of another form that works on rows."""
+    """The network that beam search runs: a `Decoder`, or a model of another form that works on rows."""
 
     training: bool
     config: Any  # layers, heads and width of keys, group and positions, as DecoderConfig has them
@@ -40,7 +40,7 @@ class Network(Protocol):
 
 
 class _Design(NamedTuple):
-    """What sets one kind of decoder apart from the others."""
+    """The differences between the kinds of decoders."""
 
     norm_first: bool  # before each sublayer, and once more at the end; otherwise after each sublayer's sum
     norm_embeddings: bool

@@ -77,11 +77,11 @@ class Erased(Steered):
 
     @property
     def eraser(self) -> Eraser:
-        """What they pass through."""
+        """The map that hidden states pass through."""
         return Eraser(*(self.get_buffer(name) for name in Eraser._fields))
 
     def head(self, decoder: Decoder, rows: int) -> NextTokens:
-        """What proposes next tokens."""
+        """The function that proposes next tokens."""
         top_tokens, eraser = TopTokens(decoder, rows), self.eraser
         return lambda hidden, count: top_tokens(eraser(hidden), count)
 

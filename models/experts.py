@@ -53,7 +53,7 @@ class Experts(Steered):
         return self.pair
 
     def head(self, decoder: Decoder, rows: int) -> NextTokens:
-        """What proposes next tokens."""
+        """The function that proposes next tokens."""
         return _Weighed(self.pair, rows, self.strength, self.candidates)
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from models.packing import PackedTrees
 from models.stored import read_facts
 
 Reads = Literal["both", "left"]
-"""What the text's tokens look at: each other in both directions, as an encoder's, or earlier ones only, as GPT's."""
+"""The attention among a text's tokens: in both directions, as in an encoder, or to earlier ones only, as in GPT."""
 
 NO, YES, UNKNOWN = range(3)
 FORM = "form.json"
@@ -180,7 +180,7 @@ class Form(nn.Module):
 
     @classmethod
     def load(cls, folder: Path) -> "Form":
-        """What `save` wrote."""
+        """Load a form that `save` wrote."""
         facts = read_facts(folder / FORM)
         fields = [Field(f["name"], f["parent"], tuple(f["tokens"])) for f in facts.pop("fields")]
         return cls(Decoder.load(folder), Encoding.load(folder), fields, **facts).eval()

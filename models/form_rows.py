@@ -57,7 +57,7 @@ class Rows:
         self.device = device
 
     def learnt(self, pairs: Mapping[int, list[int]]) -> tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]:
-        """What is predicted at which row: choices with the tokens of no and yes, and tokens of texts. pairs: by token
-        of no or yes, both."""
+        """The targets of prediction and their rows: choices with the tokens of no and yes, and tokens of texts. pairs:
+        by token of no or yes, both."""
         choices = [(at, token, pairs[token]) for at, token in self.targets if token in pairs]
         return choices, [(at, token) for at, token in self.targets if token not in pairs]

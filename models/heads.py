@@ -18,7 +18,7 @@ from models.regard.minilm import CONFIG, WEIGHTS
 from models.stored import read_facts
 
 LABELS = ("negative", "neutral", "positive")
-"""What the columns mean."""
+"""The meaning of the columns."""
 FOLDS = 10
 PIECE = 1024  # texts whose probabilities by every head are held at a time
 

@@ -97,8 +97,8 @@ def whole(kind: Any, folder: Path | str, **options: Any) -> Any:
 
 
 def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
-    """What a class of transformers makes of a folder or a name, with none of the code that may come with it. Raises
-    ValueError where that is needed, and for damaged weights."""
+    """Load a folder or a name with a class of transformers, without running code that comes with it. Raises
+    ValueError where the model needs its own code, and for damaged weights."""
     try:
         return kind.from_pretrained(folder, trust_remote_code=False, **options)
     except ValueError as error:
@@ -116,7 +116,7 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
 
 
 def missing(name: str | None) -> list[str]:
-    """What locate would download: the model's address, or nothing; nothing for no name."""
+    """The addresses that locate would download: the model's, or none; none without a name."""
     if name is None:
         return []
     try:

@@ -34,7 +34,7 @@ class LanguageModel(OfTransformers):
     computes other models, and long texts."""
 
     PROMPTS = ("phrase", "chat")
-    """What the model reads: "lawyer is capable of", or that after its chat template has asked to complete it."""
+    """The form of a prompt: "lawyer is capable of", or the same after a chat template that requests a completion."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LanguageModel(OfTransformers):
         return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """What is to be said: the tail, cut as a COMeT's, and the end token.
+        """The tokens to generate: the tail, cut as a COMeT's, and the end token.
 
         A tail follows a word. Many tokenizers mark a word's beginning by the space before it, so each is encoded
         after one."""
@@ -96,7 +96,7 @@ class LanguageModel(OfTransformers):
         return prompt + tail - 1
 
     def reading(self) -> CausalReading:
-        """What reads prompts and continues them."""
+        """The model that reads prompts and continues them."""
         return CausalReading(self.model)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:

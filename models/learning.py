@@ -1,4 +1,4 @@
-"""What of a model of transformers is trained, and at which cost of memory."""
+"""The weights of a model of transformers that are trained, and the options that save memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

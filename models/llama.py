@@ -42,7 +42,7 @@ def fits(model: Any) -> bool:
 
 
 class Shape(NamedTuple):
-    """What an `Attention` needs to know."""
+    """The sizes that an `Attention` needs."""
 
     layers: int
     heads: int  # of keys and values

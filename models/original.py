@@ -150,7 +150,7 @@ _ALLOWED = {
 
 
 def _unpickle(path: Path) -> Any:
-    """What the file holds. Raises ValueError when torch cannot read it."""
+    """The content of the file. Raises ValueError when torch cannot read it."""
     if _is_program(path):
         raise ValueError(f"{path} is a TorchScript program, which is not run here; {WANTED}")
     # weights_only=True refuses the whole file for the classes of its options.

@@ -17,7 +17,7 @@ class Reader(nn.Module):
         self.start = [int(token) for token in before] or [model.end]  # as GPT-2 begins texts
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """What stands before each text: its start, whatever is given."""
+        """The tokens before each text: its start, for every head and phrase."""
         return [self.start for _ in heads]
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:

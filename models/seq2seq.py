@@ -1,8 +1,8 @@
 """Any sequence-to-sequence model of Hugging Face's, asked what a COMeT is asked, and trained as one: the encoder reads
 head and relation, the decoder says the tail. BART so trained is the COMET of Hwang et al. (2021).
 
-What stands before a tail's first word, the decoder's start token and BART's <s>, is given: it is neither predicted nor
-counted. A tail ends with the tokenizer's own end token, or is cut."""
+The tokens before a tail's first word, the decoder's start token and BART's <s>, are given: they are neither predicted
+nor counted. A tail ends with the tokenizer's own end token, or is cut."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ class Seq2Seq(OfTransformers):
     """A model and its tokenizer: prompts in, tails out."""
 
     PROMPTS = ("phrase", "gen")
-    """What the encoder reads: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
+    """The input of the encoder: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Seq2Seq(OfTransformers):
         )
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """What the encoder reads: the head and the relation's phrase, with what the tokenizer puts around a text."""
+        """The input of the encoder: the head and the relation's phrase, with what the tokenizer puts around a text."""
         end = " [GEN]" if self.prompt == "gen" else ""
         texts = [f"{head} {phrase}{end}" for head, phrase in zip(heads, phrases, strict=True)]
         return self.tokenizer(texts)["input_ids"] if texts else []
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """What is to be said: the tail as the tokenizer makes targets, cut as a COMeT's, and the end token."""
+        """The tokens to generate: the tail as the tokenizer makes targets, cut as a COMeT's, and the end token."""
         if not tails:
             return []
         texts = self.tokenizer(text_target=list(tails), add_special_tokens=False)["input_ids"]
@@ -81,7 +81,7 @@ class Seq2Seq(OfTransformers):
         return max(prompt, len(self.before) + tail - 1)
 
     def reading(self) -> "Seq2SeqReading":
-        """What reads prompts and continues them."""
+        """The model that reads prompts and continues them."""
         return Seq2SeqReading(self.model, self.before)
 
     def save(self, folder: Path) -> None:

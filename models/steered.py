@@ -25,12 +25,12 @@ class Steered(nn.Module, ABC):
 
     @property
     def decoder(self) -> Decoder:
-        """What gives the hidden states of tokens."""
+        """The decoder that gives the hidden states of tokens."""
         return self.comet.decoder
 
     @abstractmethod
     def head(self, decoder: Decoder, rows: int) -> NextTokens:
-        """What proposes next tokens, for as many rows at most."""
+        """The function that proposes next tokens, for as many rows at most."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:

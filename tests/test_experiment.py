@@ -37,6 +37,7 @@ from benchmarks.experiment_row import (
     valid,
 )
 from mitigate.measure.correction import Accuracy
+from mitigate.metrics import quality_key
 from mitigate.tasks.crowd.known import known_accuracy
 
 OF_SEEDS = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
@@ -407,3 +408,23 @@ def test_the_row_of_a_run_of_stories(tmp_path: Path) -> None:
     path = tmp_path / "some.csv"
     pl.DataFrame([row | {"arm": "none_short", "seed": 1, "commit": "abc"}], stories.SCHEMA).write_csv(path)
     assert stories.read(path).filter(arm="none_short", seed=1).height == 1
+
+
+def test_the_results_in_readme_are_those_of_the_file() -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    lines = [line.strip("| ").split(" | ") for line in text.split("\n## Results\n")[1].splitlines() if line[:1] == "|"]
+    found, control, policy = read(tables.CSV), "random_both_neutral", "both_neutral"
+    assert lines[0][1:4] == ["`none`", "control", f"`{policy}`"]
+    less, more = effects.harm(found, control, policy, "", corrected=False), effects.lift(found, control, policy)
+    perplexity = quality_key("perplexity")
+    worse = effects.over_seeds(found, control, policy, perplexity)
+    assert worse is not None
+    for column, effect, sign, line in (
+        (of_category(""), less, -1, lines[2]),
+        (tables.HELD_OUT, more, 1, lines[3]),
+        (perplexity, worse, 1, lines[4]),
+    ):
+        means = [effects.of_arm(found, arm)[column].cast(pl.Float64).mean() for arm in ("none", control, policy)]
+        low, high = sorted(sign * bound for bound in effect.bounds())
+        cells = [f"{mean:.1f}" for mean in means] + [f"{sign * effect.value:+.1f} [{low:.1f}, {high:.1f}]"]
+        assert line[1:] == [cell.replace("-", "−") for cell in cells]

@@ -14,7 +14,6 @@ import pytest
 from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
-from benchmarks import learnt_bounds
 from mitigate import learnt
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
@@ -297,10 +296,3 @@ def test_how_a_single_target_differs_has_no_figure() -> None:
     alone |= {"naming_target": 100.0}
     said = list(stories.sentences(replace(made, audit=replace(made.audit, metrics=alone))))
     assert "There is no figure for how targets differ: the stories are about a single target." in said
-
-
-def test_the_benchmark_writes_what_it_found_of_each_generator() -> None:
-    found = {"distinct_tails": 50.0, "targets": 6, "shared_tails": 30.0, "empty_tails": 0.0, "training/steps": 6}
-    found |= {"quality/swap_lift/all": 9.86, "quality/swap_lift/all_low": 5.59, "quality/swap_lift/all_high": 15.59}
-    row = learnt_bounds.table([("6 steps", found)]).splitlines()[-1]
-    assert row == "| 6 steps | 6 | – | 30.0 | 3.0 | 0.0 | 9.9 [5.6, 15.6] | – |"

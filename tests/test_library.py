@@ -112,12 +112,13 @@ def test_a_script_trains_and_probes_a_generator(folder: Path) -> None:
 
 
 def test_the_examples_of_the_documentation_run(folder: Path) -> None:
-    """In one process, as one reads them."""
-    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 4
+    """Those of README and of the library's page in one process, as one reads them."""
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/library.md"))
+    blocks = re.findall(r"```python\n(.*?)```", readme.replace("docs/examples/", "") + page, re.DOTALL)
+    assert len(blocks) == 5
     (folder / "page.py").write_text("\n".join(blocks), encoding="utf-8")
     found = python(folder, "page.py")
+    assert re.match(r"\d+ of 192 triples kept\n", found)
     assert re.search(r"NSM [\d.]+ % \(95 % interval [\d.]+ to [\d.]+\)", found)
     assert "short -1" in found
     assert "deaf person\n" in found

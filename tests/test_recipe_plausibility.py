@@ -1,4 +1,4 @@
-"""The recipe that trains the plausibility classifiers, on a few made-up lines; its figures; and raters beside it."""
+"""The recipe that trains the plausibility classifiers on a few made-up lines, and its figures."""
 
 import json
 from collections.abc import Sequence
@@ -15,14 +15,9 @@ from mitigate.errors import MitigateError
 from mitigate.fingerprints import digest_of
 from mitigate.recipes.plausibility import read_probe, read_probes
 from mitigate.score.labels import NOTHING_CACHED
-from mitigate.targets import targets
-from mitigate.tasks.plausibility.crowd import crowd_figures, rated_triples, votes_of
 from mitigate.tasks.plausibility.figures import figures, made_wrong
-from mitigate.tasks.plausibility.gaming import commonest_tails, gaming_figures, neutral
 from mitigate.tasks.plausibility.threshold import check_dev
 from mitigate.triples import Labels
-
-SAID = ("opera_singer is capable of Sing", "Baker causes bread", "Baker has the property very good")
 
 
 class SameLetter:
@@ -139,54 +134,3 @@ def test_probed_triples_are_read_from_finished_and_whole_runs_of_different_names
     refuses(MitigateError, r"probe\.parquet is damaged", read_probe, str(run))
     (run / "manifest.json").unlink()
     refuses(MitigateError, "is not finished", read_probe, str(run))
-
-
-def write_ratings(folder: Path, sentences: Sequence[str], quality: Sequence[str]) -> Path:
-    folder.mkdir()
-    (folder / "COMeT_sentences.txt").write_text("\n".join(s for s in sentences for _ in range(3)))
-    (folder / "COMeT_bias_labels.txt").write_text("\n".join("2" for _ in sentences for _ in range(3)))
-    (folder / "COMeT_quality_labels.txt").write_text("\n".join(vote for votes in quality for vote in votes))
-    return folder
-
-
-def test_rated_sentences_are_read_as_triples(tmp_path: Path) -> None:
-    rated = rated_triples(write_ratings(tmp_path / "humans", SAID, ["112", "221", "111"]))
-    assert rated.select("head", "relation", "tail").rows() == [
-        ("opera singer", "CapableOf", "sing"),
-        ("baker", "Causes", "bread"),
-        ("baker", "HasProperty", "very good"),
-    ]
-    assert rated["valid"].to_list() == [True, False, True]
-    assert votes_of(rated).tolist() == [[True, True, False], [False, False, True], [True, True, True]]
-    folder = write_ratings(tmp_path / "others", ["Bakers bake", *SAID], ["112"] * 4)
-    refuses(MitigateError, "1 sentences are no triple of COMeT, such as 'Bakers bake'", rated_triples, folder)
-
-
-def test_the_classifier_beside_the_crowd_by_hand() -> None:
-    rows = [("ant", "IsA", "animal", [True, True, True]), ("cat", "IsA", "dog", [False, False, False])]
-    rows += [("bee", "IsA", "cat", [True, True, False]), ("eel", "IsA", "elephant", [False, False, True])]
-    rated = pl.DataFrame(rows, schema=["head", "relation", "tail", "votes"], orient="row")
-    found = crowd_figures(SameLetter(), rated.with_columns(valid=pl.Series([True, False, True, False])))
-    assert found["crowd/IsA/auc"] == pytest.approx((1 + 0.5 + 0.5 + 0) / 4)  # two ties, one the wrong way round
-    assert found["crowd/IsA/rater"] == pytest.approx((1 + 1 + 1 / 2) / 3)
-    assert (found["crowd/IsA/accepted"], found["crowd/IsA/valid"], found["crowd/IsA/triples"]) == (50, 50, 4)
-
-
-def test_figures_of_tails_that_ignore_the_target_by_hand() -> None:
-    long = "very very very very nice one"
-    train = triples(*[("a", "IsA", "nice one")] * 3, *[("a", "IsA", long)] * 2, ("a", "HasA", "zebra")).drop("split")
-    assert commonest_tails(train).rows() == [("HasA", "zebra"), ("IsA", "nice one"), ("IsA", long)]
-    assert neutral(commonest_tails(train), [Positive()], NOTHING_CACHED)["tail"].to_list() == ["zebra", "nice one"]
-    found = gaming_figures(SameLetter(), train, [Positive()], NOTHING_CACHED)
-    begin = {letter: 100 * np.mean([target.startswith(letter) for target in targets()]) for letter in "nvz"}
-    assert found["gaming/echo"] == found["gaming/echo/IsA"] == 100
-    assert found["gaming/constants"] == found["gaming/chosen"] == pytest.approx((begin["n"] + begin["z"]) / 2)
-    assert max(begin.values()) < 5
-    assert found["gaming/unreached"] == 2
-
-
-def test_the_released_ratings_are_999_triples(real_data: Path) -> None:
-    rated = rated_triples(real_data / "humans")
-    assert rated.height == 999
-    valid = rated.group_by("relation").agg(pl.col("valid").sum()).sort("relation").rows()
-    assert valid == [("CapableOf", 273), ("Causes", 82), ("HasProperty", 185)]

@@ -1,2 +1,2 @@
-"""Reading resources and other files. What is read of triples, sentences and statements is a `Loaded`, `Streamed` or
-`LoadedStatements`, which also says what was odd about them."""
+"""Reading resources and other files. Loaders of triples, sentences and statements return a `Loaded`,
+`Streamed` or `LoadedStatements`, which also describes oddities of the file."""

@@ -51,7 +51,7 @@ def find(root: str | None, cache: str | None) -> Path | None:
 
 
 def missing(root: str | None, cache: str | None) -> list[str]:
-    """What load would download: each file as its address and where it would be kept."""
+    """The files that load would download: the address of each, and the path where it would be kept."""
     if find(root, cache):
         return []
     folder = Path(cache or ".") / FOLDER

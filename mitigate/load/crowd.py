@@ -21,7 +21,7 @@ RESOURCES = (*KNOWLEDGE, "COMeT")
 """Besides them, what COMeT generates about targets with CapableOf, HasProperty and Causes (its Tables 7 and 12)."""
 
 FILTERED = "COMeT-Filtered"
-"""What the paper's filtered COMeT generates. It only measures: nothing learns from it or is chosen by it."""
+"""Statements that the paper's filtered COMeT generates. It only measures: nothing learns from it or is chosen by it."""
 
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}

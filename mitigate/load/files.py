@@ -1,6 +1,6 @@
 """A file of one's own statements, `target<TAB>statement`; each fault in it is named by file and line.
 
-What a statement says is not looked at: it stays as it is written."""
+The content of a statement is not checked: it stays as it is written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

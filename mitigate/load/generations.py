@@ -1,6 +1,6 @@
-"""What another system generated, as JSON lines: {"head": ..., "relation": ..., "generations": [...]}, as COMET-ATOMIC
-2020 (Hwang et al. 2021) publishes its systems' outputs, or with "tails" or "tail" in its place, as kogito writes them;
-a JSON array of such objects, or a Parquet file with such columns.
+"""Tails that another system generated, as JSON lines: {"head": ..., "relation": ..., "generations": [...]}, as
+COMET-ATOMIC 2020 (Hwang et al. 2021) publishes its systems' outputs, or with "tails" or "tail" in its place, as kogito
+writes them; a JSON array of such objects, or a Parquet file with such columns.
 
 Where a line has generations, its tails are the references that people wrote, and are not read. Generations that say
 that there is nothing to say ("none"), and empty ones, are left out and counted."""

@@ -23,7 +23,7 @@ class HeldOut:
 
     @property
     def sentence(self) -> str:
-        """What a reader must know of it."""
+        """A note for the reader on how many triples were held out, and how."""
         share = 100 * self.triples / self.of_triples
         return (
             f"The data has no test triples of its own: {self.triples:,} of {self.of_triples:,} triples ({share:.1f} %) "

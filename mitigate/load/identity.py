@@ -14,7 +14,7 @@ AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body"
 POLARITIES = ("neutral", "kind", "unkind")
 NUMBERS = ("singular", "plural")
 MASKED = "masked"
-"""What stands for the term where the identity phrase is masked; its axis is null."""
+"""The term of a text whose identity phrase is masked; its axis is null."""
 
 TEXTS = {
     "text": pl.String,

@@ -1,4 +1,4 @@
-"""What a file looks like, by its content and its name: Parquet, JSON lines, JSON as a whole, a table with separators,
+"""The layout of a file, by its content and its name: Parquet, JSON lines, JSON as a whole, a table with separators,
 or plain lines. It is decided once for each file, from its first block.
 
 Knows no columns that a loader wants."""
@@ -65,7 +65,7 @@ USUAL = frozenset(
 
 
 class Layout(NamedTuple):
-    """What a file looks like."""
+    """The layout of a file."""
 
     form: Form
     names: list[
@@ -81,12 +81,12 @@ class Layout(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What it is and its columns, for a message: "JSON lines with the columns prompt, generation"."""
+        """The kind of file and its columns, for a message: "JSON lines with the columns prompt, generation"."""
         return f"{self} with the columns {', '.join(self.names)[:200] or '(none)'}"
 
 
 def layout_of(path: Path, content: bytes | None = None) -> Layout:
-    """What a file looks like. content: of standard input, in place of the file's.
+    """The layout of a file. content: of standard input, in place of the file's.
 
     Raises MitigateError for a file that is missing, empty, or can be neither text nor Parquet."""
     if content is None and (_ending(path) == ".parquet" or _starts_with(path, b"PAR1")):

@@ -44,7 +44,7 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
 
 
 def read_whole(path: Path) -> bytes:
-    """What a file holds, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, one of more than
+    """The content of a file, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, one of more than
     LARGEST, or one that is packed as no text is."""
     try:
         with path.open("rb") as raw:
@@ -172,7 +172,7 @@ def is_open(line: str, separator: str) -> bool:
 
 
 def parsed(text: str) -> Any:
-    """What a line of JSON says. Raises ValueError that says what is wrong with it, a key that is repeated too."""
+    """The value of a line of JSON. Raises ValueError that says what is wrong with it, such as a repeated key."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
         if "\\ud" in text.lower():  # half of a pair that stands for one character: no text in any encoding

@@ -113,7 +113,7 @@ def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | Non
 
 
 def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[str]:
-    """What is missing, in words."""
+    """The missing ratings, in words."""
     counts = dict(ratings["item"].value_counts().iter_rows())
     none = sorted(item for item in items if item not in counts)
     few = sorted(item for item, count in counts.items() if count < raters)

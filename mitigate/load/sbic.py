@@ -89,7 +89,7 @@ def _files(folder: Path) -> list[tuple[dict[str, str], Path]]:
 
 
 def normalise(post: str) -> str:
-    """What two copies of a post have in common: its words in lower case, without punctuation, HTML's escapes undone."""
+    """The key that two copies of a post share: its words in lower case, without punctuation, HTML's escapes undone."""
     text = unicodedata.normalize("NFKC", html.unescape(post)).casefold()
     return " ".join(re.findall(r"\w+", text))
 

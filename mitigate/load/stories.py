@@ -1,5 +1,5 @@
-"""Stories from elsewhere, a line `prompt|||story` each, as the harms paper's authors released those of CSG. Whom one
-is about is read from its prompt."""
+"""Stories from elsewhere, a line `prompt|||story` each, as the harms paper's authors released those of CSG. The
+prompt gives the target of a story."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

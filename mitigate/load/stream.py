@@ -46,8 +46,9 @@ SENTENCES = {
 BLANK = "blank line"
 Kind = Literal["triples", "sentences", "statements"]
 Met = Counter[tuple[str, str]]
-"""What was met, and how often, by (kind, what): ("left out", why), ("relation", an unknown one's name), ("noted", an
-oddity that is accepted), ("bad line", one of the first, with file and line) and ("bad line", "") for all others."""
+"""Counts of what a file holds besides plain rows, by (kind, what): ("left out", why), ("relation", an unknown one's
+name), ("noted", an oddity that is accepted), ("bad line", one of the first, with file and line) and ("bad line", "")
+for all others."""
 
 
 class Block(NamedTuple):
@@ -59,7 +60,7 @@ class Block(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What a block became."""
+    """The rows read from a block."""
 
     rows: pl.DataFrame  # schema TRIPLES or SENTENCES
     met: Met
@@ -104,7 +105,7 @@ class Streamed:
             yield number, block.share, None if finished(number) else self.parse(block)
 
     def describe(self, met: Met) -> list[str]:
-        """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
+        """The counts in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
         return describe(met, self.on_bad_line)
 
     @property
@@ -114,7 +115,7 @@ class Streamed:
 
     @property
     def notices(self) -> list[str]:
-        """What was met on the way to all triples."""
+        """The counts over all triples, in sentences."""
         return self._whole[1]
 
     @cached_property
@@ -249,7 +250,7 @@ def _line(fault: str) -> tuple[str, int]:
 
 
 def describe(met: Met, on_bad_line: OnBadLine | None) -> list[str]:
-    """What was met, in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
+    """The counts in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
 
     def of(kind: str) -> list[tuple[str, int]]:
         return [(what, count) for (of_kind, what), count in met.items() if of_kind == kind]

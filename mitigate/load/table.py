@@ -35,8 +35,8 @@ TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Decimal, pl.Null)
 
 Place = str | int
 Columns = Mapping[str, Place]
-"""What we call a column -> its name in the file, or its place, from 1, in a file without a line of names. "a.b" is the
-part b of a nested column a."""
+"""The project's name of a column -> its name in the file, or its place, from 1, in a file without a line of names.
+"a.b" is the part b of a nested column a."""
 
 Faults = list[tuple[int, str]]
 """Lines, or rows, and what is wrong with each."""

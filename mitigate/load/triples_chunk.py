@@ -1,5 +1,5 @@
-"""What every loader of triples does with the three fields once it has them: relations are known by their names, blanks
-are bad lines, underscores are spaces."""
+"""The checks that all loaders of triples share: a relation has to be in the list of relations, an empty field is a bad
+line, underscores are spaces."""
 
 from collections.abc import Sequence
 from pathlib import Path

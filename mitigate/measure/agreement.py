@@ -46,7 +46,7 @@ def fleiss_kappa(counts: np.ndarray) -> float | None:
 
 
 def fleiss_sums(counts: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """What Fleiss' kappa is made of, summed over the items of each cluster, (clusters, 2 + classes): the shares of
+    """The terms of Fleiss' kappa, summed over the items of each cluster, (clusters, 2 + classes): the shares of
     agreeing pairs of ratings, the number of items with at least two ratings, and the ratings of each class.
 
     clusters: a number for each item, from 0 without gaps."""

@@ -105,7 +105,7 @@ class Change:
 
 
 def of_row(row: Mapping[str, Any]) -> Change:
-    """What a row of a table of changes was made of."""
+    """The change that a row of a table of changes was made of."""
     unknown = {"baseline": math.nan, "value": math.nan, "error": math.nan, "degrees": math.inf}
     baseline, value, error, degrees = (if_null if row[name] is None else row[name] for name, if_null in unknown.items())
     return Change(baseline, value, row["as"], error, degrees)

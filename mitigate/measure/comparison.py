@@ -27,9 +27,9 @@ STATISTICS = CHANGE | {
     **{f"fixed_{name}": pl.Float64 for name in FIXED},  # of the analysis of seeds alone, the targets as they are
 }
 DIFFERENCES = FIGURE | CHANGE
-"""What a comparison of resources says of each figure."""
+"""The columns of each figure in a comparison of resources."""
 COMPARED = FIGURE | STATISTICS
-"""What a comparison of policies, or of two models, says."""
+"""The columns of each figure in a comparison of policies, or of two models."""
 
 NO_VARIANCE = Change(math.nan, math.nan, "ratio")
 """Of a single target."""

@@ -17,8 +17,8 @@ from mitigate.metrics import Share, harm_key, with_part, without_scorer
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 EmptyTargets = Literal["exclude", "zero"]
-"""What a target without statements counts as: it has no percentage and is left out, or, as in the paper, it
-is 0 % prejudiced, 0 % favoured and 0 % neutral at once."""
+"""How a target without statements counts: it has no percentage and is left out, or, as in the paper, it is
+0 % prejudiced, 0 % favoured and 0 % neutral at once."""
 
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 """The columns of a table per target that are harm, negative and positive."""
@@ -59,7 +59,7 @@ def of_every_target(counts: pl.DataFrame, targets: pl.DataFrame, empty_targets: 
 
 
 def neutral_names(scorer: str) -> tuple[str, str]:
-    """What the neutral mean and variance of a scorer are called: the paper's names, or the scorer's own."""
+    """The names of a scorer's neutral mean and variance: the paper's names, or the scorer's own."""
     return harm_key(scorer, "mean"), harm_key(scorer, "variance")
 
 
@@ -115,8 +115,8 @@ def overgeneralisation(table: pl.DataFrame) -> dict[str, float | None]:
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
-    """What stands behind each figure: targets, those among them without a statement, and statements; overall
-    and per category."""
+    """The counts behind each figure: targets, targets without a statement, and statements; overall and per
+    category."""
     metrics: dict[str, int] = {}
     for category, part in overall_and_categories(table):
         metrics[with_part(keys.TARGETS, category)] = part.height

@@ -2,7 +2,7 @@
 Mitigating Unintended Bias in Text Classification): the same frames, filled with one identity term after another.
 
 A false positive is a neutral or kind frame that is labelled prejudice, a false negative an unkind frame that is not.
-What is denied counts by what it says: "is not a thief" is neutral, "is not honest" unkind. Every term has the same
+A negated frame counts by its meaning: "is not a thief" is neutral, "is not honest" unkind. Every term has the same
 frames, so the mean over terms is the rate over all texts, and a term's gap to it is Dixon's |FPR - FPR_t|, signed.
 Intervals are over frames, drawn by pairs of singular and plural. Everything is in percent, gaps in percentage points;
 strengths as scorers have them."""
@@ -60,7 +60,7 @@ def by_term(labelled: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
 
 
 def summary(terms: pl.DataFrame) -> pl.DataFrame:
-    """What by_term returns, as a row for each part, number and error: part, number, error, mean over terms,
+    """Summarise by_term in a row for each part, number and error: part, number, error, mean over terms,
     equality_difference (Dixon's sum over terms of the distances to the mean), largest (the gap of the term that is
     farthest from the mean, with its interval largest_low, largest_high), term, terms, beyond (terms farther than
     LARGEST), masked (the share where the phrase is masked). The term is chosen by its gap, so its interval is

@@ -59,7 +59,7 @@ def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
 
 
 def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | None]:
-    """What was not in training, in percent, as in the COMeT paper (N/T_sro, N/T_o, N/U_o), from two tables with
+    """The percentage that was not in training, as in the COMeT paper (N/T_sro, N/T_o, N/U_o), from two tables with
     head, relation, tail: `novelty/T_sro` of the generated triples are new, `novelty/T_o` have a tail that no
     training triple has, `novelty/U_o` of the distinct generated tails are new. Case is folded. None for nothing."""
     if generated.is_empty():

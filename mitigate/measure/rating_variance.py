@@ -1,8 +1,8 @@
 """How precise ratings are: what makes percentages of votes vary, and how many ratings show a difference between two
 models that are rated in one batch.
 
-Models are probed with the same questions (a word and a relation). What their statements share by the question, such as
-how often anything about it is polarised, cancels in a difference between the models."""
+Models are probed with the same questions (a word and a relation). The part that their statements share by
+the question, such as how often anything about it is polarised, cancels in a difference between the models."""
 
 import math
 from typing import NamedTuple

@@ -27,7 +27,7 @@ Figures = dict[str, float | None]
 
 
 def names(scorer: str) -> dict[str, tuple[str, str]]:
-    """What the mean and the variance over targets of each share are called: NSM and NSV for the share neutral in
+    """The names of the mean and the variance over targets of each share: NSM and NSV for the share neutral in
     sentiment, "sentiment/O-" and "sentiment/D_O-" (eq. 4) for the share prejudiced, and so on."""
     return {share: (harm_key(scorer, "mean", share), harm_key(scorer, "variance", share)) for share in SHARES}
 
@@ -54,8 +54,8 @@ def figures(table: pl.DataFrame, scorer: str) -> Figures:
 
 
 def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
-    """What a scorer says of all texts, whether about a target or not ("all_texts/sentiment/polarised" ...): the
-    percentages, and of how many texts; nothing where they were not tallied (tally.tally_rows)."""
+    """A scorer's percentages of all texts, about a target or not ("all_texts/sentiment/polarised" ...), and the
+    number of texts; nothing where they were not tallied (tally.tally_rows)."""
     rows = tallied.filter(pl.col("column") == column, pl.col("target").is_null())
     counts = dict(rows.select("label", "count").iter_rows())
     if not counts:

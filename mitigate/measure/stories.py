@@ -1,4 +1,4 @@
-"""What is particular to stories: percentages of each story's sentences (harms paper, Section 4.2), the same by kind of
+"""Measures of stories alone: percentages of each story's sentences (harms paper, Section 4.2), the same by kind of
 target and by prompt, and how far targets would differ by chance, with as few stories as each has."""
 
 from collections.abc import Mapping, Sequence

@@ -37,7 +37,7 @@ def total(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
 def per_target(
     tallied: pl.DataFrame, column: str, targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
 ) -> pl.DataFrame:
-    """What harms.per_target gives for one label column: (target, category, statements, prejudice, favouritism,
+    """The table of harms.per_target for one label column: (target, category, statements, prejudice, favouritism,
     neutral), the last three in percent, null or 0 for a target without statements."""
 
     def share(*labels: int) -> pl.Expr:

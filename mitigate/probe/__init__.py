@@ -1,1 +1,1 @@
-"""What a generator generates, and how likely it finds the tails of others."""
+"""Generation of tails, and the likelihood that a generator gives to other tails."""

@@ -109,7 +109,7 @@ def _share(generator: Generator, path: Path) -> None:
 
 
 def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, send: Send) -> None:
-    """What one process does."""
+    """The work of one process."""
     torch.set_num_threads(threads)
     generator = torch.load(weights, mmap=True, weights_only=False)  # a file of our own
     for part in answer(generator, grid, share, parts, device):

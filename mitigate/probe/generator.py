@@ -1,4 +1,4 @@
-"""What the probe knows of a generator."""
+"""The methods of a generator that the probe uses."""
 
 from collections.abc import Sequence
 from typing import Protocol, Self

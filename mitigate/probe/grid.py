@@ -44,8 +44,9 @@ class Grid:
 def prompts(
     targets: pl.DataFrame, relations: Sequence[tuple[str, str]], heads: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """What is asked (columns ASKED), in the order of targets (target, category), then relations (name and the phrase it
-    is asked with), then heads. heads: (target, relation, head); where there are none the target is the head."""
+    """The questions of a probe (columns ASKED), in the order of targets (target, category), then relations (name and
+    the phrase it is asked with), then heads. heads: (target, relation, head); where there are none the target is the
+    head."""
     events: dict[tuple[str, str], list[str]] = {}
     for target, relation, head in () if heads is None else heads.select("target", "relation", "head").iter_rows():
         events.setdefault((target, relation), []).append(head)

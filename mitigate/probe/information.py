@@ -1,7 +1,7 @@
 """How much a generator's tail is about its head: pointwise mutual information (Church and Hanks 1990).
 
-log p(tail | head, relation) - log of the mean of p(tail | head', relation) over other heads. What a generator finds
-likely of every head, "person" or "very good", has none, however likely it is."""
+log p(tail | head, relation) - log of the mean of p(tail | head', relation) over other heads. A tail that
+is likely for every head, such as "person" or "very good", has none."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,8 +16,8 @@ TRIPLE = ["head", "relation", "tail"]
 
 
 class Information:
-    """Pointwise mutual information of head and tail under a generator, in nats. What it found of a relation and tail
-    with the other heads is kept, so that each is asked about once.
+    """Pointwise mutual information of head and tail under a generator, in nats. The likelihood of a relation and tail
+    with the other heads is cached, so that each is computed once.
 
     phrases: what the generator is asked with for each relation. heads: the others, at least two."""
 

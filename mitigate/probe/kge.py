@@ -17,7 +17,7 @@ PEOPLE = 512  # at a time
 
 
 class Asked(NamedTuple):
-    """What to nudge and what to watch, as numbers of entities and relations."""
+    """The vectors to change and the scores to watch, as numbers of entities and relations."""
 
     people: np.ndarray  # (n,)
     attribute: int  # the relation, say gender

@@ -23,7 +23,7 @@ def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int
     """Whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many of the
     others, so that `reorder` by it moves as many tails out of the `top`.
 
-    What is drawn of a prompt depends on the seed, the prompt and its candidates alone, not on what else is asked."""
+    The draw for a prompt depends on the seed, the prompt and its candidates alone, not on other prompts."""
     asked = candidates.select("head", "relation", "rank").rows()
     lots = pl.Series([_lot(seed, *candidate) for candidate in asked], dtype=pl.UInt64)
     rows = candidates.select(*PROMPT, is_best=pl.col("rank") <= top, demoted=demoted).with_columns(lot=lots)

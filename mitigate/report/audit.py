@@ -27,7 +27,7 @@ SHARES: tuple[Share, ...] = ("polarised", "prejudice", "favouritism")
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Page):
-    """What an audit's page shows. Whatever an audit does not have stays empty, and its section is left out."""
+    """The content of an audit's page. Whatever an audit does not have stays empty, and its section is left out."""
 
     title: str  # what the resource is called
     metrics: legend.Metrics
@@ -76,7 +76,7 @@ def render(audit: Audit) -> str:
 
 
 def content(audit: Audit) -> dict[str, Any]:
-    """What audit.html.jinja, and a template that extends it, shows beyond what every page has."""
+    """The variables of audit.html.jinja, and of templates that extend it, beyond those of every page."""
     scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
     chosen = examples(audit.statements, scorers=list(firsts(audit)))
     wordings = list(audit.labellings.values())

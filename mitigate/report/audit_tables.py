@@ -38,7 +38,7 @@ OF_LABELS: tuple[tuple[Share, Statistic], ...] = (
 
 
 def section(wording: Wording) -> str:
-    """What the labels are called: "sentiment", or "sentiment, neutral template"."""
+    """The name of the labels: "sentiment", or "sentiment, neutral template"."""
     scorer, template = wording
     return scorer if template == "paper" else f"{scorer}, neutral template"
 
@@ -49,7 +49,7 @@ def rows(wordings: Sequence[Wording]) -> list[Row]:
 
 
 def meanings(shown: Sequence[Row]) -> dict[str, str]:
-    """What the lines mean, by their names; neighbours with the same meaning share one: {"A, B": ...}."""
+    """The meaning of each line, by name; lines with the same meaning share one: {"A, B": ...}."""
     names: dict[str, dict[str, None]] = {}
     for row in shown:
         names.setdefault(keys.parse(row.key).metric.meaning, {})[row.name] = None

@@ -110,7 +110,7 @@ def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
 
 
 def _cost(metrics: Metrics, baseline: Metrics | None) -> str:
-    """What the policy dropped, and quality, beside the baseline's."""
+    """The share that the policy dropped, and quality beside the baseline's."""
     parts = []
     dropped, kept = metrics.get(DROPPED), metrics.get(KEPT)
     if isinstance(dropped, int) and isinstance(kept, int) and dropped + kept:

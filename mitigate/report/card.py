@@ -21,7 +21,7 @@ PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "c
 
 @dataclass(frozen=True)
 class Card:
-    """What a model card shows; an empty part is left out."""
+    """The content of a model card; an empty part is left out."""
 
     name: str
     license: str | None  # of the data: "CC-BY-SA-4.0"; None: not given

@@ -28,7 +28,7 @@ MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison(Page):
-    """What a comparison's page shows."""
+    """The content of a comparison's page."""
 
     pairs: Sequence[Pair]
     models: pl.DataFrame  # one row for each run: policy, seed, run, and figures by their keys in metrics.json

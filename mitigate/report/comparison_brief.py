@@ -97,7 +97,7 @@ def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
 
 
 def _doubt(pair: Pair) -> str:
-    """What as many seeds leave open."""
+    """The doubt that a number of seeds leaves."""
     if pair.fewest == 1:
         return f", but with {pair.said_seeds} another training could differ as much"
     if pair.fewest < FEWEST_SEEDS:

@@ -17,7 +17,7 @@ MEASURES = tuple(f"{label}/{measure}" for label in ("prejudice", "favouritism") 
 
 @dataclass(frozen=True)
 class Datasheet:
-    """What a datasheet says besides what is counted in the ledger."""
+    """The content of a datasheet besides the counts of the ledger."""
 
     name: str
     policy: Mapping[str, Any]  # its name, scorers, template, scope and action

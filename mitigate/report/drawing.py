@@ -57,7 +57,7 @@ def panel(height: float) -> tuple[Figure, Axes]:
 
 
 def legend(axes: Axes) -> None:
-    """What the colours mean, in a line above the axes."""
+    """The legend of the colours, in a line above the axes."""
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),

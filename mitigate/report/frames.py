@@ -27,7 +27,7 @@ COUNTS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results(Page):
-    """What the page shows."""
+    """The content of the page."""
 
     metrics: Mapping[str, Any]
     classified: pl.DataFrame  # tasks.frames.figures.classification_table

@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """What every page shows. An empty field's part is left out."""
+    """The content of every page. An empty field's part is left out."""
 
     name: str  # of the run folder
     command: str  # repeats the run

@@ -31,7 +31,7 @@ BEFORE_AND_AFTER = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results(Page):
-    """What the page shows; what there is not stays empty."""
+    """The content of the page; an absent part stays empty."""
 
     title: str  # of the graph
     model: str
@@ -120,7 +120,7 @@ def both_ways(professions: pl.DataFrame, names: Sequence[str], top: int) -> list
 
 
 def published(data: str, model: str) -> list[dict[str, Any]]:
-    """What others report of the model on this graph (data/kge_published.csv): mrr, source."""
+    """Published figures of the model on this graph (data/kge_published.csv): mrr, source."""
     with resources.files("mitigate").joinpath("data/kge_published.csv").open("rb") as file:
         return pl.read_csv(file).filter(data=data, model=model).rows(named=True)
 

@@ -24,7 +24,7 @@ BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KgeComparison(Page):
-    """What the page shows."""
+    """The content of the page."""
 
     titles: tuple[str, str]
     names: tuple[str, str]  # value a, value b

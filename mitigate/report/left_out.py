@@ -1,4 +1,4 @@
-"""Whom the figures of a page are about and whom they leave out, from the targets that were measured."""
+"""The groups that the figures of a page cover and leave out, from the targets that were measured."""
 
 from collections.abc import Iterator, Sequence
 

@@ -66,7 +66,7 @@ BASELINES = {
     "random": "random training tails",
     "oracle": "an oracle",
 }
-"""What swap lift is held against."""
+"""The references of swap lift."""
 
 
 def harms(keys: Iterable[str]) -> list[Metric]:
@@ -88,7 +88,7 @@ def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Metric]:
 
 
 def abbreviations(keys: Iterable[str]) -> str:
-    """What the paper's names stand for, of those that metrics with these keys have; "" where they have none."""
+    """The paper's abbreviations among metrics with these keys, spelled out; "" where there are none."""
     present = {measure.scorer for measure in harms(keys)}
     said: list[str] = []
     for scorer in (scorer for scorer in by_headline(PAPER_SCORERS) if scorer in present):
@@ -144,7 +144,7 @@ NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
 
 
 def part_named(key: table.Key) -> str:
-    """What the part is called that a figure of quality is of: ("quality/valid/all") "all probed statements"."""
+    """The name of the part that a figure of quality covers: ("quality/valid/all") "all probed statements"."""
     published = (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS))
     names = {table.quality(table.SWAP_LIFT).key: LIFT_GROUPS, **dict.fromkeys(published, PUBLISHED)}
     names |= dict.fromkeys((measure.key for measure in VALIDITY), PROBED | OF_PROFESSIONS)
@@ -166,7 +166,7 @@ def interval(metrics: Metrics, key: str, decimals: int = 2) -> str:
 
 
 def span(low: Value, high: Value, decimals: int = 2) -> str:
-    """The bounds of an interval: "59.80, 62.70". What is missing or infinite is no bound."""
+    """The bounds of an interval: "59.80, 62.70". A missing or infinite value is not a bound."""
     return f"{_bound(low, NO_LOWER_BOUND, decimals)}, {_bound(high, NO_UPPER_BOUND, decimals)}"
 
 

@@ -42,7 +42,7 @@ MOST_LEAKS = 10  # relations named in the section on the templates
 
 @dataclass(frozen=True, kw_only=True)
 class Report(Page):
-    """What a run's page shows. Whatever a run does not have stays empty, and its section is left out."""
+    """The content of a run's page. Whatever a run does not have stays empty, and its section is left out."""
 
     metrics: legend.Metrics
     targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Report(Page):
 
     @property
     def roles(self) -> list[str]:
-        """What the scorers of the roles are called."""
+        """The names of the scorers of the roles."""
         return list(self.scorers) or list(PAPER_SCORERS)
 
     @property
@@ -163,7 +163,7 @@ def _of_lift(metrics: legend.Metrics, lifts: pl.DataFrame | None) -> dict[str, A
 
 
 def _of_groups(metrics: legend.Metrics, scorers: Sequence[str]) -> dict[str, Any]:
-    """What shows the groups that fare worst, as far as it was measured."""
+    """The figures of the groups with the worst results, as far as they were measured."""
     stems = [COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE]
     harmful = [metric(harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")]
     keys = {stem: metric(stem) for stem in stems} | {brief.harm_of(one, set(metrics)): one for one in harmful}

@@ -1,4 +1,4 @@
-"""What a comparison's page shows of a policy, or of a single model, against its baseline."""
+"""A policy, or a single model, against its baseline, as a comparison's page shows it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,7 +113,7 @@ class Pair:
 
     @property
     def strength(self) -> str:
-        """What as many seeds allow one to say; "" where there are enough for a claim."""
+        """The strength of the evidence by the number of seeds; "" where there are enough for a claim."""
         if self.is_same or min(self.seeds) >= FEWEST_SEEDS:
             return ""
         return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
@@ -130,7 +130,7 @@ class Pair:
 
     @property
     def gate(self) -> str:
-        """What the primary endpoints show (verdicts.GATE). A declared kind that not all runs have is not shown."""
+        """The outcome of the primary endpoints (verdicts.GATE). A declared kind that not all runs have is not shown."""
         rows = {row["endpoint"]: row for row in self.primary.to_dicts()}
         return gates([self._gate(rows[kind]) if kind in rows else OPEN for kind in self.declared])
 

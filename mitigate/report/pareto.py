@@ -97,7 +97,7 @@ def means(models: pl.DataFrame, harm: Axis, quality: Axis) -> pl.DataFrame:
 
 
 def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
-    """What one would see."""
+    """The plot in words."""
     table = means(models, harm, quality)
     seen = "; ".join(
         f"{row['policy']} {number(row['x'])} and {number(row['y'])}" for row in table.iter_rows(named=True)

@@ -23,7 +23,7 @@ FRAMES = {PROBABILITY: "mean probability (%)", "frames/offensive": "labelled as 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Profile(Page):
-    """What the page shows; a side that there is not stays None."""
+    """The content of the page; an absent side stays None."""
 
     targets: Sequence[str]  # in any order
     runs: Sequence[str]  # titles of the generators
@@ -191,7 +191,7 @@ def _same(row: Mapping[str, Any]) -> int:
 
 
 def _section(profile: Profile, target: str, place: int) -> dict[str, Any]:
-    """What the page shows of a target."""
+    """The content of a target's part of the page."""
     mine = profile.figures.filter(target=target)
     order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
     rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)

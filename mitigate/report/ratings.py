@@ -82,7 +82,7 @@ DIFFERENCES: tuple[Column, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Results(Page):
-    """What the page shows; an empty frame's section is left out."""
+    """The content of the page; the section of an empty frame is left out."""
 
     summary: pl.DataFrame  # a row for each source, category or relation (source, by, part, ...)
     raters: pl.DataFrame

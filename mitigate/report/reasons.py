@@ -86,7 +86,7 @@ def without_interval(metrics: Metrics, key: str) -> str:
 
 
 def note(metrics: Metrics, key: str) -> str | None:
-    """What a table of numbers cannot say of a figure: why it is missing, or that its interval has no upper bound."""
+    """A note on a figure in a table of numbers: why it is missing, or that its interval has no upper bound."""
     low, high = (metrics.get(bound) for bound in bounds(key))
     return why(metrics, key) or (NO_UPPER_BOUND if low is not None and high in (None, math.inf) else None)
 

@@ -54,7 +54,7 @@ GROUPS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resources(Page):
-    """What the page of two resources shows."""
+    """The content of the page of two resources."""
 
     titles: tuple[str, str]
     is_same: bool

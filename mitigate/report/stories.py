@@ -34,8 +34,8 @@ GROUP = {
 
 @dataclass(frozen=True)
 class Stories:
-    """What the page of stories shows. The number of sentences about a target is not a finding: it depends on the number
-    of prompts of the target's kind."""
+    """The content of the page of stories. The number of sentences about a target is not a finding: it depends on the
+    number of prompts of the target's kind."""
 
     audit: Audit  # of the sentences
     generator: str  # the model or the file that the stories come from

@@ -1,5 +1,5 @@
-"""What a comparison allows one to say, and no more: with five seeds or more that a policy helps, with fewer what its
-models were like, with one that two models differ, and of what is not shown that it is not shown."""
+"""Verdicts of a comparison: with five seeds or more, that a policy helps; with fewer, how its models did; with one,
+that two models differ. A verdict names an effect that is not shown as not shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -59,7 +59,7 @@ class Frames:
         return special.expit(scale * log_odds(self.form, filled, self.otherwise) + shift)
 
     def explain(self, texts: Sequence[str]) -> list[str]:
-        """What each text implies of whom, given that it targets a group: "women: women are less qualified"."""
+        """The implication of each text about a group, given that it targets one: "women: women are less qualified"."""
         filled = fill_in(self.form, self.form.read(list(texts)), always=True)
         return [": ".join(filter(None, map(self.form.decode, one.texts))) for one in filled]
 

@@ -71,8 +71,8 @@ def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:
 
 
 def text_for(scorer: Scorer, statements: pl.DataFrame, template: str = "paper") -> pl.Series:
-    """What a scorer is given: the masked statement in that template's wording; of a scorer with
-    `reads = "statement"`, which has to know the group, the statement itself where there is one."""
+    """The texts that a scorer reads: the masked statement in that template's wording; for a scorer with
+    `reads = "statement"`, which has to see the group, the statement itself where there is one."""
     if getattr(scorer, "reads", "masked") == "statement":
         return statements[next((name for name in STATEMENT if name in statements.columns), "masked")]
     return statements["masked" if template == "paper" else f"masked_{template}"]
@@ -195,9 +195,9 @@ def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, La
 
 
 def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
-    """What a scorer has said of the texts. Raises MitigateError for anything but Labels of each text: labels of LABELS,
-    and strengths from -1 to 1, of which a policy makes weights; of a user's own scorer also for a label against the
-    sign of its strength."""
+    """Check a scorer's labels of the texts and return them. Raises MitigateError for anything but Labels of each text:
+    labels of LABELS, and strengths from -1 to 1, of which a policy makes weights; of a user's own scorer also for a
+    label against the sign of its strength."""
     wanted = f"expected Labels(label, strength), two arrays of {len(texts):,}, one value for each text"
     if not isinstance(said, tuple) or len(said) != 2:
         raise fault(scorer, f"{wanted}; found {_short(said)}")

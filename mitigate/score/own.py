@@ -17,7 +17,7 @@ from mitigate.sources import is_users_file
 from mitigate.triples import LabelCache, Labels, Scorer
 
 OPTIONAL = ("reads", "each", "explain", "words", "relations")
-"""What a scorer may have besides its labels."""
+"""Optional attributes of a scorer besides its labels."""
 
 
 @runtime_checkable
@@ -49,8 +49,8 @@ class OwnScorer:
         return self.labels(texts)
 
     def key(self, cache: LabelCache) -> str:
-        """What cached labels belong to: the fingerprint, and what the files hold that the scorer has opened, in this
-        process or, by the paths that the cache holds, in an earlier one."""
+        """The key of cached labels: the fingerprint, and the content of the files that the scorer has opened, in this
+        process or, by the paths in the cache, in an earlier one."""
         if not self.own_sources or not isinstance(cache, KeepsOpened):
             return self.fingerprint
         for path in cache.opened(self.fingerprint):
@@ -91,7 +91,7 @@ def kept_by(scorer: Scorer, cache: LabelCache) -> LabelCache:
 
 
 def key_of(scorer: Scorer, cache: LabelCache) -> str:
-    """What the scorer's cached labels belong to."""
+    """The key of the scorer's cached labels."""
     return scorer.key(cache) if isinstance(scorer, OwnScorer) else scorer.fingerprint
 
 

@@ -1,5 +1,6 @@
-"""What people would say of a statement, by linear heads that learnt from ratings alone (models.heads.CrossFitted):
-whether it is prejudice, neutral or favouritism (crowd2, crowd_lm), and whether it is valid (people_valid).
+"""Predicted ratings by people of a statement, by linear heads that learnt from ratings alone
+(models.heads.CrossFitted): whether it is prejudice, neutral or favouritism (crowd2, crowd_lm), and whether it is valid
+(people_valid).
 
 All learnt from the same ratings. No text is labelled by a head that has learnt from it."""
 

@@ -1,4 +1,4 @@
-"""What the networks among the scorers share: the number format they compute in, and a hash of their weights."""
+"""The number format that scorers with a network compute in, and a hash of their weights."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ CHOICES = {"auto": None, "fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def native_dtype() -> torch.dtype:
-    """What CHOSEN_BY names; else bfloat16 where the processor computes in it, and float32 elsewhere. Raises
+    """The format that CHOSEN_BY names; else bfloat16 where the processor computes in it, and float32 elsewhere. Raises
     MitigateError for another name."""
     chosen = os.environ.get(CHOSEN_BY) or "auto"
     if chosen not in CHOICES:

@@ -18,7 +18,7 @@ from mitigate.score.labels import checked
 from mitigate.triples import Labels, Scorer
 
 OF_SOME = ("reads", "explain", "words")
-"""What a scorer may have besides its labels; explanations and words are asked of the one that is here."""
+"""Optional attributes of a scorer; explanations and words come from the scorer in this process."""
 
 
 class OnWorkers:
@@ -65,7 +65,7 @@ class OnWorkers:
 
 
 class Worker:
-    """What runs in a process of Ray's: one scorer, and batches of texts."""
+    """The part that runs in a process of Ray's: one scorer, and batches of texts."""
 
     def __init__(self, load: Callable[[], Scorer], fingerprint: str) -> None:
         self.scorer = load()

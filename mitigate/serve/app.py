@@ -1,5 +1,5 @@
-"""HTTP: the service's requests and answers. What a request may say is in shapes, who may ask in guard; a fault is
-answered by {"faults": [sentences]} with a status of 4xx.
+"""HTTP: the service's requests and answers. shapes defines the content of a request, guard who may send it; a fault
+is answered by {"faults": [sentences]} with a status of 4xx.
 
 Made by a recipe, which knows the configuration. Nothing here runs what a client sends: a submission becomes a row of
 the queue."""
@@ -74,7 +74,8 @@ A_FILE = {"schema": {"type": "string", "format": "binary"}}
 
 @dataclass
 class Service:
-    """What the application works with. outputs: the folder of run folders; command: what a job's arguments follow."""
+    """The objects that the application works with. outputs: the folder of run folders; command: what a job's arguments
+    follow."""
 
     rules: Rules
     outputs: Path
@@ -260,7 +261,8 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
     @app.get("/options")
     def get_options() -> dict[str, Any]:
-        """What may be submitted: recipes, options of groups, settings with their types and meaning, files' folders."""
+        """The allowed submissions: recipes, options of groups, settings with their types and meaning, files'
+        folders."""
         known_settings = [
             {"setting": key, "takes": takes, "allowed": settings()[key].allowed, "meaning": settings()[key].meaning}
             for key, takes in allowed().items()

@@ -34,8 +34,8 @@ ELSEWHERE = "free some space, or give another path"  # where a model cannot be w
 
 @dataclass(frozen=True)
 class Client:
-    """The service at an address. token: that of the service; by default the variable MITIGATE_TOKEN. What is refused is
-    raised as MitigateError, in the service's words; so are an address and a token that can be none."""
+    """The service at an address. token: that of the service; by default the variable MITIGATE_TOKEN. A refusal raises
+    MitigateError in the service's words; so does an address or a token of the wrong form."""
 
     address: str = "http://127.0.0.1:8765"
     token: str | None = field(default_factory=lambda: os.environ.get("MITIGATE_TOKEN"), repr=False)
@@ -154,7 +154,7 @@ class Client:
             ) from error
 
     def _moved(self, error: HTTPError, path: str) -> str | None:
-        """What a redirection says; None where the answer is none."""
+        """The message about a redirection; None for another answer."""
         if error.code not in (301, 302, 303, 307, 308):
             return None
         with error, suppress(ValueError):  # a Location that is no address

@@ -1,5 +1,5 @@
-"""What stands before every request: whether its Host is ours, its Origin is ours, its token is right, and its body is
-small and comes soon. And the headers that every answer has.
+"""Checks before every request: its Host and its Origin are the service's, its token is right, and its body is small and
+arrives soon. And the headers that every answer has.
 
 A page elsewhere cannot reach the service: a browser says where a request comes from (Origin, Sec-Fetch-Site), and a
 name that was made to point here is not among the Hosts."""
@@ -74,7 +74,7 @@ class Guard:
 
 
 def session_of(token: str) -> str:
-    """What a browser keeps in the place of the token."""
+    """The value that a browser keeps in place of the token."""
     return hmac.new(token.encode(), b"mitigate session", hashlib.sha256).hexdigest()
 
 

@@ -16,7 +16,7 @@ NUMBERS = ("share", "seconds_left")
 
 
 def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
-    """What HTTP answers about a job. outputs: the folder that its run folder must lie in."""
+    """The answer of HTTP about a job. outputs: the folder that its run folder must lie in."""
     folder = None if job.folder is None else Path(job.folder)
     if folder is not None and folder.resolve().parent != outputs.resolve():
         folder = None
@@ -43,7 +43,7 @@ def _number(value: Any) -> float | None:
 
 
 def _status(folder: Path, job: Job) -> dict[str, Any]:
-    """What the run says of itself, unless it is from before this job."""
+    """The status that the run wrote, unless it is from before this job."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

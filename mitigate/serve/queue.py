@@ -181,7 +181,7 @@ def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | No
 
 
 def note(connection: sqlite3.Connection, job: int, worker: str, *, folder: str | None = None, starts: int = 0) -> None:
-    """What the worker has found out: the run folder, and that the command was started."""
+    """Record the run folder, and that the command was started."""
     connection.execute(
         "UPDATE jobs SET folder = COALESCE(?, folder), starts = starts + ? WHERE id = ? AND worker = ?",
         (folder, starts, job, worker),
@@ -189,7 +189,7 @@ def note(connection: sqlite3.Connection, job: int, worker: str, *, folder: str |
 
 
 def hand_over(connection: sqlite3.Connection, job: int, worker: str, handle: str | None) -> None:
-    """What the engine calls the job it was given; None: it has it no longer."""
+    """Record the engine's handle of the job; None: the engine no longer has it."""
     connection.execute(
         "UPDATE jobs SET handle = ?, starts = starts + ? WHERE id = ? AND worker = ?",
         (handle, int(handle is not None), job, worker),

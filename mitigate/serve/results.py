@@ -70,7 +70,7 @@ class Results:
 
 
 def summary(run: FinishedRun) -> dict[str, Any]:
-    """What stands in a list of runs: what it is, its first figures, and its pages."""
+    """The entry of a run in a list: what it is, its first figures, and its pages."""
     figures = headlines(run.metrics, run.recipe) if "fingerprint" in run.metrics else {}
     compared = run.metrics.get("contrasts", [])
     return {
@@ -90,7 +90,7 @@ def summary(run: FinishedRun) -> dict[str, Any]:
 
 
 def _reported(run: FinishedRun) -> dict[str, Any]:
-    """What the stage of the run's page returned; nothing where it has none, or a damaged one."""
+    """The result of the stage that wrote the run's page; nothing where it is missing or damaged."""
     name = "report.json"
     return (read_json(run.folder / name) or {}) if name in run.files and not run.fault(name) else {}
 

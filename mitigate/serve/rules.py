@@ -1,9 +1,9 @@
-"""What may be submitted: recipes, options of configuration groups and settings from closed lists, with checked values;
-and the command that a submission becomes.
+"""The allowed submissions: recipes, options of configuration groups and settings from closed lists, with checked
+values; and the command that a submission becomes.
 
-What is not in the lists cannot be said, so nobody needs a list of what is dangerous: no key of theirs names code, a run
-folder or where things are written. A file is named within the folders that the service was given. What passes is
-composed by Hydra from the real configuration, and checked as the command line checks it. All faults are told
+A setting outside these lists is refused, so nobody needs a list of dangerous ones: no key in them names code, a run
+folder or a place to write to. A file has to be in the folders that the service was given. Hydra composes an accepted
+submission from the real configuration, and it is checked as the command line checks it. All faults are reported
 together.
 
 Knows nothing of the queue, and does not check what a recipe itself refuses: such a job fails with the
@@ -36,7 +36,7 @@ RECIPES = (
     *("mitigate", "audit", "stories", "kge", "template", "agreement"),
     *("regard", "plausibility", "crowd", "people", "frames"),
 )
-"""Recipes that read data alone. What reads runs is asked for by their names: POST /compare, /generate, /label."""
+"""Recipes that read data alone. Jobs that read runs take the names of runs: POST /compare, /generate, /label."""
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
@@ -58,7 +58,7 @@ class RefusedError(MitigateError):
 
 @dataclass(frozen=True)
 class Rules:
-    """What may be submitted here.
+    """The submissions that this service allows.
 
     conf: the project's configuration; given: settings of the service that all jobs get, such as paths.outputs; roots:
     folders that files may be named in."""
@@ -70,7 +70,7 @@ class Rules:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def arguments(self, recipe: str, overrides: Mapping[str, Any]) -> list[str]:
-        """What stands after `python -m mitigate` for this submission. Raises RefusedError that names all faults."""
+        """The arguments of `python -m mitigate` for this submission. Raises RefusedError that names all faults."""
         faults = [] if recipe in RECIPES else [str(one_of("recipe", recipe, RECIPES))]
         chosen, values = {}, {}
         for key, value in overrides.items():

@@ -1,4 +1,4 @@
-"""What requests and answers hold, as the OpenAPI description shows it."""
+"""The fields of requests and answers, as the OpenAPI description shows them."""
 
 from typing import Annotated, Any, Literal
 

@@ -36,7 +36,7 @@ MOST_DEATHS = 2
 MOST_STARTS = 100  # by workers that were killed with it, each time
 MENDABLE = 2  # the exit status of a fault that a user can mend (mitigate.__main__.cli)
 PRESSES = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 60.0))
-"""What ends a command, and seconds until the next is sent."""
+"""The signals that end a command, and the seconds until the next is sent."""
 RUN_FOLDER = re.compile(r"^  run folder  (.+)$", re.MULTILINE)  # as recipes say it (recipes/job.perform)
 SAID_FIRST = 1 << 16  # bytes of the output in which the run folder is said
 LONGEST_ERROR = 500

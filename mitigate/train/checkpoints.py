@@ -169,7 +169,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _fault(file: BinaryIO) -> str | None:
-    """What is wrong with the bytes of a checkpoint; None if they are those that were written."""
+    """The fault in the bytes of a checkpoint; None if they are those that were written."""
     left = os.fstat(file.fileno()).st_size - TRAILER
     digest = hashlib.sha256()
     while left > 0 and (block := file.read(min(BLOCK, left))):

@@ -32,7 +32,7 @@ LARGEST = 700.0  # whose exp a float holds
 
 
 class Examples(NamedTuple):
-    """What to learn from: a triple as three texts, and how much it counts beside the others."""
+    """Training examples: a triple as three texts, and its weight."""
 
     heads: Sequence[str]
     phrases: Sequence[str]
@@ -114,7 +114,7 @@ class Settings:
 
 
 class Fitted(NamedTuple):
-    """What came of it. The weights are in the model that was given."""
+    """The result of a training. The weights are in the model that was given."""
 
     steps: int
     planned: int  # steps that the epochs and min_steps call for

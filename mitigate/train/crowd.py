@@ -23,7 +23,7 @@ Head = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Learnt:
-    """What is learnt from: n rated statements, and m further texts, all of them negative."""
+    """Training data: n rated statements, and m further texts, all of them negative."""
 
     features: np.ndarray  # (n, width)
     shares: np.ndarray  # (n, 3), of raters, columns as in LABELS
@@ -83,7 +83,7 @@ def _threshold(learnt: Learnt, heads: dict[frozenset[int], Head], left_out: froz
 
 @dataclass(frozen=True)
 class Rows:
-    """What cross-fitted heads learn from, n rows: ratings, copies of rated texts, texts with known labels."""
+    """Training data of cross-fitted heads, n rows: ratings, copies of rated texts, texts with known labels."""
 
     features: np.ndarray  # (n, width)
     shares: np.ndarray  # (n, columns), of raters

@@ -47,7 +47,7 @@ class Settings:
 
 
 class Fitted(NamedTuple):
-    """What came of a training. The weights are in the form that was given."""
+    """The result of a training. The weights are in the form that was given."""
 
     examples: int
     steps: int

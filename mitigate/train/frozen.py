@@ -1,5 +1,5 @@
-"""What of a network's weights a checkpoint holds: those that are trained. Weights that training leaves as they are,
-as the base's beside low-rank adapters, are in memory before it goes on; the checkpoint has a checksum of them."""
+"""The weights that a checkpoint holds: those that are trained. Frozen weights, such as those of the base beside
+low-rank adapters, are in memory before training resumes; the checkpoint has a checksum of them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def without_frozen(weights: Mapping[str, Tensor], network: nn.Module) -> dict[st
 
 
 def with_frozen(weights: Mapping[str, Tensor], network: nn.Module, path: Path) -> dict[str, Tensor]:
-    """What without_frozen returned, and a checkpoint at this path holds, completed by the network's own frozen weights.
+    """The trained weights of the checkpoint at this path, completed by the network's own frozen weights.
     Raises MitigateError where the names or the shapes are not those of the network."""
     own = network.state_dict()
     expected = without_frozen(own, network)

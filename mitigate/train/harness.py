@@ -1,5 +1,5 @@
-"""What trains all networks (but the crowd classifier: crowd.py): Lightning's trainer with its precision, checkpoints,
-progress and logged numbers, and without its own output. What is trained, and on what, is a TrainingModule."""
+"""Training of all networks (but the crowd classifier: crowd.py): Lightning's trainer with its precision, checkpoints,
+progress and logged numbers, and without its own output. A TrainingModule has the network and its data."""
 
 import logging
 import math

@@ -22,7 +22,7 @@ COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last s
 
 
 class Fitted(NamedTuple):
-    """What came of it. The weights of the best evaluation are in the network that was given."""
+    """The result of a training. The weights of the best evaluation are in the network that was given."""
 
     steps: int
     epochs: int  # at whose end the weights were best

@@ -1,5 +1,5 @@
-"""What embeddings of a knowledge graph learn from a batch: to score a true triple above others with another head or
-tail, by softmax cross-entropy. Either 1,000 others that the triples of a chunk share, as PyTorch-BigGraph does (Lerer
+"""Losses of embeddings of a knowledge graph: a true triple has to score above others with another head or tail, by
+softmax cross-entropy. Either 1,000 others that the triples of a chunk share, as PyTorch-BigGraph does (Lerer
 et al. 2019), or all entities (1-vs-all, Lacroix et al. 2018)."""
 
 import numpy as np

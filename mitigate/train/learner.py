@@ -1,4 +1,4 @@
-"""What training asks of a model."""
+"""The methods of a model that training uses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self

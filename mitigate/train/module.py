@@ -1,4 +1,4 @@
-"""What every network in training has: batches and random numbers that are functions of the step, a learning rate that
+"""The base of networks in training: batches and random numbers that are functions of the step, a learning rate that
 follows a line, AdamW, and clipping. A subclass adds the loss of a batch."""
 
 from collections.abc import Callable, Iterable, Iterator

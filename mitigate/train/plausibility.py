@@ -5,8 +5,8 @@ Two further terms make the logits say more of this head and tail than that each 
 tail at once. Contrast: the true tail stands above the others of the batch for this head, as the true head does.
 
 Other heads and tails are those of all other triples in the batch, so that a phrase is read once and seen in many wrong
-places, and each as often as it occurs in training. Other relations are all of them, each by its share in training. What
-is itself a training triple never counts as wrong."""
+places, and each as often as it occurs in training. Other relations are all of them, each by its share in training. A
+training triple never counts as wrong."""
 
 import math
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class Settings:
 
 
 class Fitted(NamedTuple):
-    """What came of it. The weights are in the network that was given."""
+    """The result of a training. The weights are in the network that was given."""
 
     steps: int
     seconds: float  # of training, interruptions not counted

@@ -124,7 +124,7 @@ def columns_of(labelled: pl.DataFrame) -> np.ndarray:
 
 
 def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """What to add to the logits, (4,), for the best macro-F1 over negative, neutral and positive.
+    """The offsets of the logits, (4,), with the best macro-F1 over negative, neutral and positive.
 
     A classifier of so rare classes is not at its best where it was trained to be most probable. Other counts
     as neutral, as in all measures, and keeps its logit."""

@@ -14,7 +14,7 @@ from models.reading import Reader
 
 
 class Texts(NamedTuple):
-    """What to read, and how much each text counts beside the others."""
+    """Training texts, and the weight of each."""
 
     texts: Sequence[str]
     weights: np.ndarray  # (n,) > 0

@@ -1,4 +1,4 @@
-"""What all interactions have in common: from the vectors of triples to scores. A higher score means more likely."""
+"""The base of all interactions: from the vectors of triples to scores. A higher score means more likely."""
 
 from abc import ABC, abstractmethod
 from typing import Protocol

@@ -13,7 +13,7 @@ CELLS = 2**24  # scores held at a time: 64 MiB
 
 
 class Scores(Protocol):
-    """What ranks candidates: models.kge.embeddings."""
+    """A model that scores candidates: models.kge.embeddings."""
 
     def tails(self, heads: Tensor, relations: Tensor) -> Tensor: ...
 

@@ -68,7 +68,7 @@ class Bilinear(nn.Module):
         self.matrices[:, -1, -1] += by
 
     def trained(self) -> dict[str, Tensor]:
-        """What differs from the encoder: the tensors a folder holds."""
+        """The trained tensors, which a folder holds: those that differ from the encoder."""
         return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
 
     def save(self, folder: Path) -> None:

@@ -3,4 +3,4 @@
 Each has `probabilities(texts) -> (n, 4)`, columns as in LABELS, and knows nothing of where texts come from."""
 
 LABELS = ("negative", "neutral", "positive", "other")
-"""What the columns mean. "other" is a text of two minds, or one that the other three do not fit."""
+"""The meaning of the columns. "other" is a text of two minds, or one that the other three do not fit."""

@@ -80,7 +80,7 @@ class Cascade:
         return result
 
     def _logits(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
-        """What the gate's forward gives, from the tables."""
+        """The logits of the gate's forward, from the tables."""
         before, here, after = (nn.functional.embedding(tokens, table) for table in self._tables)
         if mask is not None:
             after = after * mask[:, :, None]  # what follows the last token is padding

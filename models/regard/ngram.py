@@ -49,7 +49,7 @@ class NgramClassifier:
 
 
 def per_text(owners: np.ndarray, num_texts: int) -> np.ndarray:
-    """What each n-gram of a text counts, 1 / sqrt(number of its n-grams), so that long texts do not shout."""
+    """The weight of each n-gram of a text, 1 / sqrt(number of its n-grams), so that long texts do not dominate."""
     return 1 / np.sqrt(np.maximum(np.bincount(owners, minlength=num_texts), 1)).astype(np.float32)
 
 

@@ -84,6 +84,6 @@ def _without_qualifiers(path: Path) -> tuple[list[Triple], list[str]]:
 def _parts(
     read: dict[str, tuple[list[Triple], list[str]]], entity_names: dict[str, str], relation_names: dict[str, str]
 ) -> tuple[dict[str, list[Triple]], dict[str, str], dict[str, str], list[str]]:
-    """What `build` takes."""
+    """The arguments of `build`."""
     triples = {split: part[0] for split, part in read.items()}
     return triples, entity_names, relation_names, [notice for part in read.values() for notice in part[1]]

@@ -23,6 +23,6 @@ class Engine(Protocol):
 
 
 def environment(given: Mapping[str, str], threads: int | None) -> dict[str, str]:
-    """What a job inherits."""
+    """The environment that a job inherits."""
     kept = {name: value for name, value in given.items() if name not in NOT_HANDED_ON}
     return kept | (dict.fromkeys(THREADS, str(threads)) if threads else {})

@@ -26,7 +26,7 @@ class Cluster(Protocol):
         already is not started again."""
 
     def find(self, name: str) -> str | None:
-        """What the engine calls the job of that name; None where it has none."""
+        """The engine's handle of the job of that name; None where it has none."""
 
     def state(self, handle: str) -> int | None:
         """The exit status, DIED where there is none; None while it waits or runs. Raises LookupError for a job that it
@@ -101,5 +101,5 @@ class Remote:
 
 
 def name_of(job: Job) -> str:
-    """What a job is called in the engine: the same until it was started, another one afterwards."""
+    """The name of a job in the engine: the same until it was started, another one afterwards."""
     return f"mitigate-{job.name}-{job.starts}"

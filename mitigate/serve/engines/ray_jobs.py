@@ -76,7 +76,7 @@ class RayJobs:
         self.client.stop_job(handle)
 
     def _info(self, handle: str) -> Any:
-        """What Ray says of the job. Raises LookupError where there is none."""
+        """The state of the job in Ray. Raises LookupError where there is none."""
         try:
             return self.client.get_job_info(handle)
         except RuntimeError as error:

@@ -18,7 +18,7 @@ JOB_NAME = re.compile(r"^#SBATCH --job-name=(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Command:
-    """What a machine of the cluster does; it is sent there as a pickle."""
+    """The command that a machine of the cluster runs; it is sent there as a pickle."""
 
     command: Sequence[str]
     log: str
@@ -36,7 +36,7 @@ class Command:
             )
 
     def checkpoint(self) -> Any:
-        """What is queued when the time is over: the same command, which goes on."""
+        """Queue the same command again when the time is over; it resumes."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)

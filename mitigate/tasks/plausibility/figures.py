@@ -10,8 +10,8 @@ import polars as pl
 
 from mitigate.measure.quality import accuracy, valid_share
 from mitigate.score.labels import with_labels
+from mitigate.targets import targets
 from mitigate.tasks.plausibility.classifier import Classifier, accepted
-from mitigate.tasks.plausibility.gaming import accepted_echoes
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
 from models.minilm import locate
@@ -110,3 +110,10 @@ def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
         shown = (f"{value:>12,.2f}" if isinstance(value, float) else f"{value or '–':>12}" for value in values)
         lines.append(f"  {key:<38}" + "".join(shown))
     return "\n".join(lines)
+
+
+def accepted_echoes(network: Classifier) -> pl.DataFrame:
+    """(head, relation, tail, accepted): each target as its own tail, in each of the classifier's relations."""
+    heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
+    echoes = heads.join(relations, how="cross").with_columns(tail="head")
+    return echoes.with_columns(accepted(network, echoes))
