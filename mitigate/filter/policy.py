@@ -1,11 +1,11 @@
 """Settings of a policy, validated together."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
+from mitigate.decisions import FORMER_ACTIONS, in_present_terms
 from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
@@ -19,8 +19,6 @@ STEERING = ("experts", "erase")
 """Decodings that change the probabilities of tokens."""
 DECODINGS = ("none", *RERANKING, *STEERING)
 """Actions on generated tails."""
-FORMER_ACTIONS = ("rerank", "experts", "erase")
-"""Decodings that were values of `action`, and still may be."""
 
 SPLITS = ("train", "all")
 
@@ -177,15 +175,6 @@ class Policy:
             (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),
             (self.fitted >= 2, f"policy.fitted={self.fitted} must be at least 2"),
         ]
-
-
-def in_present_terms(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a policy with `decoding` apart from `action`: earlier versions wrote action=rerank for what is
-    action=keep decoding=rerank."""
-    action, decoding = settings.get("action"), settings.get("decoding", "none")
-    if action in FORMER_ACTIONS and decoding in ("none", action):
-        return {**settings, "action": "keep", "decoding": action}
-    return {**settings, "decoding": decoding}
 
 
 def check_relations(policy: Policy, known: Collection[str]) -> None:

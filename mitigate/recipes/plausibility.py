@@ -16,11 +16,11 @@ from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import build_role_scorers
 from mitigate.report import plausibility_card
+from mitigate.runs import open_run
 from mitigate.tasks.plausibility.average import average_networks
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
 from mitigate.tasks.plausibility.threshold import check_dev
 from mitigate.tasks.plausibility.training import train_plausibility
-from mitigate.tasks.runs import open_run
 from mitigate.train.plausibility import Settings
 from mitigate.triples import Scorer
 

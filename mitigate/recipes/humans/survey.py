@@ -15,11 +15,11 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import survey as page
+from mitigate.runs import open_run
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList
 from mitigate.tasks.anchors import AGAIN, draw_anchors, read_earlier
 from mitigate.tasks.ratings import EARLIER
-from mitigate.tasks.runs import open_run
 from mitigate.tasks.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 

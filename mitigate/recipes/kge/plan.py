@@ -13,11 +13,11 @@ from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.fingerprints import digest_of_values
 from mitigate.load.graph.table import Graph
 from mitigate.recipes.job import build, plain
+from mitigate.runs import FinishedRun, read_runs
 from mitigate.tasks.kge.graphs import Triples, triples_of
 from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tasks.kge.pairs import Pair, choose_pairs
 from mitigate.tasks.kge.question import Question, find_question
-from mitigate.tasks.runs import FinishedRun, read_runs
 from mitigate.train.kge import Settings
 from models.kge.embeddings import Embeddings
 

@@ -32,13 +32,13 @@ from mitigate.recipes.targets import shown_targets
 from mitigate.report import brief, card, headline, page, tables
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
+from mitigate.runs import FinishedRun
 from mitigate.store import Result
 from mitigate.target_list import TargetList
 from mitigate.tasks.baseline import find_baseline
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered, untrained_notices
-from mitigate.tasks.runs import FinishedRun
 from mitigate.tasks.start import origin_facts
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import portable, without_folders
