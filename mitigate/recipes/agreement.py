@@ -4,6 +4,7 @@ statements, and how far labels depend on the group that a sentence names.
 
 load > verbalise > score > filter > measure."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ from mitigate.triples import ROLES, Scorer
 
 HELD_OUT = ("keyword", "ngram")
 CROWD = "crowd"
-STAGES = ("labels", "unseen", "identity_labels", "identity", "metrics", "policies")
 
 
 def run(config: DictConfig) -> None:
@@ -49,23 +49,22 @@ def run(config: DictConfig) -> None:
     names = [*(scorer.name for scorer in scorers), CROWD]
     source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
     name = f"{config.recipe.name}-{config.score.regard}"
-    found = perform(config, name, source, STAGES, lambda job: pipeline(job, rated, policies, scorers, names))
-    if found:
+    stages = partial(pipeline, rated=rated, policies=policies, scorers=scorers, names=names)
+    if results := perform(config, name, source, stages, partial(record, names=names, sources=sources)):
+        found, terms = results["metrics"].facts(), results["identity"].table()
         for notice in same_sources(names):
             say(f"  note: {notice}")
         say(printed(agreement_table(found, sources, names)))
         say("\n" + printed_intervals(interval_table(found, parts_of(found), names)))
-        say("\n" + printed_drops(found["policies"]))
-        summed = identity_summary(found["identity"])
-        say("\n" + printed_identity(found["identity"], summed))
+        say("\n" + printed_drops(results["policies"].table()))
+        summed = identity_summary(terms)
+        say("\n" + printed_identity(terms, summed))
         for notice in identity_notices(summed):
             say(f"  note: {notice}")
 
 
-def pipeline(
-    job: Job, rated: pl.DataFrame, policies: list[Policy], scorers: list[Scorer], names: list[str]
-) -> dict[str, Any]:
-    """The stages in their order; the tables are left in the run folder as CSV files."""
+def pipeline(job: Job, rated: pl.DataFrame, policies: list[Policy], scorers: list[Scorer], names: list[str]) -> None:
+    """The stages in their order."""
     config = job.config
     intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     using = {"cache": LabelStore(Path(config.paths.cache) / "labels")}
@@ -74,25 +73,28 @@ def pipeline(
     named = [*scorers, *build_named(config.score, [CROWD])]
     texts = job.stage("identity_labels", label_identity_terms, named, using=using)
     identity = job.stage("identity", measure_identity_terms, texts, names, intervals)
-    metrics = job.stage("metrics", measure_all, labels, identity, names, intervals)
-    drops = job.stage("policies", drop_rules, labels, policies, intervals, RESOURCES)
-    found = metrics.facts()
-    if not job.run.dry:
-        summed = identity_summary(identity.table())
-        called = {name: config.score[name] if name in ROLES else name for name in names}
-        tables = {
-            "agreement": agreement_table(found, rated["resource"].unique(maintain_order=True), names),
-            "intervals": interval_table(found, parts_of(found), names),
-            "measured": measured_table(found, called),
-            "policies": drops.table(),
-            "identity": identity.table(),
-            "identity_summary": summed,
-            "identity_measured": measured_identity(summed, called),
-        }
-        for name, table in tables.items():
-            write(job.folder / f"{name}.csv", table.write_csv())
-        job.tracking.summarise(found | as_metrics(drops.table()))
-    return found | {"policies": drops.table(), "identity": identity.table()}
+    job.stage("metrics", measure_all, labels, identity, names, intervals)
+    job.stage("policies", drop_rules, labels, policies, intervals, RESOURCES)
+
+
+def record(job: Job, names: list[str], sources: list[str]) -> None:
+    """The figures, and the tables, which are left in the run folder as CSV files."""
+    found, drops = job.results["metrics"].facts(), job.results["policies"].table()
+    terms = job.results["identity"].table()
+    summed = identity_summary(terms)
+    called = {name: job.config.score[name] if name in ROLES else name for name in names}
+    tables = {
+        "agreement": agreement_table(found, sources, names),
+        "intervals": interval_table(found, parts_of(found), names),
+        "measured": measured_table(found, called),
+        "policies": drops,
+        "identity": terms,
+        "identity_summary": summed,
+        "identity_measured": measured_identity(summed, called),
+    }
+    for name, table in tables.items():
+        write(job.folder / f"{name}.csv", table.write_csv())
+    job.tracking.summarise(found | as_metrics(drops))
 
 
 def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:

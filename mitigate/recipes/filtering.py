@@ -16,7 +16,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.arguments import inputs
 from mitigate.recipes.job import Job, call, command, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
+from mitigate.recipes.replacing import generated_tails
 from mitigate.recipes.scorers import (
     build_policy,
     build_policy_scorers,
@@ -37,7 +37,6 @@ from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 
-STAGES = ("score", GENERATED_TAILS, "ledger", "metrics", "data_set")
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
@@ -63,38 +62,36 @@ def run(config: DictConfig) -> None:
     further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
     generator = find_generator(policy, further, comet=comet)
 
-    done: list[tuple[Path, pl.DataFrame, dict[str, Any]]] = []  # run folder, ledger and numbers of rows
-
-    def pipeline(job: Job) -> dict[str, Any]:
+    def pipeline(job: Job) -> None:
         how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
         labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
         generated = generated_tails(job, policy, labelled, generator, scorers, cache, **how)
         ledger = job.stage(
             "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
         )
-        metrics = job.stage("metrics", measure_filter, ledger)
-        written = export(job, policy, ledger, scorers, {**origin, "notices": notices})
-        done.append((job.folder, ledger.table(), written.facts()))
-        if not job.run.dry:
-            reporting.record_metrics(job, metrics.facts())
-        return metrics.facts()
+        job.stage("metrics", measure_filter, ledger)
+        export(job, policy, ledger, scorers, {**origin, "notices": notices})
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
     facts = {"scorers": {s.name: s.fingerprint for s in scorers}}
-    stages = [stage for stage in STAGES if generator or stage != GENERATED_TAILS]
-    if perform(config, name, source, stages, pipeline, facts=facts) is not None:
-        folder, ledger, counts = done[-1]
-        say_files(config, folder, ledger, counts)
+    if found := perform(config, name, source, pipeline, record, facts=facts):
+        written, ledger = found["data_set"], found["ledger"].table()
+        say_files(config, written.path.parent, ledger, written.facts())
         check_left(policy, ledger, target_list)  # at the end: the triples that it dropped are to be looked at
 
 
-def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> Result:
+def record(job: Job) -> None:
+    """The figures, on W&B."""
+    reporting.record_metrics(job, job.results["metrics"].facts())
+
+
+def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> None:
     """The two files and the datasheet, in the run folder."""
     config, roles = job.config, of_roles(job.config.score)
     used = [scorer for scorer in scorers if scorer.name in policy.scorers]
     facts = reporting.facts(job, {})
-    return job.stage(
+    job.stage(
         "data_set",
         write_data_set,
         ledger,

@@ -1,7 +1,6 @@
 """recipe=audit: the harms of a resource as it is. load > verbalise > score > measure > report."""
 
-from collections.abc import Callable
-from functools import cache
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -32,10 +31,6 @@ from mitigate.tasks.statements import choice
 from mitigate.texts import counted
 from mitigate.triples import ROLES
 
-Choice = Callable[[int], tuple[pl.DataFrame, int]]
-"""Statements that a seed chooses, and of how many."""
-STAGES = ("read", "tally", "metrics", "identity", "variants", "people", "report")
-
 
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
@@ -45,14 +40,13 @@ def run(config: DictConfig) -> float | None:
     say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
-    absent = {"variants": not plan.paper, "people": plan.rated is None, "identity": not plan.scorers}
-    stages = [stage for stage in STAGES if not absent.get(stage)]
-    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=uploads(config))
-    return metrics.get(config.optimized_metric) if metrics else None
+    phases = partial(pipeline, plan=plan), partial(record, plan=plan)
+    found = perform(config, name, plan.source, *phases, uploads=uploads(config))
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
     config, measure = plan.config, plan.config.measure
     rows = job.stage(
         "read",
@@ -103,17 +97,11 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         facts={"data": config.data.name, "fingerprint": plan.source},
         target_list=plan.target_list,
     )
-
-    @cache
-    def chosen(seed: int) -> tuple[pl.DataFrame, int]:
-        return choice(job.folder / "statements", seed)
-
     words = _identity(job, plan, tallied) if plan.scorers else None
     stated = paper_figures(plan.paper) if plan.paper else None
     explored = None if stated is None else _variants(job, plan, tallied, stated)
     people = None if plan.rated is None else _people(job, plan, plan.rated)
-    report(job, plan, rows, tallied, metrics, stated, explored, people, words, chosen)
-    return metrics.facts()
+    report(job, plan, rows, tallied, metrics, stated, explored, people, words)
 
 
 def _people(job: Job, plan: Plan, rated: pl.DataFrame) -> Result:
@@ -169,11 +157,10 @@ def report(
     explored: Result | None,
     people: Result | None,
     words: Result | None,
-    chosen: Choice,
-) -> Result:
-    """Write everything, and record it."""
+) -> None:
+    """The page, its tables and pictures."""
     config = plan.config
-    result = job.stage(
+    job.stage(
         "report",
         write_report,
         metrics,
@@ -185,7 +172,8 @@ def report(
         explored,
         people,
         paper_notes(plan.paper) if plan.paper else [],
-        plan.resource.loaded.describe(as_met([rows.table()])),
+        plan.resource,
+        rows,
         words,
         title=reporting.title_of(config.data),
         demonstration=config.data.demonstration,
@@ -196,7 +184,6 @@ def report(
         after=[tallied],
         using=lambda work: {
             "folder": work.folder,
-            "chosen": chosen,
             "about": {
                 "command": command(config),
                 "stages": reporting.stages(job),
@@ -205,18 +192,22 @@ def report(
         },
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
-    if not job.run.dry:
-        reporting.record_metrics(job, metrics.facts())  # also of a run that was complete, if W&B hands out the job
-        columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
-        reporting.record_statements(job, chosen(config.seed)[0].select(columns))
-        reporting.record_plots(job)
-        say("\n" + audit_tables.console(metrics.facts(), list(wordings(plan.labellings).values())))
-        if stated is not None:
-            say("\n" + audit_tables.console_beside(beside_the_paper(metrics.facts(), stated)))
-        for notice in result.facts()["notices"]:
-            say(f"  note: {notice}")
-        say(f"  report      {job.folder / 'audit.html'}")
-    return result
+
+
+def record(job: Job, plan: Plan) -> None:
+    """The figures, statements and pictures on W&B, and the figures on the terminal."""
+    metrics = job.results["metrics"].facts()
+    reporting.record_metrics(job, metrics)
+    columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+    if reporting.with_texts(job.config):
+        reporting.record_statements(job, choice(job.folder / "statements", job.config.seed)[0].select(columns))
+    reporting.record_plots(job)
+    say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
+    if plan.paper:
+        say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
+    for notice in job.results["report"].facts()["notices"]:
+        say(f"  note: {notice}")
+    say(f"  report      {job.folder / 'audit.html'}")
 
 
 def uploads(config: DictConfig) -> list[str]:

@@ -1,7 +1,6 @@
 """recipe=frames: Social Bias Frames. load > train > measure > report."""
 
 from functools import partial
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -19,7 +18,7 @@ from mitigate.tasks.frames.predictions import predict_base, predict_baselines, p
 from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
 from mitigate.tasks.frames.training import train_base, train_fold
 
-MEASURES = ("predict", "baselines", "baseline_texts", "classified", "texts", "scorer", "flips", "metrics", "report")
+DATA = "Social Bias Inference Corpus (Sap et al. 2020), CC BY 4.0"
 
 
 def run(config: DictConfig) -> float | None:
@@ -27,26 +26,19 @@ def run(config: DictConfig) -> float | None:
     plan = make_plan(config)
     parts = plan.posts["split"].value_counts(sort=True).iter_rows()
     say("  posts: " + ", ".join(f"{split} {count:,}" for split, count in parts))
-    metrics = perform(
+    found = perform(
         config,
         f"frames-{config.frames.start}-seed{config.seed}",
         plan.source,
-        stages_of(plan),
         lambda job: pipeline(job, plan),
+        record,
         uploads=["the model that the scorer uses"],
     )
-    return metrics["f1"] if metrics else None
+    return found["metrics"].facts()["f1"] if found else None
 
 
-def stages_of(plan: Plan) -> list[str]:
-    """The names of the stages that there are, in their order."""
-    folds = [f"fold_{fold}" for fold in plan.folds]
-    measures = [name for name in MEASURES if name != "flips" or plan.rated is not None]
-    return ["base", *folds, measures[0], *(["predict_folds"] if folds else []), *measures[1:]]
-
-
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
     config, posts, here = plan.config, plan.posts, {"folder": job.folder}
     base, folds = train(job, plan)
     how = config.frames.samples, config.seed
@@ -77,7 +69,6 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     corpus = statistics(plan.annotations, posts)
     metrics = job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
     report(job, plan, predicted, classified, texts, flips, metrics)
-    return metrics.facts()
 
 
 def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
@@ -123,7 +114,7 @@ def report(
     flips: Result | None,
     metrics: Result,
 ) -> None:
-    """The page, its tables, the card, and what W&B gets."""
+    """The page, its tables and the card."""
     config = plan.config
     job.stage(
         "report",
@@ -151,14 +142,16 @@ def report(
         },
         leaves=["frames.html", "README.md", "tables"],
     )
-    if not job.run.dry:
-        figures = {name: value for name, value in metrics.facts().items() if isinstance(value, int | float)}
-        job.tracking.summarise(figures)
-        for name, result in (("classified", classified), ("texts", texts)):
-            job.tracking.table(name, result.table())
-        job.tracking.artifact("frames", "model", job.folder / metrics.facts()["scorer/model"], figures)
-        say("\n" + console(classified.table(), texts.table()))
-        say(f"  report      {job.folder / 'frames.html'}")
 
 
-DATA = "Social Bias Inference Corpus (Sap et al. 2020), CC BY 4.0"
+def record(job: Job) -> None:
+    """The figures, on W&B also the scorer's model."""
+    metrics = job.results["metrics"].facts()
+    figures = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+    job.tracking.summarise(figures)
+    tables = {name: job.results[name].table() for name in ("classified", "texts")}
+    for name, table in tables.items():
+        job.tracking.table(name, table)
+    job.tracking.artifact("frames", "model", job.folder / metrics["scorer/model"], figures)
+    say("\n" + console(tables["classified"], tables["texts"]))
+    say(f"  report      {job.folder / 'frames.html'}")

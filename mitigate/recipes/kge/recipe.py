@@ -20,7 +20,6 @@ from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, pred
 from mitigate.tasks.kge.training import change_scores, rank_test_triples, train_embeddings, train_on_permuted
 
 VARIANTS = {"downsample": "downsampled", "project": "projected"}
-MEASURES = ("rank", "changes", "predictions", "parity", "leakage")
 
 
 def run(config: DictConfig) -> float | None:
@@ -31,29 +30,19 @@ def run(config: DictConfig) -> float | None:
     question = plan.question
     (a, b), sizes = question.names, question.sizes
     say(f"  {a} ({sizes[0]:,} people) and {b} ({sizes[1]:,}); {question.professions.height:,} professions")
-    metrics = perform(
+    found = perform(
         config,
         folder_name("kge", config.data.name, config.model.name, config.kge.sensitive.rsplit("/", 1)[-1]),
         plan.source,
-        stages_of(plan),
         lambda job: pipeline(job, plan),
+        lambda job: record(job, plan),
         uploads=["plots", "professions" if reporting.with_texts(config) else "no texts"],
     )
-    return metrics.get(config.optimized_metric) if metrics else None
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def stages_of(plan: Plan) -> list[str]:
-    """The names of all stages in their order."""
-    found = [*(f"train_{seed}" for seed in plan.seeds), *MEASURES, "pairs"]
-    for mitigation in plan.mitigations:
-        trained = [f"downsampled_{seed}" for seed in plan.seeds] if mitigation == "downsample" else ["projected"]
-        found += [*trained, *(f"{measure}_{VARIANTS[mitigation]}" for measure in MEASURES)]
-    nulls = [f"permuted_{number}" for number in range(1, plan.config.kge.permuted + 1)]
-    return [*found, *nulls, *(["null"] if nulls else []), "professions", "metrics", "report"]
-
-
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
     config, question = plan.config, plan.question
     names = [f"seed_{seed}" for seed in plan.seeds]
     trained = [
@@ -88,7 +77,6 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         facts,
     )
     report(job, plan, base, professions, null, pairs, metrics)
-    return metrics.facts()
 
 
 def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str) -> Result:
@@ -132,7 +120,7 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
 
 
 def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result], end: str = "") -> dict[str, Result]:
-    """What is measured before and after a mitigation: MEASURES, of models in embeddings/."""
+    """The measures before or after a mitigation, of models in embeddings/."""
     question, seed = plan.question, plan.config.seed
     places: dict[str, Any] = {"after": trained, "using": {"folder": job.folder}}
     found = {
@@ -170,7 +158,7 @@ def report(
     pairs: Result,
     metrics: Result,
 ) -> None:
-    """kge.html, its tables and plots; and the figures in W&B and on the terminal."""
+    """kge.html, its tables and plots."""
     config = plan.config
     job.stage(
         "report",
@@ -204,10 +192,14 @@ def report(
         },
         leaves=["kge.html", "plots", "tables"],
     )
-    if not job.run.dry:
-        reporting.record_metrics(job, metrics.facts())
-        if reporting.with_texts(config):
-            job.tracking.table("professions", professions.table())
-        reporting.record_plots(job)
-        say("\n" + page.console(metrics.facts(), professions.table(), plan.question.names, config.kge.top))
-        say(f"  report      {job.folder / 'kge.html'}")
+
+
+def record(job: Job, plan: Plan) -> None:
+    """The figures in W&B and on the terminal."""
+    metrics, professions = job.results["metrics"].facts(), job.results["professions"].table()
+    reporting.record_metrics(job, metrics)
+    if reporting.with_texts(job.config):
+        job.tracking.table("professions", professions)
+    reporting.record_plots(job)
+    say("\n" + page.console(metrics, professions, plan.question.names, plan.config.kge.top))
+    say(f"  report      {job.folder / 'kge.html'}")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mitigate.filter.policy import RERANKING
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
@@ -23,22 +22,10 @@ from mitigate.tasks.steer import (
 )
 from mitigate.triples import Scorer
 
-STAGES_OF: Mapping[str, Sequence[str]] = {
-    "experts": (ANTI_EXPERT,),
-    "erase": (ERASER,),
-    **dict.fromkeys(RERANKING, ("heads_rerank", "candidates", "rerank")),
-}
-"""The stages that only these decodings have."""
-
-
-def left_out(decoding: str) -> set[str]:
-    """The stages of other decodings."""
-    return {stage for stages in STAGES_OF.values() for stage in stages} - {*STAGES_OF.get(decoding, ())}
-
 
 def check_ledger(plan: Plan, ledger: Result) -> None:
     """Raises MitigateError where the policy is to steer by what it finds, and finds nothing: before the training."""
-    if plan.policy.steers:
+    if plan.policy.steers and not ledger.pending:
         check_findings(plan.policy, ledger.table(), plan.target_list)
 
 

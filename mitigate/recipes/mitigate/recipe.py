@@ -6,14 +6,13 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.filter import Policy
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import Job, is_said, perform, plain, say
 from mitigate.recipes.mitigate import decoding, reporting
 from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
-from mitigate.recipes.replacing import GENERATED_TAILS, generated_tails
-from mitigate.recipes.scorers import build_policy, missing
+from mitigate.recipes.replacing import generated_tails
+from mitigate.recipes.scorers import missing
 from mitigate.recipes.start import training_settings
 from mitigate.store import Result
 from mitigate.targets import notice_of_own
@@ -28,17 +27,10 @@ from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start, origin_facts
-from mitigate.tasks.steer import ANTI_EXPERT, ERASER
 from mitigate.tasks.train import as_it_is, train_generator, trained
 from mitigate.texts import counted
 from mitigate.triples import Scorer
 
-STAGES = (
-    *("score", GENERATED_TAILS, "ledger", "train", ANTI_EXPERT, ERASER),
-    *("probe", "heads", "heads_rerank", "candidates", "rerank", "statements", "validity", "lift"),
-    *("likelihood", "published", "metrics", "report"),
-)
-OF_LIFT = {"heads", "heads_rerank", "lift"}
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 
 
@@ -50,9 +42,7 @@ def run(config: DictConfig) -> float | None:
     for address in addresses:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     if config.dry_run and addresses:
-        absent = not_asked_for(config, build_policy(config))
-        names = [stage for stage in STAGES if stage not in absent]
-        say("  all stages are to be run, once that is at hand: " + ", ".join(names))
+        say("  all stages are to be run, once that is at hand")
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config)
@@ -62,16 +52,16 @@ def run(config: DictConfig) -> float | None:
     if config.dry_run:
         say_labels(plan)
     name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
-    metrics = perform(
+    found = perform(
         config,
         name,
         plan.inputs,
-        stages_of(plan),
         lambda job: pipeline(job, plan),
+        lambda job: reporting.record(job, plan),
         uploads=reporting.uploads(config),
         facts={"scorers": plan.fingerprints, **origin_facts(plan.start)},
     )
-    return metrics.get(config.optimized_metric) if metrics else None
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
 def _size(plan: Plan) -> str:
@@ -84,35 +74,13 @@ def _size(plan: Plan) -> str:
     return f"{targets} in {counted(prompts, 'prompt')} of {relations} x {top} = {prompts * top:,}"
 
 
-def stages_of(plan: Plan) -> list[str]:
-    """The stages that are to be run."""
-    absent = not_asked_for(plan.config, plan.policy)
-    if not measures_lift(plan):
-        absent |= OF_LIFT
-    if plan.published is None:
-        absent |= {"published"}
-    return [stage for stage in STAGES if stage not in absent]
-
-
-def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
-    """The stages that the settings leave out, whatever the data turns out to be."""
-    absent = decoding.left_out(policy.decoding) | (set() if policy.generator else {GENERATED_TAILS})
-    absent |= set() if config.score.plausibility else set(OF_LIFT)
-    absent |= set() if config.score.plausibility or config.score.people_valid else {"validity"}
-    if not config.probe.heads:
-        absent |= OF_LIFT
-    if config.probe.published is None:
-        absent |= {"published"}
-    return absent
-
-
 def measures_lift(plan: Plan) -> bool:
     """Whether there is who accepts, and whom to ask about."""
     return plan.plausibility is not None and plan.config.probe.heads > 0 and bool(plan.lifted)
 
 
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order, each read from the run folder when it is there; returns the metrics."""
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order, each read from the run folder when it is there."""
     filtering = [*plan.scorers, *plan.policy_scorers]
     labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
     generated = generated_tails(job, plan.policy, labelled, plan.tail_generator, filtering, plan.cache, **plan.worded)
@@ -168,7 +136,6 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         accuracies=accuracies(plan.config.score, scorers, GENERATED),
     )
     reporting.report(job, plan, ledger, training, statements, lifts, metrics)
-    return metrics.facts()
 
 
 def _label(

@@ -58,11 +58,10 @@ DECODED = (
 
 def report(
     job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
-) -> Result:
-    """Write everything, and record it."""
-    config = plan.config
-    baseline = find_baseline(Path(config.paths.outputs), plain(config), metrics.facts())
-    result = job.stage(
+) -> None:
+    """The page, its tables and pictures, and the card."""
+    config, baseline = plan.config, _baseline(plan)
+    job.stage(
         "report",
         write_report,
         metrics,
@@ -92,11 +91,17 @@ def report(
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
-    if not job.run.dry:
-        figures, said = metrics.facts(), result.facts()
-        _record(job, plan, figures, said["verdict"], baseline, statements.table())  # of cached stages too
-        _say(job, plan, figures, baseline, said)
-    return result
+
+
+def _baseline(plan: Plan) -> FinishedRun | None:
+    return find_baseline(Path(plan.config.paths.outputs), plain(plan.config), plan.source)
+
+
+def record(job: Job, plan: Plan) -> None:
+    """What the run found, in W&B and on the terminal."""
+    metrics, said, baseline = job.results["metrics"].facts(), job.results["report"].facts(), _baseline(plan)
+    _record(job, plan, metrics, said["verdict"], baseline)
+    _say(job, plan, metrics, baseline, said)
 
 
 def _say(
@@ -271,9 +276,7 @@ def uploads(config: DictConfig) -> list[str]:
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
-def _record(
-    job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None, statements: pl.DataFrame
-) -> None:
+def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
     """Verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come
     from."""
     tracking, data = job.tracking, plan.config.data
@@ -282,6 +285,7 @@ def _record(
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
     record_charts(job, beside(runs, plan.config.recipe.name))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
+    statements = job.results.get("validity", job.results["statements"]).table()
     record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
     record_plots(job)
     origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}

@@ -13,7 +13,7 @@ from mitigate.recipes.job import GROUPS, Job, call, command, perform, say
 from mitigate.recipes.scorers import of_roles
 from mitigate.recipes.start import training_settings
 from mitigate.recipes.stories.page import write_report
-from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, to_download
+from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download
 from mitigate.recipes.targets import shown_targets
 from mitigate.report import audit_tables
 from mitigate.store import Result
@@ -30,8 +30,6 @@ from mitigate.tasks.stories.train import train_on_sentences
 from mitigate.tasks.train import as_it_is
 from mitigate.texts import counted
 
-STAGES = ("corpus", "ledger", "train", "probe", "score", "metrics", "report")
-
 
 def run(config: DictConfig) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
@@ -45,20 +43,20 @@ def run(config: DictConfig) -> float | None:
         say(f"  note: {notice}")
     prompts, about = counted(plan.asked["row"].n_unique(), "prompt"), counted(plan.targets.height, "target")
     say(f"  {prompts} about {about}; stories of {plan.generator}")
-    metrics = perform(
+    found = perform(
         config,
         _name(plan),
         plan.source,
-        _stages(plan),
         lambda job: pipeline(job, plan),
+        lambda job: record(job, plan),
         uploads=uploads(plan),
         of=what_of(plan),
     )
-    return metrics.get(config.optimized_metric) if metrics else None
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
     config = plan.config
     stories, ledger, trained = probe(job, plan)
     sentences = job.stage(
@@ -94,7 +92,6 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         target_list=plan.target_list,
     )
     report(job, plan, stories, sentences, ledger, metrics)
-    return metrics.facts()
 
 
 def probe(job: Job, plan: Plan) -> tuple[Result, Result | None, Result | None]:
@@ -156,10 +153,10 @@ def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Resul
     return trained, ledger
 
 
-def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Result | None, metrics: Result) -> Result:
-    """Write everything, and record it."""
+def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Result | None, metrics: Result) -> None:
+    """The page, its tables and pictures, and the card."""
     config = plan.config
-    result = job.stage(
+    job.stage(
         "report",
         write_report,
         metrics,
@@ -197,22 +194,22 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         },
         leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
-    if not job.run.dry:
-        said = result.facts()
-        reporting.record_metrics(job, metrics.facts(), also={"verdict": said["verdict"]})
-        columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
-        reporting.record_statements(job, sentences.table().select(columns))
-        reporting.record_plots(job)
-        if _keeps_model(plan):
-            job.tracking.artifact(
-                f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.facts()}
-            )
-        reporting.say_verdict(said["verdict"], "")
-        say("\n" + audit_tables.console(metrics.facts(), list(wordings(plan.labellings).values())))
-        for notice in said["notices"]:
-            say(f"  note: {notice}")
-        say(f"  report      {job.folder / 'stories.html'}")
-    return result
+
+
+def record(job: Job, plan: Plan) -> None:
+    """The figures, statements and pictures on W&B, and the figures on the terminal."""
+    metrics, said = job.results["metrics"].facts(), job.results["report"].facts()
+    reporting.record_metrics(job, metrics, also={"verdict": said["verdict"]})
+    columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+    reporting.record_statements(job, job.results["score"].table().select(columns))
+    reporting.record_plots(job)
+    if _keeps_model(plan):
+        job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics})
+    reporting.say_verdict(said["verdict"], "")
+    say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
+    for notice in said["notices"]:
+        say(f"  note: {notice}")
+    say(f"  report      {job.folder / 'stories.html'}")
 
 
 def what_of(plan: Plan) -> dict[str, list[str]]:
@@ -249,7 +246,7 @@ def _facts(job: Job, plan: Plan, ledger: Result | None) -> dict[str, Any]:
         facts |= {
             "read": reporting.source_of(data),
             "policy": f"{config.policy.name}: kept {read.filter(pl.col('weight') > 0).height:,} of {read.height:,}",
-            "training": next(result for result in job.run.results if result.stage == "train").facts(),
+            "training": job.results["train"].facts(),
         }
     facts |= {"masking": config.measure.masking}
     return reporting.facts(job, facts | {f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers})
@@ -262,9 +259,3 @@ def _name(plan: Plan) -> str:
         return f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"
     learnt = f"{config.policy.name}-{config.data.name}-" if plan.resource else ""
     return f"stories-{learnt}{config.model.name}-seed{config.seed}"
-
-
-def _stages(plan: Plan) -> list[str]:
-    """The stages that the settings ask for."""
-    absent = {"corpus", "ledger"} if plan.resource is None else set()
-    return [stage for stage in STAGES if stage not in absent | ({"train"} if is_file(plan.config) else set())]
