@@ -11,6 +11,7 @@ from mitigate.filter import Policy
 from mitigate.probe.rerank import demote, draw_as_many
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
+from mitigate.recipes.scorers import Scorers
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -91,8 +92,9 @@ def test_training_and_decoding_are_set_apart() -> None:
 
 
 def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
+    config = composed("policy=rerank", "policy.candidates=5")
     with pytest.raises(MitigateError) as error:
-        make_plan(composed("policy=rerank", "policy.candidates=5"))
+        make_plan(config, Scorers(config.score))
     assert str(error.value) == (
         "policy.candidates=5 must be at least probe.top=10: the tails that are kept are chosen among them"
     )

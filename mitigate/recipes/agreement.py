@@ -20,7 +20,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.drop_rules import drop_policies
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.rated import printed, printed_drops, printed_identity, printed_intervals
-from mitigate.recipes.scorers import build_named, build_policy_scorers, build_rated_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.store import as_parquet, digest_of
 from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_all, measured_table
 from mitigate.tasks.caveats import same_sources
@@ -44,8 +44,9 @@ def run(config: DictConfig) -> None:
     """Label the statements that people rated, whole demographic words masked, and compare."""
     rated = read(config.data.root)
     sources = rated["resource"].unique(maintain_order=True).to_list()
-    policies = drop_policies(config.score)
-    scorers = scorers_of(config.score, policies)
+    configured = Scorers(config.score)
+    policies = drop_policies(configured)
+    scorers = scorers_of(configured, policies)
     names = [*(scorer.name for scorer in scorers), CROWD]
     source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
     name = f"{config.recipe.name}-{config.score.regard}"
@@ -70,7 +71,7 @@ def pipeline(job: Job, rated: pl.DataFrame, policies: list[Policy], scorers: lis
     using = {"cache": LabelStore(Path(config.paths.cache) / "labels")}
     labels = job.stage("labels", label_described, rated, scorers, using=using)
     labels = job.stage("unseen", label_unseen, labels, using=using)
-    named = [*scorers, *build_named(config.score, [CROWD])]
+    named = [*scorers, *Scorers(config.score).named([CROWD])]
     texts = job.stage("identity_labels", label_identity_terms, named, using=using)
     identity = job.stage("identity", measure_identity_terms, texts, names, intervals)
     job.stage("metrics", measure_all, labels, identity, names, intervals)
@@ -97,12 +98,12 @@ def record(job: Job, names: list[str], sources: list[str]) -> None:
     job.tracking.summarise(found | as_metrics(drops))
 
 
-def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:
+def scorers_of(configured: Scorers, policies: list[Policy]) -> list[Scorer]:
     """Those that are compared with people, those of score.extra, and those that policies read; but for the crowd
     classifier, which has learnt from these ratings and labels each statement without those of its target."""
-    found = build_rated_scorers(score, [*HELD_OUT, *(name for name in score.extra if name != CROWD)])
+    found = configured.rated([*HELD_OUT, *(name for name in configured.score.extra if name != CROWD)])
     for policy in policies:
-        found += build_policy_scorers(score, policy)
+        found += configured.of_policy(policy)
     return list({scorer.name: scorer for scorer in found if scorer.name != CROWD}.values())
 
 

@@ -22,7 +22,7 @@ from mitigate.recipes.comparing import (
     say_brief,
     with_facts,
 )
-from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
+from mitigate.recipes.job import GROUPS, Job, perform, plain, say
 from mitigate.report import comparison as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare import findings
@@ -78,7 +78,7 @@ def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
     compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, endpoints)
     surroundings = {
         "folder": job.folder,
-        "command": command(job.config),
+        "command": job.command,
         "stages": reporting.stages(job),
         "facts": reporting.facts(job, _facts(plan)),
     }

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report import resources as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare import audit_findings as findings
@@ -72,7 +72,7 @@ def pipeline(job: Job, plan: AuditsPlan) -> None:
 def _surroundings(job: Job, plan: AuditsPlan) -> dict[str, Any]:
     return {
         "name": job.folder.name,
-        "command": command(job.config),
+        "command": job.command,
         "stages": reporting.stages(job),
         "facts": reporting.facts(job, _facts(plan)),
     }

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report import kge_comparison as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
@@ -46,7 +46,7 @@ def pipeline(job: Job, plan: KgePlan) -> None:
     agreement = job.stage("agreement", agreement_of, professions)
     surroundings = {
         "name": job.folder.name,
-        "command": command(job.config),
+        "command": job.command,
         "stages": reporting.stages(job),
         "facts": reporting.facts(job, _facts(plan)),
     }

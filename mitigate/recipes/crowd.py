@@ -11,7 +11,7 @@ from mitigate.label_cache import LabelStore
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import crowd_card
 from mitigate.tasks.agreement import label_described
 from mitigate.tasks.crowd.figures import SCORER, accuracy_table, as_metrics, passed_table
@@ -28,7 +28,7 @@ def run(config: DictConfig) -> float | None:
     """Train the classifier and measure it; returns its recall on polarised statements that the policy `both` passes."""
     texts = read_texts(root_with(config.data.root, ["humans", "sbic"]))
     say(f"crowd: {texts.rated.height:,} rated statements, {len(texts.implied):,} implied by posts")
-    scorers = build_rated_scorers(config.score, HELD_OUT)
+    scorers = Scorers(config.score).rated(HELD_OUT)
     found = perform(
         config,
         config.recipe.name,

@@ -12,25 +12,19 @@ from mitigate import verbalise as verbalising
 from mitigate.filter import Policy, check_relations
 from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
+from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.arguments import inputs
-from mitigate.recipes.job import Job, call, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.replacing import generated_tails
-from mitigate.recipes.scorers import (
-    build_policy,
-    build_policy_scorers,
-    build_role_scorers,
-    missing,
-    of_roles,
-)
+from mitigate.recipes.scorers import Scorers, missing
 from mitigate.recipes.targets import list_named
 from mitigate.relations import with_own
 from mitigate.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
 from mitigate.tasks.filtered import loss_notices, measure_filter, replaced_notices
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.policy import apply_policy, check_left
 from mitigate.tasks.replacing import find_generator
 from mitigate.tasks.statements import long_texts
@@ -42,10 +36,11 @@ FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 def run(config: DictConfig) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
-    policy, origin = build_policy(config), reporting.origin(config, ["data"])["data"]
+    configured = Scorers(config.score)
+    policy, origin = configured.policy(config.policy), reporting.origin(config, ["data"])["data"]
     check_filters(policy)
     verbalising.check(config.measure.masking)
-    for address in missing(config, ["data"]):
+    for address in missing(config, ["data"], configured):
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     say(f"policy {policy.name}, data {config.data.name}")
     loaded = triples_of(load_data(config))
@@ -56,25 +51,33 @@ def run(config: DictConfig) -> None:
     for notice in notices:
         say(f"  note: {notice}")
     say(f"  {counted(loaded.triples.height, 'triple')}")
-    scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
-    cache = LabelStore(Path(config.paths.cache) / "labels")
+    labeller = Labeller(
+        scorers=[*configured.of_roles, *configured.of_policy(policy)],
+        masking=config.measure.masking,
+        target_list=target_list,
+        own_relations=loaded.own_relations,
+        cache=LabelStore(Path(config.paths.cache) / "labels"),
+    )
     comet = config.data.get("asked_relations") != "data"
     further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
     generator = find_generator(policy, further, comet=comet)
+    device = find_devices(config.probe.device, 1)[0] if generator else "cpu"
+
+    roles = configured.roles
+    used = {roles.get(s.name, s.name): s for s in labeller.scorers if s.name in policy.scorers}
 
     def pipeline(job: Job) -> None:
-        how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
-        labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
-        generated = generated_tails(job, policy, labelled, generator, scorers, cache, **how)
+        labelled = job.stage("score", Labeller.label, labeller, loaded.triples)
+        generated = generated_tails(job, policy, labelled, generator, labeller, device)
         ledger = job.stage(
             "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
         )
         job.stage("metrics", measure_filter, ledger)
-        export(job, policy, ledger, scorers, {**origin, "notices": notices})
+        export(job, policy, ledger, used, {**origin, "notices": notices})
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
-    facts = {"scorers": {s.name: s.fingerprint for s in scorers}}
+    facts = {"scorers": {scorer.name: scorer.fingerprint for scorer in labeller.scorers}}
     if found := perform(config, name, source, pipeline, record, facts=facts):
         written, ledger = found["data_set"], found["ledger"].table()
         say_files(config, written.path.parent, ledger, written.facts())
@@ -86,11 +89,9 @@ def record(job: Job) -> None:
     reporting.record_metrics(job, job.results["metrics"].facts())
 
 
-def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> None:
-    """The two files and the datasheet, in the run folder."""
-    config, roles = job.config, of_roles(job.config.score)
-    used = [scorer for scorer in scorers if scorer.name in policy.scorers]
-    facts = reporting.facts(job, {})
+def export(job: Job, policy: Policy, ledger: Result, scorers: Mapping[str, Scorer], origin: dict[str, Any]) -> None:
+    """The two files and the datasheet, in the run folder. scorers: those that the policy reads, by configured name."""
+    config, facts = job.config, reporting.facts(job, {})
     job.stage(
         "data_set",
         write_data_set,
@@ -98,12 +99,12 @@ def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], orig
         policy,
         config.recipe.format,
         origin=origin,
-        scorers={scorer.name: roles.get(scorer.name, scorer.name) for scorer in used},
-        fingerprints={scorer.name: scorer.fingerprint for scorer in used},
+        scorers={scorer.name: name for name, scorer in scorers.items()},
+        fingerprints={scorer.name: scorer.fingerprint for scorer in scorers.values()},
         using={
             "folder": job.folder,
-            "command": portable(command(config)),
-            "needs": inputs(call(config)["arguments"]),
+            "command": portable(job.command),
+            "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
         leaves=[*files_of(config.recipe.format).values(), SHEET],

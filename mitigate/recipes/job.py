@@ -21,6 +21,7 @@ from mitigate.fingerprints import plain as known_by
 from mitigate.fingerprints import sealed
 from mitigate.progress import listening
 from mitigate.recipes import notes
+from mitigate.recipes.arguments import inputs
 from mitigate.recipes.building import build as build
 from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
 from mitigate.status import Status
@@ -74,6 +75,26 @@ class Job:
         """What the training of a network in a stage is given: where it runs, and where its figures go."""
         log = partial(self.tracking.log, stage=stage)
         return {"folder": self.folder, "fingerprint": fingerprint, "accelerator": device, "log": log}
+
+    @property
+    def recipe(self) -> str:
+        """The name of the recipe."""
+        return self.config.recipe.name
+
+    @property
+    def command(self) -> str:
+        """What to type to do this job again; in a sweep, this job of it."""
+        return command(self.config)
+
+    @property
+    def needs(self) -> dict[str, str]:
+        """The user's own files that the command names (arguments.inputs)."""
+        return inputs(call(self.config)["arguments"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The configuration as plain data."""
+        return plain(self.config)
 
     @property
     def results(self) -> dict[str, Result]:

@@ -19,11 +19,11 @@ from mitigate.load.texts import load as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.scorers import build_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
-from mitigate.tasks.label import label_statements, occlude
+from mitigate.tasks.label import Labeller, label_statements, occlude
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted
 from mitigate.triples import OTHER, Scorer
@@ -37,7 +37,7 @@ def run(config: DictConfig) -> None:
     output = _output(config.data.output)
     given = plain(config.texts)
     file = _file(given) if isinstance(given, str) else None
-    scorers = build_scorers(config.score)
+    scorers = Scorers(config.score).labelling
     cache = LabelStore(Path(config.paths.cache) / "labels")
     if given and config.data.get("path") is not None:
         raise MitigateError(
@@ -68,10 +68,10 @@ def run(config: DictConfig) -> None:
         f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
     )
 
+    labeller = Labeller(scorers, config.measure.masking, target_list, own, cache)
+
     def pipeline(job: Job) -> None:
-        masking = config.measure.masking
-        how = {"masking": masking, "target_list": target_list, "own_relations": own, "explain": True}
-        labels = job.stage("labels", label_statements, table, scorers, **how, using={"cache": cache})
+        labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
         job.stage("metrics", count_labels, labels)
         if config.recipe.occlusion:
             job.stage("occlusion", occlude, labels, scorers, using={"cache": cache})

@@ -14,7 +14,7 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.scorers import build_role_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import plausibility_card
 from mitigate.runs import open_run
 from mitigate.tasks.plausibility.average import average_networks
@@ -38,7 +38,7 @@ def run(config: DictConfig) -> float | None:
     triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
     check_dev(triples)
     probes = read_probes(config.recipe.probes)
-    scorers = build_role_scorers(config.score)
+    scorers = Scorers(config.score).of_roles
     name, source = f"{config.recipe.name}-seed{config.seed}", digest_of_values(triples, probes)
     uploads = ["the classifier"]
     found = perform(config, name, source, lambda job: pipeline(job, triples, probes, scorers), record, uploads=uploads)

@@ -13,21 +13,20 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.scorers import build_role_scorers, check_roles
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named
-from mitigate.relations import Relation
 from mitigate.store import Result
-from mitigate.target_list import TargetList
 from mitigate.tasks.corpus import triples_of
-from mitigate.tasks.label import label_masked, label_statements
+from mitigate.tasks.label import Labeller, label_masked
 from mitigate.tasks.template import carriers, count_drops, filters, totals
-from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, Scorer, label_columns
+from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, label_columns
 
 
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
-    check_roles(config.score)
-    scorers = build_role_scorers(config.score)
+    configured = Scorers(config.score)
+    configured.check_roles()
+    scorers = configured.of_roles
     loaded = triples_of(load_data(config))
     for notice in loaded.notices:
         say(f"  note: {notice}")
@@ -35,12 +34,15 @@ def run(config: DictConfig) -> None:
     for notice in notices:
         say(f"  note: {notice}")
     triples, own = loaded.triples.filter(split="train"), list(loaded.own_relations)
+    labeller = Labeller(
+        scorers, config.measure.masking, target_list, own, cache=LabelStore(Path(config.paths.cache) / "labels")
+    )
     name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
     found = perform(
         config,
         name,
         digest_of_values(triples, own, target_list),
-        lambda job: pipeline(job, triples, own, scorers, target_list),
+        lambda job: pipeline(job, triples, labeller),
         record,
         uploads=["a table of the phrases"],
     )
@@ -53,15 +55,12 @@ def run(config: DictConfig) -> None:
         say(f"  of {metrics['triples']:,} training triples drop (with the neutral phrases): {', '.join(policies)}")
 
 
-def pipeline(
-    job: Job, triples: pl.DataFrame, own: list[Relation], scorers: list[Scorer], target_list: TargetList
-) -> None:
+def pipeline(job: Job, triples: pl.DataFrame, labeller: Labeller) -> None:
     """The stages in their order."""
-    using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
-    job.stage("phrases", label_masked, carriers(own), scorers, using=using)
-    how = {"masking": job.config.measure.masking, "target_list": target_list, "own_relations": own}
-    labels = job.stage("labels", label_statements, triples, scorers, **how, using=using)
-    drops = job.stage("drops", count_drops, labels, [scorer.name for scorer in scorers])
+    cached = {"cache": labeller.cache}
+    job.stage("phrases", label_masked, carriers(labeller.own_relations), labeller.scorers, using=cached)
+    labels = job.stage("labels", Labeller.label, labeller, triples)
+    drops = job.stage("drops", count_drops, labels, [scorer.name for scorer in labeller.scorers])
     job.stage("metrics", totals, drops)
 
 

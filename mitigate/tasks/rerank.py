@@ -1,18 +1,10 @@
 """Generated tails in the order of a policy's decoding."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import polars as pl
 
 from mitigate.filter import Policy, polarised
 from mitigate.probe.rerank import demote, draw_as_many
-from mitigate.relations import Relation
-from mitigate.score.labels import NOTHING_CACHED
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.label import label_probed
-from mitigate.triples import LabelCache, Scorer
-from mitigate.verbalise import Masking
+from mitigate.tasks.label import Labeller
 
 
 def rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
@@ -26,18 +18,6 @@ def rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
     return demote(candidates, demoted, top)
 
 
-def rerank_heads(
-    policy: Policy,
-    candidates: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    top: int,
-    *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
-    cache: LabelCache = NOTHING_CACHED,
-) -> pl.DataFrame:
+def rerank_heads(policy: Policy, candidates: pl.DataFrame, labeller: Labeller, top: int) -> pl.DataFrame:
     """The same of what probe_heads returns, which is labelled for that alone."""
-    how: dict[str, Any] = {"masking": masking, "target_list": target_list, "own_relations": own_relations}
-    labelled = label_probed(candidates, scorers, **how, cache=cache)
-    return rerank(policy, labelled, top)
+    return rerank(policy, labeller.label_probed(candidates), top)

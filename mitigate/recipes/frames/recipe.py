@@ -5,10 +5,9 @@ from functools import partial
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
-from mitigate.recipes.arguments import inputs
 from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.frames.plan import Plan, make_plan
-from mitigate.recipes.job import Job, call, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report.frames import console
 from mitigate.score.frames import FILE
 from mitigate.store import Result
@@ -132,9 +131,9 @@ def report(
         seed=config.seed,
         using=lambda work: {
             "folder": work.folder,
-            "needs": inputs(call(config)["arguments"]),
+            "needs": job.needs,
             "about": {
-                "command": command(config),
+                "command": job.command,
                 "demonstration": False,
                 "stages": reporting.stages(job),
                 "facts": reporting.facts(job, {"data": DATA, "data fingerprint": plan.source}),

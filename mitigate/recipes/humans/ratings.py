@@ -15,9 +15,9 @@ from mitigate.load.crowd import rated_sets
 from mitigate.load.root import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.rated import printed
-from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
 from mitigate.report.saving import save
@@ -38,7 +38,7 @@ WAYS = (
 def run(config: DictConfig) -> None:
     """Read and check the ratings, and write their figures."""
     ratings = read(config)
-    scorers = build_rated_scorers(config.score)
+    scorers = Scorers(config.score).rated()
     if wanted(config) is not None:
         target_list, notices = list_named(config)
         ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *notices])
@@ -83,7 +83,7 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
     page_of = partial(
         page.Results,
         name=job.folder.name,
-        command=command(job.config),
+        command=job.command,
         demonstration=ratings.demonstration,
         notices=ratings.notices,
     )

@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import folder_name
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.kge.page import write_report
 from mitigate.recipes.kge.plan import Plan, make_plan
 from mitigate.report import kge as page
@@ -182,7 +182,7 @@ def report(
         using=lambda work: {
             "folder": work.folder,
             "about": {
-                "command": command(config),
+                "command": job.command,
                 "demonstration": config.data.demonstration,
                 "stages": reporting.stages(job),
                 "facts": reporting.facts(

@@ -14,8 +14,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
-from mitigate.recipes.arguments import inputs
-from mitigate.recipes.job import Job, call, command, plain, say
+from mitigate.recipes.job import Job, call, say
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.reporting import (
     facts,
@@ -27,8 +26,6 @@ from mitigate.recipes.reporting import (
     stages,
     with_texts,
 )
-from mitigate.recipes.scorers import of_roles
-from mitigate.recipes.targets import shown_targets
 from mitigate.report import brief, card, headline, page, tables
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
@@ -60,7 +57,7 @@ def report(
     job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
 ) -> None:
     """The page, its tables and pictures, and the card."""
-    config, baseline = plan.config, _baseline(plan)
+    baseline = find_baseline(job.folder.parent, job.settings, plan.source)
     job.stage(
         "report",
         write_report,
@@ -68,15 +65,15 @@ def report(
         ledger,
         statements,
         lifts,
-        plan.targets,
+        plan.probe.targets,
         plan.target_list,
-        relations=[relation.name for relation in plan.corpus.relations],
-        intervals=intervals(config),
-        empty_targets=config.measure.empty_targets,
-        shown=shown_targets(config, plan.targets),
-        scorers=of_roles(config.score),
+        relations=list(plan.probe.relations),
+        intervals=plan.measures.intervals,
+        empty_targets=plan.measures.empty_targets,
+        shown=plan.shown,
+        scorers=plan.roles,
         data=plan.origin["data"],
-        model=_trained_model(plan) if config.train else None,
+        model=_trained_model(plan) if plan.trains else None,
         prompt=_prompt(plan),
         also=[*_limits(plan), *plan.notices],
         baseline=baseline,
@@ -84,22 +81,19 @@ def report(
         after=[training],
         using=lambda work: {
             "folder": work.folder,
-            "command": command(config),
+            "command": job.command,
             "stages": stages(job),
             "facts": _facts(job, plan, training),
-            "needs": inputs(call(config)["arguments"]),
+            "needs": job.needs,
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
 
 
-def _baseline(plan: Plan) -> FinishedRun | None:
-    return find_baseline(Path(plan.config.paths.outputs), plain(plan.config), plan.source)
-
-
 def record(job: Job, plan: Plan) -> None:
     """What the run found, in W&B and on the terminal."""
-    metrics, said, baseline = job.results["metrics"].facts(), job.results["report"].facts(), _baseline(plan)
+    metrics, said = job.results["metrics"].facts(), job.results["report"].facts()
+    baseline = find_baseline(job.folder.parent, job.settings, plan.source)
     _record(job, plan, metrics, said["verdict"], baseline)
     _say(job, plan, metrics, baseline, said)
 
@@ -111,7 +105,7 @@ def _say(
     name = plan.policy.name
     reporting.say_verdict(said["verdict"], said["cost"])
     if job.brief:
-        scorers, before = list(of_roles(plan.config.score)), {"none": baseline.metrics} if baseline else {}
+        scorers, before = list(plan.roles), {"none": baseline.metrics} if baseline else {}
         if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
             say(brief.figures({**before, name: metrics}, scorers))
     else:
@@ -225,11 +219,6 @@ def _card_of(
     )
 
 
-def intervals(config: DictConfig) -> Bootstrap:
-    """The bootstrap of the run's intervals."""
-    return Bootstrap(resamples=config.measure.resamples, seed=config.seed)
-
-
 def _trained_model(plan: Plan) -> dict[str, Any]:
     """What the card says of the model."""
     options = plan.start.options
@@ -241,18 +230,17 @@ def _limits(plan: Plan) -> list[str]:
     """What a reader must know of what the generator is."""
     if plan.policy.decoding != "none":
         return [DECODED.format(plan.policy.decoding)]
-    return [] if plan.config.train else [AS_IT_IS]
+    return [] if plan.trains else [AS_IT_IS]
 
 
 def _prompt(plan: Plan) -> str:
     """A head and a relation that the model was trained to be asked about."""
-    asked = plan.start.asked
-    relations = [relation.name for relation in plan.corpus.relations]
-    relation = "CapableOf" if "CapableOf" in relations else relations[0]
+    probe = plan.probe
+    relation = "CapableOf" if "CapableOf" in probe.relations else next(iter(probe.relations))
     form = plan.start.options.get("prompt")
-    target = plan.targets["target"][0]
-    events = [] if plan.events is None else plan.events.filter(target=target, relation=relation)["head"].to_list()
-    text = f"{[*events, target][0]} {asked[relation]}"
+    target = probe.targets["target"][0]
+    events = [] if probe.events is None else probe.events.filter(target=target, relation=relation)["head"].to_list()
+    text = f"{[*events, target][0]} {probe.relations[relation]}"
     if form == "chat":
         return chat_prompt(load_tokenizer(plan.start.folder), text)
     return f"{text} [GEN]" if form == "gen" else text
@@ -260,7 +248,7 @@ def _prompt(plan: Plan) -> str:
 
 def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
     more = {
-        "data": source_of(plan.config.data),
+        "data": source_of({"name": plan.about["data"], **plan.origin["data"]}),
         "data fingerprint": plan.source,
         **origin_facts(plan.start),
         **plan.corpus.facts,
@@ -279,19 +267,19 @@ def uploads(config: DictConfig) -> list[str]:
 def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
     """Verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come
     from."""
-    tracking, data = job.tracking, plan.config.data
+    tracking, data = job.tracking, plan.origin["data"]
     others = [baseline.metrics] if baseline else []
     record_metrics(job, metrics, *others, also={"verdict": verdict})
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
-    record_charts(job, beside(runs, plan.config.recipe.name))
+    record_charts(job, beside(runs, job.recipe))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
     statements = job.results.get("validity", job.results["statements"]).table()
     record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
     record_plots(job)
-    origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
-    if with_texts(plan.config):
+    origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
+    if with_texts(job.config):
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if plan.config.tracking.model and plan.config.train:
-        licence = card.licence_of(data.licence, plan.origin["model"]["licence"])
+    if job.config.tracking.model and plan.trains:
+        licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

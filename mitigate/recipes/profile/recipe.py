@@ -10,7 +10,7 @@ from mitigate.label_cache import LabelStore
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import data_of, folder_name, with_facts
-from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
+from mitigate.recipes.job import GROUPS, Job, perform, plain, say
 from mitigate.recipes.profile.page import profile_of, write_report
 from mitigate.report.profile import console
 from mitigate.score.frames import Frames
@@ -113,7 +113,7 @@ def about_page(job: Job, plan: ProfilePlan) -> dict[str, Any]:
     named = {grid.title: facts_of(grid.run) for grid in plan.grids}
     named |= {recipe: facts_of(run) for recipe, run in (("kge", plan.kge), ("frames", plan.frames)) if run}
     return {
-        "command": command(job.config),
+        "command": job.command,
         "demonstration": bool(job.config.data.demonstration),
         "stages": reporting.stages(job),
         "facts": reporting.facts(job, {"data": reporting.source_of(job.config.data), **named}),
