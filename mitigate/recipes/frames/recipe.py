@@ -38,14 +38,14 @@ def run(config: DictConfig) -> float | None:
 
 def pipeline(job: Job, plan: Plan) -> None:
     """The stages in their order."""
-    config, posts, here = plan.config, plan.posts, {"folder": job.folder}
+    posts, seed, here = plan.posts, plan.settings.seed, {"folder": job.folder}
     base, folds = train(job, plan)
-    how = config.frames.samples, config.seed
+    how = plan.samples, seed
     predicted = {MODEL: job.stage("predict", predict_base, posts, *how, after=[base], using=here)}
     if plan.folds:
         of_folds = partial(predict_folds, posts, plan.folds)
         predicted[FOLDS] = job.stage("predict_folds", of_folds, *how, after=folds, using=here)
-    baselines = job.stage("baselines", predict_baselines, posts, config.seed)
+    baselines = job.stage("baselines", predict_baselines, posts, seed)
     said = predicted.get(FOLDS, predicted[MODEL])
     told = job.stage("baseline_texts", predict_texts, posts, plan.folds, said)
     classified = job.stage("classified", classification_table, posts, predicted, baselines, plan.intervals)
@@ -63,7 +63,7 @@ def pipeline(job: Job, plan: Plan) -> None:
     flips = None
     if plan.rated is not None:
         flips = job.stage(
-            "flips", flip_rates, plan.rated, config.seed, plan.intervals, after=[chosen], using=here, may_be_kept=True
+            "flips", flip_rates, plan.rated, seed, plan.intervals, after=[chosen], using=here, may_be_kept=True
         )
     corpus = statistics(plan.annotations, posts)
     metrics = job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
@@ -79,7 +79,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
         plan.start,
         plan.settings,
         using=lambda work: {
-            **job.training(plan.config.frames.device, "base", work.fingerprint),
+            **job.training(plan.device, "base", work.fingerprint),
             "weights": plan.weights,
         },
         leaves=["models/base"],
@@ -94,7 +94,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
             fold,
             plan.fold_settings,
             after=[base],
-            using=lambda work, fold=fold: job.training(plan.config.frames.device, f"fold_{fold}", work.fingerprint),
+            using=lambda work, fold=fold: job.training(plan.device, f"fold_{fold}", work.fingerprint),
             leaves=[f"models/fold_{fold}"],
             scratch=[f"checkpoints/fold_{fold}"],
             may_be_kept=True,
@@ -114,7 +114,6 @@ def report(
     metrics: Result,
 ) -> None:
     """The page, its tables and the card."""
-    config = plan.config
     job.stage(
         "report",
         write_report,
@@ -126,9 +125,9 @@ def report(
         flips,
         sources(plan.posts),
         categories(plan.annotations),
-        reading=config.frames.reading,
-        start=config.frames.start,
-        seed=config.seed,
+        reading=plan.start.reads,
+        start=plan.start.kind,
+        seed=plan.settings.seed,
         using=lambda work: {
             "folder": work.folder,
             "needs": job.needs,

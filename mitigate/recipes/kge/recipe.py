@@ -43,7 +43,7 @@ def run(config: DictConfig) -> float | None:
 
 def pipeline(job: Job, plan: Plan) -> None:
     """The stages in their order."""
-    config, question = plan.config, plan.question
+    question, seed = plan.question, plan.settings.seed
     names = [f"seed_{seed}" for seed in plan.seeds]
     trained = [
         train(job, plan, plan.triples, seed, f"train_{seed}", name)
@@ -51,17 +51,11 @@ def pipeline(job: Job, plan: Plan) -> None:
     ]
     base = measure(job, plan, names, trained)
     pairs = job.stage(
-        "pairs", compare_pairs, question, plan.pairs, names, config.seed, after=trained, using={"folder": job.folder}
+        "pairs", compare_pairs, question, plan.pairs, names, seed, after=trained, using={"folder": job.folder}
     )
     mitigated = {VARIANTS[name]: mitigate(job, plan, name, names, trained) for name in plan.mitigations}
     null = train_nulls(job, plan)
     professions = job.stage("professions", profession_table, question, base["changes"], null)
-    facts = {
-        "data": config.data.name,
-        "model": config.model.name,
-        "seed": config.seed,
-        "fingerprint": plan.source,
-    }
     metrics = job.stage(
         "metrics",
         measure_bias,
@@ -74,7 +68,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         base["leakage"],
         plan.others,
         {f"{variant}/{name}": found[name] for variant, found in mitigated.items() for name in found},
-        facts,
+        plan.about,
     )
     report(job, plan, base, professions, null, pairs, metrics)
 
@@ -88,7 +82,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
         plan.shape,
         plan.trained_by(seed),
         name,
-        using=lambda work: job.training(plan.config.kge.device, stage, work.fingerprint),
+        using=lambda work: job.training(plan.device, stage, work.fingerprint),
         leaves=[f"embeddings/{name}"],
         scratch=[f"checkpoints/{name}"],
         may_be_kept=True,
@@ -98,7 +92,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
 def train_nulls(job: Job, plan: Plan) -> Result | None:
     """The trainings on graphs with permuted attributes, in one table; None where none are wanted."""
     found = []
-    for number in range(1, plan.config.kge.permuted + 1):
+    for number in range(1, plan.permuted + 1):
         name = f"permuted_{number}"
         found.append(
             job.stage(
@@ -108,10 +102,10 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
                 plan.question,
                 plan.shape,
                 plan.trained_by(plan.settings.seed + number - 1),
-                plan.config.kge.step,
+                plan.step,
                 number,
                 name,
-                using=lambda work, name=name: job.training(plan.config.kge.device, name, work.fingerprint),
+                using=lambda work, name=name: job.training(plan.device, name, work.fingerprint),
                 scratch=[f"checkpoints/{name}"],
                 may_be_kept=True,
             )
@@ -121,11 +115,11 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
 
 def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result], end: str = "") -> dict[str, Result]:
     """The measures before or after a mitigation, of models in embeddings/."""
-    question, seed = plan.question, plan.config.seed
+    question, seed = plan.question, plan.settings.seed
     places: dict[str, Any] = {"after": trained, "using": {"folder": job.folder}}
     found = {
         "rank": job.stage(f"rank{end}", rank_test_triples, plan.triples, names, **places),
-        "changes": job.stage(f"changes{end}", change_scores, question, names, plan.config.kge.step, **places),
+        "changes": job.stage(f"changes{end}", change_scores, question, names, plan.step, **places),
     }
     predictions = job.stage(f"predictions{end}", predict_professions, plan.triples, question, names, **places)
     found["parity"] = job.stage(f"parity{end}", parity_figures, predictions, question, seed)
@@ -139,7 +133,7 @@ def mitigate(
     """The same measures after a mitigation."""
     variant = VARIANTS[mitigation]
     if mitigation == "downsample":
-        changed = downsampled(plan.triples, plan.question, plan.config.seed)
+        changed = downsampled(plan.triples, plan.question, plan.settings.seed)
         others = [f"{variant}_{seed}" for seed in plan.seeds]
         after = [train(job, plan, changed, seed, name, name) for seed, name in zip(plan.seeds, others, strict=True)]
     else:
@@ -159,7 +153,6 @@ def report(
     metrics: Result,
 ) -> None:
     """kge.html, its tables and plots."""
-    config = plan.config
     job.stage(
         "report",
         write_report,
@@ -170,24 +163,15 @@ def report(
         pairs,
         base["rank"],
         plan.others,
-        title=reporting.title_of(config.data),
-        model=config.model.name,
-        data=config.data.name,
-        names=plan.question.names,
-        sensitive=config.kge.sensitive,
-        fewest=config.kge.fewest,
-        left_out=plan.question.notices,
-        top=config.kge.top,
+        **plan.page,
         variants=[VARIANTS[name] for name in plan.mitigations],
         using=lambda work: {
             "folder": work.folder,
             "about": {
                 "command": job.command,
-                "demonstration": config.data.demonstration,
+                "demonstration": plan.demonstration,
                 "stages": reporting.stages(job),
-                "facts": reporting.facts(
-                    job, {"data": reporting.source_of(config.data), "data fingerprint": plan.source}
-                ),
+                "facts": reporting.facts(job, {"data": plan.provenance, "data fingerprint": plan.source}),
             },
         },
         leaves=["kge.html", "plots", "tables"],
@@ -201,5 +185,5 @@ def record(job: Job, plan: Plan) -> None:
     if reporting.with_texts(job.config):
         job.tracking.table("professions", professions)
     reporting.record_plots(job)
-    say("\n" + page.console(metrics, professions, plan.question.names, plan.config.kge.top))
+    say("\n" + page.console(metrics, professions, plan.question.names, plan.page["top"]))
     say(f"  report      {job.folder / 'kge.html'}")
