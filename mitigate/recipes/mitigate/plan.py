@@ -1,8 +1,9 @@
 """What the main job knows, has read and has checked before its first stage, so that faults of settings and input
 come at once and not after an hour of training."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +104,25 @@ class Plan:
     tail_generator: Start | None  # of a policy that replaces tails
     source: str  # the hash of the corpus and the targets
     about: dict[str, Any]  # what the run is, as metrics.json begins
-    not_measured: list[str]  # sentences
+    not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
-    notices: Sequence[str] = ()  # sentences about what was read, and what is not measured
 
     @property
     def device(self) -> str:
         """Where one process works."""
         return self.devices[0]
+
+    @cached_property
+    def notices(self) -> list[str]:
+        """What is to be said of what was read, and of what is not measured."""
+        corpus, own = self.corpus, self.corpus.own_relations
+        worded = not_neutral(own, self.scorers, self.labeller.cache) if own else []
+        asked = prompts(self.probe.targets, list(self.probe.relations.items()), self.probe.events)
+        read = corpus.triples.filter("valid", split="train") if self.trains else corpus.triples.clear()
+        unlifted = [] if self.measures.plausibility is None or self.probe.lifted else [NO_LIFT]
+        of_model = [*origin_notices(self.start), *self.not_measured, *cut_notices(self.start, asked, read)]
+        return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints)]
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -145,7 +156,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     probe, not_measured = _probe(config, corpus, chosen, start, measures.plausibility)
     known = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
     source = digest_of(known + known_by_relations(corpus.own_relations))
-    plan = Plan(
+    return Plan(
         policy=policy,
         corpus=corpus,
         target_list=target_list,
@@ -174,7 +185,6 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         shown=shown_targets(config, probe.targets),
         origin=described,
     )
-    return replace(plan, notices=_notices(plan))
 
 
 def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
@@ -239,9 +249,10 @@ def _probe(
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     names = [relation.name for relation in corpus.relations]
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
-    check_heads(
-        start, _asked(corpus, prompts(targets, [(name, "") for name in names], events)), config.probe.max_length
-    )
+    asked = prompts(targets, [(name, start.asked[name]) for name in names], events)
+    trained = corpus.triples.filter("valid")  # or predicted
+    heads = pl.concat([rows.select("head", "relation") for rows in (trained, asked)])
+    check_heads(start, heads, config.probe.max_length)
     published, not_measured = _published(config, corpus.triples, targets, target_list, names)
     lifted = _lifted(corpus, events, plausibility)
     probe = Probe(
@@ -278,23 +289,6 @@ def _about(config: DictConfig, policy: Policy, corpus: Corpus, source: str) -> d
         "fingerprint": source,
         **({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
     }
-
-
-def _notices(plan: Plan) -> list[str]:
-    """What is to be said of what was read."""
-    corpus, own = plan.corpus, plan.corpus.own_relations
-    worded = not_neutral(own, plan.scorers, plan.labeller.cache) if own else []
-    probed = prompts(plan.probe.targets, [(name, "") for name in plan.probe.relations], plan.probe.events)
-    read = corpus.triples.filter("valid", split="train") if plan.trains else corpus.triples.clear()
-    unread = cut_notices(plan.start, probed, read)
-    unlifted = [] if plan.measures.plausibility is None or plan.probe.lifted else [NO_LIFT]
-    of_model = [*origin_notices(plan.start), *plan.not_measured, *unread]
-    return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(plan.fingerprints)]
-
-
-def _asked(corpus: Corpus, probed: pl.DataFrame) -> pl.DataFrame:
-    """(head, relation) of all that is trained, predicted and probed."""
-    return pl.concat([rows.select("head", "relation") for rows in (corpus.triples.filter("valid"), probed)])
 
 
 def _published(
