@@ -76,12 +76,7 @@ def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
     quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding)
     moved = job.stage("moves", moves, plan.contrasts, plan.labellings, plan.relations)
     compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, endpoints)
-    surroundings = {
-        "folder": job.folder,
-        "command": job.command,
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan)),
-    }
+    surroundings = {"folder": job.folder, **reporting.about(job, _facts(plan))}
     values = (plan, harms, quality, moved, endpoints)
     leaves = ["comparison.html", "plots", "tables"]
     job.stage("report", report, *values, using=surroundings, after=[compared], leaves=leaves)

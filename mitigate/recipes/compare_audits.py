@@ -63,19 +63,10 @@ def pipeline(job: Job, plan: AuditsPlan) -> None:
         "report",
         report,
         *(plan, figures, targets, agreement),
-        using={"folder": job.folder, **_surroundings(job, plan)},
+        using={"folder": job.folder, "name": job.folder.name, **reporting.about(job, _facts(plan))},
         after=[compared],
         leaves=["comparison.html", "plots", "tables"],
     )
-
-
-def _surroundings(job: Job, plan: AuditsPlan) -> dict[str, Any]:
-    return {
-        "name": job.folder.name,
-        "command": job.command,
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan)),
-    }
 
 
 def report(
@@ -112,7 +103,8 @@ def _facts(plan: AuditsPlan) -> dict[str, Any]:
 def record(job: Job, plan: AuditsPlan) -> None:
     """Summary, tables and plots; targets of a user's own only when that is wished."""
     figures, targets = job.results["figures"].table(), job.results["targets"].table()
-    found = findings.resources(plan, figures, targets, job.results["agreement"].facts(), **_surroundings(job, plan))
+    page_of = {"name": job.folder.name, **reporting.about(job, _facts(plan))}
+    found = findings.resources(plan, figures, targets, job.results["agreement"].facts(), **page_of)
     overall = found.figures.filter(category="").to_dicts()
     first, second = found.titles
     rows = [{**row, "figure": row["key"]} for row in overall]

@@ -44,18 +44,12 @@ def pipeline(job: Job, plan: KgePlan) -> None:
     figures = job.stage("figures", side_by_side, plan.runs)
     professions = job.stage("professions", both_rankings, plan.runs)
     agreement = job.stage("agreement", agreement_of, professions)
-    surroundings = {
-        "name": job.folder.name,
-        "command": job.command,
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan)),
-    }
     compared = job.stage("comparison", findings, plan, figures, professions, agreement)
     job.stage(
         "report",
         report,
         *(plan, figures, professions, agreement),
-        using={"folder": job.folder, **surroundings},
+        using={"folder": job.folder, "name": job.folder.name, **reporting.about(job, _facts(plan))},
         after=[compared],
         leaves=["comparison.html", "plots", "tables"],
     )

@@ -154,11 +154,7 @@ def report(
         after=[tallied],
         using=lambda work: {
             "folder": work.folder,
-            "about": {
-                "command": job.command,
-                "stages": reporting.stages(job),
-                "facts": _facts(job, plan),
-            },
+            "about": reporting.about(job, _facts(plan)),
         },
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
@@ -185,16 +181,13 @@ def uploads(config: DictConfig) -> list[str]:
     return ["plots", "statements" if reporting.with_texts(config) else "no texts"]
 
 
-def _facts(job: Job, plan: Plan) -> dict[str, Any]:
-    return reporting.facts(
-        job,
-        {
-            "data": reporting.source_of(plan.data),
-            "data fingerprint": plan.source,
-            "masking": plan.labeller.masking,
-            "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.empty_targets],
-            "match": "as the file says" if plan.resource.kind == "statements" else plan.match,
-            "texts": {"targets": "about a target", "all": "all"}[plan.texts],
-            **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers},
-        },
-    )
+def _facts(plan: Plan) -> dict[str, Any]:
+    return {
+        "data": reporting.source_of(plan.data),
+        "data fingerprint": plan.source,
+        "masking": plan.labeller.masking,
+        "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.empty_targets],
+        "match": "as the file says" if plan.resource.kind == "statements" else plan.match,
+        "texts": {"targets": "about a target", "all": "all"}[plan.texts],
+        **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers},
+    }

@@ -132,10 +132,8 @@ def report(
             "folder": work.folder,
             "needs": job.needs,
             "about": {
-                "command": job.command,
                 "demonstration": False,
-                "stages": reporting.stages(job),
-                "facts": reporting.facts(job, {"data": DATA, "data fingerprint": plan.source}),
+                **reporting.about(job, {"data": DATA, "data fingerprint": plan.source}),
             },
         },
         leaves=["frames.html", "README.md", "tables"],

@@ -168,10 +168,8 @@ def report(
         using=lambda work: {
             "folder": work.folder,
             "about": {
-                "command": job.command,
                 "demonstration": plan.demonstration,
-                "stages": reporting.stages(job),
-                "facts": reporting.facts(job, {"data": plan.provenance, "data fingerprint": plan.source}),
+                **reporting.about(job, {"data": plan.provenance, "data fingerprint": plan.source}),
             },
         },
         leaves=["kge.html", "plots", "tables"],

@@ -17,13 +17,11 @@ from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, call, say
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.reporting import (
-    facts,
     record_charts,
     record_metrics,
     record_plots,
     record_statements,
     source_of,
-    stages,
     with_texts,
 )
 from mitigate.report import brief, card, headline, page, tables
@@ -81,10 +79,8 @@ def report(
         after=[training],
         using=lambda work: {
             "folder": work.folder,
-            "command": job.command,
-            "stages": stages(job),
-            "facts": _facts(job, plan, training),
             "needs": job.needs,
+            **reporting.about(job, _facts(plan, training)),
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
@@ -246,8 +242,8 @@ def _prompt(plan: Plan) -> str:
     return f"{text} [GEN]" if form == "gen" else text
 
 
-def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
-    more = {
+def _facts(plan: Plan, training: Result) -> dict[str, Any]:
+    return {
         "data": source_of({"name": plan.about["data"], **plan.origin["data"]}),
         "data fingerprint": plan.source,
         **origin_facts(plan.start),
@@ -255,7 +251,6 @@ def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
         "training": {name: NO_DEV if value is None else value for name, value in training.facts().items()},
     }
-    return facts(job, more)
 
 
 def uploads(config: DictConfig) -> list[str]:

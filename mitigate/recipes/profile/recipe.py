@@ -112,11 +112,10 @@ def about_page(job: Job, plan: ProfilePlan) -> dict[str, Any]:
     """Where the page comes from."""
     named = {grid.title: facts_of(grid.run) for grid in plan.grids}
     named |= {recipe: facts_of(run) for recipe, run in (("kge", plan.kge), ("frames", plan.frames)) if run}
+    data = job.config.data
     return {
-        "command": job.command,
-        "demonstration": bool(job.config.data.demonstration),
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, {"data": reporting.source_of(job.config.data), **named}),
+        "demonstration": bool(data.demonstration),
+        **reporting.about(job, {"data": reporting.source_of(data), **named}),
     }
 
 

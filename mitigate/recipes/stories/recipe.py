@@ -152,11 +152,7 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         using=lambda work: {
             "folder": work.folder,
             "needs": job.needs,
-            "about": {
-                "command": job.command,
-                "stages": reporting.stages(job),
-                "facts": _facts(job, plan, ledger),
-            },
+            "about": reporting.about(job, _facts(job, plan, ledger)),
         },
         leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
@@ -222,7 +218,7 @@ def _facts(job: Job, plan: Plan, ledger: Result | None) -> dict[str, Any]:
             "training": job.results["train"].facts(),
         }
     labelling = {f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers}
-    return reporting.facts(job, facts | {"masking": plan.labeller.masking} | labelling)
+    return facts | {"masking": plan.labeller.masking} | labelling
 
 
 def _name(config: DictConfig, plan: Plan) -> str:
