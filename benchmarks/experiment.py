@@ -1,11 +1,11 @@
-"""Runs the experiment of benchmarks/plan.md, and goes on where it stopped.
+"""Runs the experiment of benchmarks/plan.md, or with --plan plan2 that of plan2.md, and goes on where it stopped.
 
     python benchmarks/experiment.py --data ../shared/data --outputs outputs/experiment --hours 12
 
-Starts what benchmarks/experiment.csv does not have yet, in the order of the plan, two runs at a time with one thread
-each, from the checkout that this file is in. A finished run is a row of that file (experiment_row.py). After --hours no
-run is started; those at work are waited for. Stopped by Ctrl-C or a signal, it ends the runs at work, which the same
-command continues from their checkpoints; so it does after a kill.
+Starts what benchmarks/experiment.csv (plan2.csv) does not have yet, in the order of the plan, two runs at a time with
+one thread each, from the checkout that this file is in. A finished run is a row of that file (experiment_row.py). After
+--hours no run is started; those at work are waited for. Stopped by Ctrl-C or a signal, it ends the runs at work, which
+the same command continues from their checkpoints; so it does after a kill.
 
 All runs share one cache of labels. What a run says is in OUTPUTS/logs; settings after -- are given to every run, as
 `-- data=sample trainer.lr=1e-4`: then name another file by --csv."""
@@ -25,11 +25,21 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.experiment_plan import PARTS, ROOT, SETTINGS, Job, arms, command, jobs, numbers_of_steps, ready
+from benchmarks.experiment_plan import (
+    EXPERIMENTS,
+    ROOT,
+    SETTINGS,
+    Job,
+    arms,
+    command,
+    jobs,
+    numbers_of_steps,
+    parts,
+    ready,
+)
 from benchmarks.experiment_row import read, row_of, schema
 from mitigate.files import write
 
-CSV = Path(__file__).with_name("experiment.csv")
 PRECISION = {"MITIGATE_PRECISION": "fp32"}
 """That of scorers, here and in the runs; that of training is in SETTINGS."""
 THREADS = {
@@ -40,7 +50,7 @@ THREADS = {
     "PYTHONPATH": str(ROOT),
 }
 FOLDER = re.compile(r"^ +run folder +(\S.*)$", re.MULTILINE)
-OWN = ("experiment.py", "experiment_plan.py", "experiment_row.py", "experiment_arms.csv")
+OWN = ("experiment.py", "experiment_plan.py", "experiment_row.py", "experiment_arms.csv", "plan2_arms.csv")
 DECIDING = ("mitigate", "models", "conf", *(f"benchmarks/{name}" for name in OWN))
 """The files and folders that decide what a run and its row are."""
 FAILURES = 2  # of one run, after which it is left out and named at the end
@@ -70,6 +80,7 @@ class Runner:
     done: dict[tuple[str, int], Path] = field(default_factory=dict)
     working: list[Started] = field(default_factory=list)
     failed: dict[str, int] = field(default_factory=dict)
+    settings: Sequence[str] = SETTINGS
 
     def run(self, pause: float = 1.0) -> list[str]:
         """Until nothing is left that may be started. Returns the names of runs that failed."""
@@ -95,7 +106,8 @@ class Runner:
         """Starts a run."""
         base = None if job.arm.base is None else self.done[job.arm.base, job.seed]
         where = [f"paths.outputs={self.place(job)}", f"paths.cache={self.outputs.resolve() / 'cache'}"]
-        line = [sys.executable, "-m", "mitigate", *command(job, self.steps[job.arm.name], self.more, base), *where]
+        asked = command(job, self.steps[job.arm.name], self.more, base, self.settings)
+        line = [sys.executable, "-m", "mitigate", *asked, *where]
         log = self.outputs / "logs" / f"{job.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         at = commit()
@@ -171,12 +183,13 @@ def say(text: str) -> None:
 def main() -> None:
     own, more = split_arguments(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plan", choices=EXPERIMENTS, default="plan", help="the experiment")
     parser.add_argument("--data", type=Path, help="data.root of the runs")
     parser.add_argument("--outputs", type=Path, default=Path("outputs/experiment"), help="where run folders are")
-    parser.add_argument("--csv", type=Path, default=CSV, help="the file of finished runs")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--arms", nargs="+", choices=list(arms()), help="only these")
-    parser.add_argument("--seeds", type=int, default=1000, help="at most so many of each")
+    parser.add_argument("--csv", type=Path, help="the file of finished runs, in place of the plan's")
+    parser.add_argument("--parts", nargs="+", help="only these")
+    parser.add_argument("--arms", nargs="+", help="only these")
+    parser.add_argument("--seeds", type=int, default=1000, help="of each arm the first ones, so many at most")
     parser.add_argument("--hours", type=float, default=float("inf"), help="after which no run is started")
     parser.add_argument("--at-once", type=int, default=2, help="runs at a time, one thread each")
     parser.add_argument("--list", action="store_true", help="print the runs that are left, and stop")
@@ -184,22 +197,27 @@ def main() -> None:
     os.environ |= PRECISION
     deadline = time.monotonic() + 3600 * given.hours
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    done = finished(given.csv, given.outputs)
-    wanted = [job for job in jobs(arms(), given.parts) if job.seed <= given.seeds]
+    plan = EXPERIMENTS[given.plan]
+    table, every = given.csv or plan.table, arms(plan.arms)
+    for setting, values, allowed in (("parts", given.parts, parts(every)), ("arms", given.arms, every)):
+        if unknown := sorted(set(values or ()) - set(allowed)):
+            parser.error(f"--{setting}: unknown {', '.join(unknown)}; allowed: {', '.join(allowed)}")
+    done = finished(table, given.outputs)
+    wanted = [job for job in jobs(every, given.parts) if job.seed in job.arm.seeds[: given.seeds]]
     wanted = [job for job in wanted if given.arms is None or job.arm.name in given.arms]
     waiting = [job for job in wanted if (job.arm.name, job.seed) not in done]
-    say(f"{len(wanted)} runs, of which {len(wanted) - len(waiting)} are in {given.csv.name}")
+    say(f"{len(wanted)} runs, of which {len(wanted) - len(waiting)} are in {table.name}")
     if given.list or not waiting:
         print("\n".join(job.name for job in waiting))
         return
     more = [*([f"data.root={given.data.resolve()}"] if given.data else []), *more]
     of_cache = [f"paths.cache={given.outputs.resolve() / 'cache'}"]
-    known = {name: arm for name, arm in arms().items() if any(job.arm == arm for job in waiting)}
-    steps = numbers_of_steps(known, arms(), [*SETTINGS, *more, *of_cache])
-    runner = Runner(given.outputs, given.csv, more, steps, waiting, given.at_once, deadline, done)
+    known = {name: arm for name, arm in every.items() if any(job.arm == arm for job in waiting)}
+    steps = numbers_of_steps(known, every, [*plan.settings, *more, *of_cache])
+    runner = Runner(given.outputs, table, more, steps, waiting, given.at_once, deadline, done, settings=plan.settings)
     failed = runner.run()
     left = [job.name for job in runner.waiting if job.name not in failed]
-    say(f"{len(read(given.csv))} runs are in {given.csv.name}; {len(left)} left; failed: {', '.join(failed) or 'none'}")
+    say(f"{len(read(table))} runs are in {table.name}; {len(left)} left; failed: {', '.join(failed) or 'none'}")
     sys.exit(1 if failed else 0)
 
 

@@ -1,7 +1,8 @@
-"""The arms of the experiment (experiment_arms.csv), the order of its runs, and how long each arm trains: as many epochs
-as `none` of full length, or as many steps as another arm."""
+"""The arms of an experiment (experiment_arms.csv, plan2_arms.csv), the order of its runs, and how long each arm trains:
+as many epochs as `none` of full length, or as many steps as another arm."""
 
 import csv
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from mitigate.recipes.start import training_settings
 from mitigate.tasks.policy import apply_policy
 
 ROOT = Path(__file__).parents[1]
-ARMS = Path(__file__).with_name("experiment_arms.csv")
-PARTS = ("primary", "other", "robustness")
+HERE = Path(__file__).parent
+BASE = "BASE"
+"""In an arm's settings: the folder of the model of the run that it builds on."""
 SETTINGS = (
     "experiment=cn100k_cpu",
     "trainer.precision=32-true",
@@ -28,21 +30,52 @@ SETTINGS = (
 """Of all runs. Trained and probed in float32, so that no run differs by what its processor computes in. Quality is
 measured on all heads of test triples that are no targets: of 250 of them it would be known less well."""
 
+LM = "models/lm"
+SETTINGS2 = (
+    *(
+        "experiment=cn100k_cpu",
+        "probe.heads=2000",
+        "score.extra=[crowd,crowd2,crowd_lm,ngram,keyword]",
+        "tracking=none",
+    ),
+    *(f"score.crowd_lm.base={LM}", "score.crowd_lm.folder=halves/second_lm/crowd_lm"),
+    *("score.people_valid.folder=halves/second_lm/people_valid", f"score.people_valid.encoder_folder={LM}"),
+    "score.critic.folder=halves/first/people_valid",
+)
+"""Of all runs of plan2.md with comet_minilm. Training computes in bf16 where the processor does."""
+
 FULL = "none"
 """The arm of full length."""
 
 
 @dataclass(frozen=True)
+class Experiment:
+    """A plan that is to be run."""
+
+    arms: Path
+    table: Path  # of finished runs
+    settings: tuple[str, ...]
+
+
+EXPERIMENTS = {
+    "plan": Experiment(HERE / "experiment_arms.csv", HERE / "experiment.csv", SETTINGS),
+    "plan2": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2),
+}
+"""By the name of the file that describes each."""
+
+
+@dataclass(frozen=True)
 class Arm:
-    """A row of experiment_arms.csv."""
+    """A row of the file of arms."""
 
     name: str
-    part: str  # of PARTS
+    part: str
     settings: tuple[str, ...]
     steps_of: str  # arm: by its share of the triples this one's steps are counted
-    seeds: int
+    fewer: int  # steps fewer than those
+    seeds: range
     control: str | None  # arm that it is compared with
-    base: str | None  # arm whose trained model it acts on, in place of a training of its own
+    base: str | None  # arm whose model of the same seed its settings name as BASE
 
 
 @dataclass(frozen=True)
@@ -57,8 +90,8 @@ class Job:
         return f"{self.arm.name}-seed{self.seed}"
 
 
-def arms(path: Path = ARMS) -> dict[str, Arm]:
-    """The arms by name, in the order of the file."""
+def arms(path: Path = EXPERIMENTS["plan"].arms) -> dict[str, Arm]:
+    """The arms by name, in the order of the file. `seeds` are a number, from 1 on, or a first and a last one, 11-13."""
     with path.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     return {
@@ -67,7 +100,8 @@ def arms(path: Path = ARMS) -> dict[str, Arm]:
             row["part"],
             tuple(row["settings"].split()),
             row["steps_of"],
-            int(row["seeds"]),
+            int(row.get("fewer") or 0),
+            _seeds(row["seeds"]),
             row["control"] or None,
             row["base"] or None,
         )
@@ -75,16 +109,32 @@ def arms(path: Path = ARMS) -> dict[str, Arm]:
     }
 
 
-def jobs(known: Mapping[str, Arm], parts: Sequence[str] = PARTS) -> list[Job]:
-    """The runs in their order: part by part, and in each seed by seed over its arms, so that a stopped experiment has
-    as many seeds of one arm as of another."""
+def parts(known: Mapping[str, Arm]) -> list[str]:
+    """The parts of the plan, in their order."""
+    return list(dict.fromkeys(arm.part for arm in known.values()))
+
+
+def jobs(known: Mapping[str, Arm], wanted: Sequence[str] | None = None) -> list[Job]:
+    """The runs of the wanted parts, None for all, in their order: part by part, and in each seed by seed over its arms,
+    so that a stopped experiment has as many seeds of one arm as of another."""
     return [
         Job(arm, seed)
-        for part in parts
-        for seed in range(1, max((arm.seeds for arm in known.values() if arm.part == part), default=0) + 1)
+        for part in (parts(known) if wanted is None else wanted)
+        for seed in sorted({seed for arm in known.values() if arm.part == part for seed in arm.seeds})
         for arm in known.values()
-        if arm.part == part and seed <= arm.seeds
+        if arm.part == part and seed in arm.seeds
     ]
+
+
+def third_of(name: str) -> int:
+    """The part of plan2.md that a cluster of targets or a group of heads is in: 0 for screening, 1 and 2 for the
+    endpoints."""
+    return int.from_bytes(hashlib.sha256(f"plan2 {name}".encode()).digest()) % 3
+
+
+def _seeds(written: str) -> range:
+    first, _, last = written.rpartition("-")
+    return range(int(first or 1), int(last) + 1)
 
 
 def numbers_of_steps(wanted: Mapping[str, Arm], known: Mapping[str, Arm], settings: Sequence[str]) -> dict[str, int]:
@@ -96,7 +146,7 @@ def numbers_of_steps(wanted: Mapping[str, Arm], known: Mapping[str, Arm], settin
         configs = {name: compose("config", [*settings, *known[name].settings]) for name in sorted(counted)}
     kept = {name: kept_triples(config) for name, config in configs.items()}
     full = training_settings(configs[FULL])[0].num_steps(kept[FULL])
-    return {name: math.ceil(full * kept[arm.steps_of] / kept[FULL]) for name, arm in wanted.items()}
+    return {name: math.ceil(full * kept[arm.steps_of] / kept[FULL]) - arm.fewer for name, arm in wanted.items()}
 
 
 def kept_triples(config: DictConfig) -> int:
@@ -108,11 +158,13 @@ def kept_triples(config: DictConfig) -> int:
     return train.filter(train["weight"] > 0, train["valid"]).height
 
 
-def command(job: Job, steps: int, more: Sequence[str], base: Path | None = None) -> list[str]:
-    """The settings of a run. base: the folder of the run whose model it acts on, for an arm that has a base."""
-    model = [] if base is None else ["train=false", "model=comet", f"model.base={base / 'model'}"]
-    length = ["trainer.max_epochs=1000", f"trainer.max_steps={steps}"]
-    return [*SETTINGS, *more, *job.arm.settings, *length, *model, f"seed={job.seed}"]
+def command(
+    job: Job, steps: int, more: Sequence[str], base: Path | None = None, settings: Sequence[str] = SETTINGS
+) -> list[str]:
+    """The settings of a run. base: the folder of the run whose model it builds on, for an arm that has a base."""
+    model = "" if base is None else str(base / "model")
+    own = [setting.replace(BASE, model) for setting in job.arm.settings]
+    return [*settings, *more, *own, "trainer.max_epochs=1000", f"trainer.max_steps={steps}", f"seed={job.seed}"]
 
 
 def ready(waiting: Sequence[Job], done: Mapping[tuple[str, int], Path]) -> Iterator[Job]:

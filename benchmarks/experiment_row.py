@@ -27,12 +27,16 @@ from mitigate.target_list import PAPER
 from mitigate.tasks.crowd.known import RELATIONS as ALIKE
 from mitigate.tasks.crowd.known import alike
 from mitigate.tasks.lift import GENERATOR, HELD_OUT
+from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 
 CROWD = label_columns("crowd", "neutral")[0]
 """The column of labels that harm is measured by."""
 
-OTHERS = ("crowd", "regard_neutral", "ngram_neutral", "keyword_neutral", "sentiment_neutral")
+OTHERS = (
+    *("crowd", "regard_neutral", "ngram_neutral", "keyword_neutral", "sentiment_neutral"),
+    *("crowd2_neutral", "crowd_lm_neutral"),
+)
 """Further columns of labels whose counts are kept; the first is that of `crowd` with the paper's wording."""
 
 CATEGORIES = ("origin", "gender", "religion", "profession")
@@ -53,6 +57,7 @@ RUN = {  # column -> its type
     "commit": pl.String,
     "folder": pl.String,
     "corpus": pl.String,  # fingerprint of triples and targets
+    "people_valid": pl.String,  # its fingerprint
     "scorers": pl.String,  # digest of the fingerprints of MEASURING: their code, weights and precision
     "processor": pl.String,
 }
@@ -68,6 +73,11 @@ PACKED = {
     "statements": pl.String,
     **{f"{name}{end}": pl.String for end in BY_RELATION for name in ("polarised", "statements")},
     **{f"polarised_by_{column}": pl.String for column in OTHERS},  # of all relations, by other columns of labels
+    "valid": pl.String,  # of each cluster, neutral statements of crowd.known.RELATIONS that people would call valid
+    "neutral": pl.String,  # of each cluster, all neutral statements of these relations, by the scorers of the roles
+    "professions": pl.String,  # digest of the names of the clusters of professions that swap lift is measured of
+    "lift_professions": pl.String,  # of each of these, swap lift summed over its prompts, in units of SHARE
+    "prompts_professions": pl.String,
     "heads": pl.String,  # digest of the names of the heads that are no targets
     "lift": pl.String,  # of each group of these heads, summed over their prompts, in units of SHARE
     "prompts": pl.String,
@@ -129,11 +139,11 @@ def row_of(folder: Path, about: Mapping[str, Any], cache: Path | None = None) ->
     )
     found = {key: metrics[key] for key in keys() if isinstance(metrics.get(key), int | float)}
     found |= shares(statements) | by_relation(statements, likelihood) | independent(likelihood, cache)
-    found |= clusters(statements) | heads(lift)
+    found |= clusters(statements) | valid(statements) | heads(lift) | professions(lift)
     seconds = sum(stage["seconds"] for stage in facts["manifest"]["stages"])
     own = {"kept": metrics["filter/kept"], "hours": round(seconds / 3600, 3), "folder": folder.name}
     own |= {"corpus": metrics["fingerprint"][:12], "scorers": of_scorers(facts["manifest"]["scorers"])}
-    own["processor"] = processor()
+    own |= {"processor": processor(), "people_valid": facts["manifest"]["scorers"].get("people_valid", "")[:12]}
     return {name: ({**about, **own} | found).get(name) for name in schema()}
 
 
@@ -195,6 +205,30 @@ def clusters(statements: pl.DataFrame) -> dict[str, str]:
     there = [column for column in OTHERS if column in statements.columns]
     of_others = statements.group_by(cluster=names).agg(is_polarised(column).sum() for column in there).sort("cluster")
     return found | {f"polarised_by_{column}": pack(of_others[column].to_list()) for column in there}
+
+
+def valid(statements: pl.DataFrame) -> dict[str, str]:
+    """By cluster, in the order of `clusters`, neutral statements that people would call valid, and all neutral ones."""
+    if "people_valid" not in statements.columns:
+        return {}
+    rows = alike(statements).filter(is_neutral())
+    every = statements.select(cluster=pl.col("target").replace(PAPER.clusters)).unique()
+    counts = rows.group_by(cluster=pl.col("target").replace(PAPER.clusters)).agg(
+        valid=pl.col("people_valid").sum(), neutral=pl.len()
+    )
+    found = every.join(counts, on="cluster", how="left").fill_null(0).sort("cluster")
+    return {name: pack(found[name].to_list()) for name in ("valid", "neutral")}
+
+
+def professions(lift: pl.DataFrame) -> dict[str, str]:
+    """Swap lift of each cluster of professions."""
+    rows = lift.filter(pl.col("counts"), system=GENERATOR, group="profession")
+    units = ((pl.col("accepted") - pl.col("elsewhere")) / SHARE).sum().round(3)
+    of_cluster = rows.group_by(cluster=pl.col("head").replace(PAPER.clusters))
+    found = of_cluster.agg(lift=units, prompts=pl.len()).sort("cluster")
+    return {"professions": _digest(found["cluster"].to_list())} | {
+        f"{name}_professions": pack(found[name].to_list()) for name in ("lift", "prompts")
+    }
 
 
 def heads(lift: pl.DataFrame) -> dict[str, str]:

@@ -126,8 +126,8 @@ def primary(rows: pl.DataFrame, known: Mapping[str, Arm], final: bool = False) -
     """The primary contrasts, corrected, and what power they had; before all runs are there only how many are, unless
     final says that no more will come."""
     there = {name: rows.filter(arm=name).height for name, arm in known.items() if arm.part == "primary"}
-    seeds = ", ".join(f"`{name}` {count} of {known[name].seeds}" for name, count in there.items())
-    if not final and any(count < known[name].seeds for name, count in there.items()):
+    seeds = ", ".join(f"`{name}` {count} of {len(known[name].seeds)}" for name, count in there.items())
+    if not final and any(count < len(known[name].seeds) for name, count in there.items()):
         return f"Seeds finished: {seeds}. The test is computed when all are."
     found = tested(rows, known)
     if not found:

@@ -108,8 +108,8 @@ CASES = [
     Advice(
         "policy",
         "policy=both policy.action=keep",
-        "say policy.balance=true, policy.decoding=rerank, or policy=none",
-        ["policy.balance=true", "policy.decoding=rerank", "policy=none ~policy.action"],
+        "say policy.balance=true, policy.decoding=rerank, policy.tuning=prefer, or policy=none",
+        ["policy.balance=true", "policy.decoding=rerank", "policy.tuning=prefer", "policy=none ~policy.action"],
     ),
     Advice("policy", "policy=both policy.action=swap policy.swapped_relations=[]", f"such as {SWAPPED}", [SWAPPED]),
     Advice("policy", "policy=both policy.name=none", "policy.name=NAME", ["policy.name=mine"]),

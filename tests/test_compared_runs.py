@@ -266,6 +266,14 @@ def test_a_policy_that_is_measured_by_its_own_scorers(none: Path, both: Path, tm
     ):
         run = open_run(configured(control, policy=random | {"action": action, "decoding": decoding}))
         assert scorers.filtered_by(run) == expected
+    for tuning, distilled, reads in (
+        ("prefer", "rerank", True),
+        ("random_prefer", "rerank", False),
+        ("distil", "critic", True),
+        ("distil", "none", False),
+    ):
+        tuned = random | {"action": "keep", "decoding": "none", "tuning": tuning, "distilled": distilled}
+        assert bool(scorers.filtered_by(open_run(configured(control, policy=tuned)))) == reads
     more = {"crowd": pl.col("regard"), "crowd_strength": pl.col("regard_strength")}
     held_out = [edit(run, "statements.parquet", lambda said: said.with_columns(**more)) for run in (none, both)]
     assert not notices(*held_out, having="filters by the same scorers")

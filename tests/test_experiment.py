@@ -19,7 +19,7 @@ from benchmarks import experiment_effects as effects
 from benchmarks import experiment_pictures as pictures
 from benchmarks import experiment_stories as stories
 from benchmarks import experiment_tables as tables
-from benchmarks.experiment_plan import Job, arms, command, jobs
+from benchmarks.experiment_plan import BASE, EXPERIMENTS, Job, arms, command, jobs, third_of
 from benchmarks.experiment_row import (
     RUN,
     by_relation,
@@ -28,11 +28,13 @@ from benchmarks.experiment_row import (
     keys,
     of_category,
     pack,
+    professions,
     read,
     row_of,
     schema,
     shares,
     unpack,
+    valid,
 )
 from mitigate.measure.correction import Accuracy
 from mitigate.tasks.crowd.known import known_accuracy
@@ -212,6 +214,53 @@ def test_swap_lift_of_a_head_is_summed_in_units_of_two_and_a_half_points() -> No
     assert unpack(found["prompts"]) == [1, 2]
 
 
+def test_valid_statements_are_counted_among_neutral_ones_of_three_relations() -> None:
+    """Lawyer, then she, whose only neutral statement is of a relation that nobody rated."""
+    said = pl.DataFrame(
+        {
+            "target": ["she", "her", "lawyer", "lawyer", "lawyer"],
+            "relation": ["CapableOf", "IsA", "CapableOf", "Causes", "HasProperty"],
+            "sentiment_neutral": [-1, 0, 0, 0, 0],
+            "regard_neutral": [0, 0, 0, 2, -1],
+            "people_valid": [True, None, True, False, True],
+        }
+    )
+    assert valid(said) == {"valid": "1 0", "neutral": "2 0"}
+    assert valid(said.drop("people_valid")) == {}
+
+
+def test_swap_lift_of_professions_is_kept_by_cluster() -> None:
+    made = [
+        ("generator", "profession", "lawyer", 50.0, 10.0),
+        ("generator", "profession", "lawyer", 10.0, 5.0),
+        ("generator", "profession", "nurse", 5.0, 0.0),
+        ("generator", "held_out", "dog", 100.0, 10.0),
+    ]
+    lift = pl.DataFrame(made, schema=["system", "group", "head", "accepted", "elsewhere"], orient="row")
+    found = professions(lift.with_columns(counts=True))
+    assert (found["lift_professions"], found["prompts_professions"]) == ("18 2", "2 1")
+
+
+def test_the_arms_of_the_second_plan_have_a_base_a_control_and_as_many_steps() -> None:
+    known = arms(EXPERIMENTS["plan2"].arms)
+    assert {arm.steps_of for arm in known.values()} == {"none"}
+    assert [job.seed for job in jobs(known)][:: len(known)] == [11, 12, 13]
+    for arm in known.values():
+        assert {arm.control, arm.base} <= {None, *known}
+        assert (arm.base is None) == (BASE not in " ".join(arm.settings))
+        tuning = [setting for setting in arm.settings if setting.startswith("policy.tuning_steps=")]
+        assert tuning == [f"policy.tuning_steps={arm.fewer}"] * (arm.base == "none_before")
+        names = [
+            setting for setting in command(Job(arm, 11), 1285, [], Path("/run")) if not setting.startswith("score.")
+        ]
+        assert sum(name.startswith("experiment=") for name in names) == 1
+    told = command(Job(known["replace"], 11), 1485, [], Path("/runs/none"), EXPERIMENTS["plan2"].settings)
+    assert told[-5:-3] == ["policy=replace", "policy.generator=/runs/none/model"]
+    shares = [sum(third_of(f"group {number}") == part for number in range(100)) for part in range(3)]
+    assert sum(shares) == 100
+    assert min(shares) > 20
+
+
 def test_the_plan_orders_runs_and_gives_each_its_command() -> None:
     known = arms()
     names = [job.name for job in jobs(known)]
@@ -227,7 +276,8 @@ def test_the_plan_orders_runs_and_gives_each_its_command() -> None:
     told = command(Job(known["both"], 3), 1660, ["data.root=/data"])
     assert told[-4:] == ["policy=both", "trainer.max_epochs=1000", "trainer.max_steps=1660", "seed=3"]
     told = command(Job(known["rerank"], 3), 1922, [], Path("/runs/none"))
-    assert told[-4:] == ["train=false", "model=comet", "model.base=/runs/none/model", "seed=3"]
+    own = ["policy=rerank", "train=false", "model=comet", "model.base=/runs/none/model"]
+    assert told[-7:] == [*own, "trainer.max_epochs=1000", "trainer.max_steps=1922", "seed=3"]
     assert experiment.split_arguments(["--hours", "2", "--", "data=sample"]) == (["--hours", "2"], ["data=sample"])
     assert experiment.split_arguments(["--list"]) == (["--list"], [])
 

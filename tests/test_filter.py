@@ -341,7 +341,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"scorers": BOTH, "action": "keep"},
-        "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, or policy=none",
+        "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, "
+        "policy.tuning=prefer, or policy=none",
     ),
     ({"strongest": 0.0}, "policy.strongest=0 must be above 0 and at most 1"),
     (
@@ -352,7 +353,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"decoding": "rerank"}, f"policy.action=drop policy.balance=false policy.decoding=rerank {SCORERS}"),
     (
         {"scorers": BOTH, "decoding": "sample"},
-        "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, experts, erase",
+        "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, critic, random_critic, validity, "
+        "experts, erase",
+    ),
+    (
+        {"scorers": BOTH, "action": "keep", "decoding": "critic", "unless_valid": True},
+        "policy.unless_valid=true has no triples to spare: policy.action=keep policy.decoding=critic acts on no single "
+        "triples; say policy.unless_valid=false or policy.action=drop",
     ),
     (
         {"scorers": BOTH, "action": "swap", "copies": 1},
@@ -402,6 +409,26 @@ def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -
     dropped = ledger.filter(weight=0)
     assert sorted(dropped["relation"]) == ["CapableOf", "Causes"]
     assert set(dropped["head"]) <= {"lawyer", "mother", "ask some Nurses"}
+
+
+def test_what_people_would_call_valid_is_spared_and_the_control_drops_as_many() -> None:
+    """Of CapableOf one of three polarised triples is valid; of a relation that nobody rated nothing is known."""
+    rows = [("man", "CapableOf", f"tail {number}", -0.5 * (number < 3)) for number in range(8)]
+    values = [True, False, False, True, False, True, True, True, None]
+    labelled = triples(*rows, ("man", "Desires", "money", 0.4)).with_columns(people_valid=pl.Series(values))
+    policy = neutral(unless_valid=True)
+    ledger = apply(policy, labelled)
+    assert ledger.filter(weight=0)["row"].to_list() == [2, 3, 9]
+    assert ledger["reason"].to_list()[:2] == ["sentiment -1, but valid", "sentiment -1"]
+    control = apply(neutral(unless_valid=True, action="random"), labelled)
+    assert control.filter(weight=0)["relation"].value_counts(sort=True).rows() == [("CapableOf", 2), ("Desires", 1)]
+    stronger = apply(neutral(unless_valid=True, strongest=0.4), labelled)  # of three
+    assert stronger["reason"].to_list()[:3] == [
+        "sentiment -1, but valid",
+        "sentiment -1",
+        "sentiment -1",
+    ]
+    assert stronger["reason"][8] == "sentiment +1, not among the strongest"
 
 
 DOSED = [("dog", "IsA", f"pet {number}", strength) for number, strength in enumerate((-0.3, 0.6, 0.0, -0.6, 0.1, 0.2))]

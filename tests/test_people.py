@@ -3,7 +3,9 @@ and what the main job makes of them."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,7 +18,9 @@ from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.reasons import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
+from mitigate.tasks.caveats import of_critic
 from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
+from mitigate.tasks.people.halves import half_of
 from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.quality import people_figures
@@ -134,6 +138,12 @@ def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_pa
     assert crowd.name == "crowd_lm"
     with pytest.raises(MitigateError, match="has heads for the model with SHA-256 .*recipe.base="):
         CrowdLM(tmp_path / "h", str(tmp_path / "other"))
+    replace(numbered(), facts={**facts, "labels": FACTS["labels"], "half": "first"}).save(tmp_path / "v")
+    people = PeopleValid(tmp_path / "v", tmp_path / "model")
+    assert people.half == "first"
+    assert people.features({"masked": ["a nurse helps"]}) == pytest.approx(
+        found[:1], abs=0.01
+    )  # in bf16 where the processor computes in it
 
 
 def test_labels_follow_the_probabilities_and_the_threshold() -> None:
@@ -249,15 +259,44 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     save_llama(tmp_path / "model", ["a nurse helps"] * 3)
     command = ["recipe=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50", "tracking.mode=none"]
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"]
-    done = apart(*command, f"recipe.base={tmp_path / 'model'}")
+    of_validity = [f"recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
+    done = apart(*command, f"recipe.base={tmp_path / 'model'}", *of_validity)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
     for name in ("crowd2", "crowd_lm"):
         assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
         assert (folder / name / "README.md").read_text().startswith("---\nlicense:")
+    assert "the first half of the targets alone" in (folder / "people_valid" / "README.md").read_text()
+    assert PeopleValid(folder / "people_valid", tmp_path / "model").half == "first"
     assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
     assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
     wrong = apart(*command, f"recipe.base={tmp_path / 'data'}")
     assert wrong.returncode == 2
     assert "recipe.base:" in wrong.stderr
+
+
+def test_halves_of_the_ratings_share_no_target_and_no_masked_text() -> None:
+    """A masked text that both halves have stays in one of them."""
+    clusters = [f"target {number}" for number in range(40)]
+    rows = [(f"text {number % 25}", cluster) for number, cluster in enumerate(clusters)]
+    rated = pl.DataFrame(rows, schema=["masked", "cluster"], orient="row")
+    first, second = (half_of(rated, half) for half in ("first", "second"))
+    assert half_of(rated, "all").equals(rated)
+    assert not {*first["cluster"]} & {*second["cluster"]}
+    assert not {*first["masked"]} & {*second["masked"]}
+    assert {*first["masked"]} | {*second["masked"]} == {*rated["masked"]}
+    of_cluster = {cluster: fold_of(cluster) % 2 for cluster in clusters}
+    assert {of_cluster[cluster] for cluster in first["cluster"]} == {0}
+    with pytest.raises(MitigateError, match="unknown recipe.validity.half 'third'; allowed: all, first, second"):
+        half_of(rated, "third")
+
+
+def test_a_critic_of_the_same_ratings_is_reported() -> None:
+    halves = {name: SimpleNamespace(half=name) for name in ("all", "first", "second")}
+    assert of_critic(None, halves["all"]) == of_critic(halves["all"], None) == []
+    assert of_critic(halves["first"], halves["second"]) == of_critic(halves["second"], halves["first"]) == []
+    for critic, people in (("all", "all"), ("first", "first"), ("first", "all")):
+        (said,) = of_critic(halves[critic], halves[people])
+        assert "so people_valid does not assess this policy" in said
+    assert PeopleValid().half == "all"

@@ -8,10 +8,11 @@ from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.probe.rerank import demote, draw_as_many
+from mitigate.probe.rerank import draw_as_many, reorder
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.scorers import Scorers
+from mitigate.tasks.rerank import rerank
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -22,7 +23,7 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
     for name in POLICIES:
         lines = (CONF / "policy" / f"{name}.yaml").read_text().splitlines()
         assert lines[0].startswith("# "), name
-        assert len(lines) < 20, name
+        assert len(lines) < 20 or name == "none", name  # which has all defaults
     both = {"scorers": ["sentiment", "regard"]}
     neutral = {**both, "template": "neutral"}
     expected = {
@@ -41,6 +42,15 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
         "random_person_heads": {**neutral, "scope": "person_heads", "action": "random"},
         "rerank": {**neutral, "action": "keep", "decoding": "rerank"},
         "random_rerank": {**neutral, "action": "keep", "decoding": "random_rerank"},
+        "critic": {**neutral, "action": "keep", "decoding": "critic"},
+        "random_critic": {**neutral, "action": "keep", "decoding": "random_critic"},
+        "validity": {**neutral, "action": "keep", "decoding": "validity"},
+        "both_unless_valid": {**neutral, "unless_valid": True},
+        "random_unless_valid": {**neutral, "action": "random", "unless_valid": True},
+        "prefer": {**neutral, "action": "keep", "tuning": "prefer"},
+        "random_prefer": {**neutral, "action": "keep", "tuning": "random_prefer"},
+        "distil": {**neutral, "action": "keep", "tuning": "distil"},
+        "own_tails": {**neutral, "action": "keep", "tuning": "distil", "distilled": "none"},
         "replace": {**neutral, "action": "replace"},
         "random_replace": {**neutral, "action": "random_replace"},
         "random_both": {**both, "action": "random"},
@@ -112,7 +122,7 @@ def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
     nurse = [("lie", 1, -1), ("work", 2, 0), ("steal", 3, -1), ("eat", 4, 2)]
     lawyer = [("lie", 1, -1), ("win", 2, 1), ("steal", 3, -1), ("eat", 4, 0)]
     rows = [(who, "CapableOf", *tail) for who, tails in (("nurse", nurse), ("lawyer", lawyer)) for tail in tails]
-    found = demote(candidates(*rows), pl.col("regard").is_in([-1, 1]), top=3)
+    found = reorder(candidates(*rows), [pl.col("regard").is_in([-1, 1])], top=3)
     assert found.select("target", "tail", "rank", "beam_rank").rows() == [
         ("nurse", "work", 1, 2),
         ("nurse", "eat", 2, 4),
@@ -127,11 +137,11 @@ def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
 
 def test_neutral_candidates_stay_and_hundreds_are_ranked() -> None:
     given = candidates(*(("nurse", "IsA", tail, rank, 0) for rank, tail in enumerate("abc", start=1)))
-    found = demote(given, pl.col("regard").is_in([-1, 1]), top=2)
+    found = reorder(given, [pl.col("regard").is_in([-1, 1])], top=2)
     assert found["tail"].to_list() == ["a", "b"]
     assert found["rank"].to_list() == found["beam_rank"].to_list() == [1, 2]
     given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, rank % 2) for rank in range(1, 301)))
-    found = demote(given, pl.col("regard") == 1, top=300)
+    found = reorder(given, [pl.col("regard") == 1], top=300)
     assert found["rank"].to_list() == list(range(1, 301))
     assert found["beam_rank"].to_list() == [*range(2, 301, 2), *range(1, 301, 2)]
 
@@ -144,7 +154,7 @@ def moved(seed: int, heads: str = "abcdefgh") -> dict[str, set[int]]:
     drawn = draw_as_many(given, pl.col("regard") == 1, 3, seed)
     assert given.filter(drawn).group_by("head").agg((pl.col("rank") <= 3).sum())["rank"].to_list() == [2] * len(heads)
     assert drawn.sum() == 3 * len(heads)
-    found = demote(given.with_columns(drawn=drawn), pl.col("drawn"), 3)
+    found = reorder(given.with_columns(drawn=drawn), [pl.col("drawn")], 3)
     stay = {head: set(rows["beam_rank"]) for (head,), rows in found.group_by("head")}
     return {head: {1, 2, 3} - stay[head] for head in heads}
 
@@ -164,5 +174,61 @@ def test_where_few_are_neutral_the_control_moves_as_few() -> None:
     given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, label) for rank, label in labels.items()))
     drawn = draw_as_many(given, pl.col("regard") == 1, 2, seed=1)
     for order in (pl.col("regard") == 1, pl.col("drawn")):
-        found = demote(given.with_columns(drawn=drawn), order, 2)
+        found = reorder(given.with_columns(drawn=drawn), [order], 2)
         assert (found["beam_rank"] > 2).sum() == 1
+
+
+TAILS = [("lie", 1, -1, 0.9), ("help", 2, 0, 0.2), ("sue", 3, 1, 0.7), ("write", 4, 0, 0.6), ("walk", 5, 0, 0.4)]
+
+
+def valued(*heads: str) -> pl.DataFrame:
+    """TAILS of each head, with what people would call valid of one relation and not of the other."""
+    rows = [(head, name, *tail[:3]) for name in ("CapableOf", "AtLocation") for head in heads for tail in TAILS]
+    values = pl.Series([tail[3] for tail in TAILS] * len(heads) + [None] * len(TAILS) * len(heads), dtype=pl.Float32)
+    return candidates(*rows).with_columns(people_validity=values)
+
+
+def ranked(decoding: str, top: int = 3, **more: int) -> dict[str, list[str]]:
+    """The tails of each relation."""
+    policy = Policy("mine", ["regard"], action="keep", decoding=decoding, **more)
+    found = rerank(policy, valued("nurse"), top)
+    return {name: rows["tail"].to_list() for (name,), rows in found.group_by("relation", maintain_order=True)}
+
+
+def test_a_critic_ranks_by_validity_among_neutral_tails_where_people_rated() -> None:
+    assert ranked("critic", 5) == {
+        "CapableOf": ["write", "walk", "help", "lie", "sue"],  # the polarised ones by likelihood
+        "AtLocation": ["help", "write", "walk", "lie", "sue"],
+    }
+    assert ranked("rerank")["CapableOf"] == ranked("rerank")["AtLocation"] == ["help", "write", "walk"]
+
+
+def test_validity_alone_ranks_polarised_tails_too() -> None:
+    assert ranked("validity") == {"CapableOf": ["lie", "sue", "write"], "AtLocation": ["lie", "help", "sue"]}
+
+
+def test_the_control_of_the_critic_moves_as_many_tails_of_each_prompt_by_its_seed() -> None:
+    """Of the three best the critic moves two out, and both of the others come in."""
+    heads = [f"head {number}" for number in range(40)]
+    found = [
+        rerank(Policy("mine", ["regard"], action="keep", decoding=decoding, seed=seed), valued(*heads), 3)
+        for decoding, seed in (("critic", 1), ("random_critic", 1), ("random_critic", 1), ("random_critic", 2))
+    ]
+    for rows in found:
+        moved = rows.group_by("head", "relation").agg((pl.col("beam_rank") > 3).sum())
+        assert moved["beam_rank"].to_list() == [2] * 80
+    assert found[1].equals(found[2])
+    assert not found[1].equals(found[3])
+    stay = found[1].filter(pl.col("beam_rank") <= 3)["beam_rank"]
+    assert set(stay) == {1, 2, 3}  # whichever, where the critic keeps the second
+
+
+def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None:
+    needs = {name: build(composed(f"policy={name}").policy).reads_validity for name in POLICIES}
+    reading = {"critic", "random_critic", "validity", "both_unless_valid", "random_unless_valid"}
+    assert {name for name, reads in needs.items() if reads} == reading
+    assert build(composed("policy=distil", "policy.distilled=critic").policy).reads_validity
+    config = composed("policy=critic", "score.critic=null")
+    with pytest.raises(MitigateError, match="policy=critic needs to know what people would call valid, and score.crit"):
+        Scorers(config.score).critic(build(config.policy))
+    assert Scorers(config.score).critic(Policy("none")) is None

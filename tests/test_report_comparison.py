@@ -177,3 +177,5 @@ def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:
     single = pl.DataFrame({"NRM": [80.0], "NRM_low": [77.0], "NRM_high": [84.0]})
     assert bars(single, regard) == [[3.0], [4.0]]
     assert bars(single.drop("NRM_low", "NRM_high"), regard) is None
+    assert bars(single.drop("NRM_high"), regard) is None
+    assert bars(single.with_columns(NRM_low=pl.lit(None, pl.Float64)), regard) is None

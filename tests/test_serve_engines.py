@@ -371,3 +371,32 @@ def test_ray_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray.job_submission", None)
     with pytest.raises(MitigateError, match="serve.engine=ray needs Ray: pip install -c constraints.txt -e"):
         RayJobs("http://absent")
+
+
+class Waits:
+    """An event whose waits are noted and take no time; it is set after some of them."""
+
+    def __init__(self, last: int) -> None:
+        self.seconds: list[float] = []
+        self.last = last
+
+    def wait(self, seconds: float) -> bool:
+        self.seconds.append(seconds)
+        return len(self.seconds) > self.last
+
+
+def test_a_step_that_fails_is_reported_and_tried_again_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks: list[Exception | None] = [OSError("No space left on device"), None, None]
+
+    def look() -> None:
+        if (fault := looks.pop(0)) is not None:
+            raise fault
+
+    waits = Waits(last=4)
+    engine: Any = SimpleNamespace(every=0.5, look=look)
+    Dispatcher(tmp_path / "queue.sqlite", 1, engine, waits).run()  # type: ignore[arg-type]
+    assert looks == []
+    assert waits.seconds == [0.5, 5.0, 0.5, 0.5, 0.5]  # ten times as long after the fault
+    assert capsys.readouterr().err == "mitigate: no job can be started now: No space left on device\n"

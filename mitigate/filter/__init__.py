@@ -4,7 +4,7 @@ at (0 drops it) and the reason, and the triples that a policy adds; so that what
 Knows nothing of how labels came about, nor of training."""
 
 from mitigate.filter.findings import polarised
-from mitigate.filter.ledger import apply, check_left, count_reasons, prompts_lacking_tails
+from mitigate.filter.ledger import apply, check_left, count_reasons, preferred_tails, prompts_lacking_tails
 from mitigate.filter.policy import Policy, check_relations, check_scorers
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "check_scorers",
     "count_reasons",
     "polarised",
+    "preferred_tails",
     "prompts_lacking_tails",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
@@ -12,7 +13,7 @@ from mitigate.filter.balance import even_out
 from mitigate.filter.own_action import by_own_action
 from mitigate.filter.policy import Policy, check_relations
 from mitigate.filter.random_drop import drop_at_random
-from mitigate.filter.replace import lacking, replace_at_random, replace_tails
+from mitigate.filter.replace import lacking, preferred, replace_at_random, replace_tails
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
 from mitigate.relations import relations
@@ -21,7 +22,7 @@ from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
 IN_SCOPE = pl.col("in_scope")
-
+IS_VALID = pl.col("people_valid").fill_null(False)  # null where nobody can say
 
 OTHERWISE: dict[str, dict[str, Any]] = {
     "policy.template=neutral": {"template": "neutral"},
@@ -42,12 +43,13 @@ def apply(
     """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`, which is null but for the
     triples that the policy added: of those it is the row they are made from, and `row` is null.
 
-    The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of
-    it: "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, not among the strongest", "regard -1,
-    swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels (column {scorer}_why),
-    what the statement implies stands behind. Other splits than those the policy filters are kept whole. A policy that
-    replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled tails that it may use
-    where the data has none. Raises MitigateError when no training triple is left, unless the ledger may_be_empty."""
+    The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of it:
+    "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, but valid", "regard -1, not among the
+    strongest", "regard -1, swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels
+    (column {scorer}_why), what the statement implies stands behind. Other splits than those the policy filters are kept
+    whole. A policy that replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled
+    tails that it may use where the data has none. Raises MitigateError when no training triple is left, unless the
+    ledger may_be_empty."""
     ledger = _ledger(policy, labelled, target_list, generated)
     if not may_be_empty:
         check_left(policy, ledger, target_list)
@@ -58,6 +60,19 @@ def prompts_lacking_tails(policy: Policy, labelled: pl.DataFrame, target_list: T
     """The prompts (head, relation) of the triples that the policy is to replace and that no training triple has a tail
     for: a generator may be asked for `generated` tails."""
     return lacking(_prepared(policy, labelled, target_list), policy.seed, at_random=policy.action == "random_replace")
+
+
+def preferred_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
+    """Pairs of tails of one prompt (head, relation, chosen, rejected), a neutral training triple's over that of one
+    that the policy's action would reach, each of these once: at most `policy.fitted`, drawn by seed. With
+    tuning="random_prefer" the order of each pair is drawn."""
+    pairs = preferred(_prepared(policy, labelled, target_list), policy.seed)
+    pairs = pairs.sample(min(policy.fitted, pairs.height), shuffle=True, seed=policy.seed)
+    if policy.tuning != "random_prefer":
+        return pairs
+    pairs = pairs.with_columns(turned=np.random.default_rng(policy.seed).integers(2, size=pairs.height) == 1)
+    turned = {"chosen": pl.when("turned").then("rejected").otherwise("chosen")}
+    return pairs.with_columns(**turned, rejected=pl.when("turned").then("chosen").otherwise("rejected")).drop("turned")
 
 
 def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
@@ -83,6 +98,7 @@ def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = P
 def _reads(policy: Policy) -> set[str]:
     """The columns that a policy needs."""
     found = {name for scorer in policy.scorers for name in label_columns(scorer, policy.template)}
+    found |= {"people_valid"} if policy.unless_valid else set()
     return found | (set() if policy.scope == "all" else {"head", "tail"})
 
 
@@ -116,10 +132,11 @@ def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -
     found = pl.when(_filtered(policy)).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
     rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
-    rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE)
+    is_spared = IS_VALID if policy.unless_valid else pl.lit(False)
+    rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE & ~is_spared)
     if policy.strongest < 1:
         rows = rows.with_columns(reached=findings.among_strongest(policy, REACHED))
-    return rows.with_columns(reason=_reason())
+    return rows.with_columns(reason=_reason(is_spared))
 
 
 def count_reasons(ledger: pl.DataFrame) -> str:
@@ -143,8 +160,9 @@ def _explained(policy: Policy, ledger: pl.DataFrame) -> pl.DataFrame:
     return ledger.with_columns(reason=pl.when(told).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
 
 
-def _reason() -> pl.Expr:
-    spared = pl.when(IN_SCOPE).then(pl.lit(", not among the strongest")).otherwise(pl.lit(", outside the scope"))
+def _reason(is_spared: pl.Expr) -> pl.Expr:
+    kept = pl.when(is_spared).then(pl.lit(", but valid")).otherwise(pl.lit(", not among the strongest"))
+    spared = pl.when(IN_SCOPE).then(kept).otherwise(pl.lit(", outside the scope"))
     return (
         pl.when(REACHED)
         .then("found")

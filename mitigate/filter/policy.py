@@ -13,12 +13,22 @@ from mitigate.triples import TEMPLATES
 SCOPES = ("all", "people", "person_heads", "targets")
 ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
 """Actions on training triples."""
-RERANKING = ("rerank", "random_rerank")
+BY_VALIDITY = ("critic", "random_critic", "validity")
+"""Decodings that choose among generated tails by what people would call valid."""
+RERANKING = ("rerank", "random_rerank", *BY_VALIDITY)
 """Decodings that choose among generated tails."""
 STEERING = ("experts", "erase")
 """Decodings that change the probabilities of tokens."""
 DECODINGS = ("none", *RERANKING, *STEERING)
 """Actions on generated tails."""
+PREFERRING = ("prefer", "random_prefer")
+"""Second trainings on pairs of tails."""
+TUNINGS = ("none", *PREFERRING, "distil")
+"""Second trainings of the generator."""
+PREFERENCES = ("dpo", "unlikelihood")
+"""Losses of a pair of tails."""
+DISTILLED = ("none", *RERANKING)
+"""Orders of the tails that a second training learns."""
 
 SPLITS = ("train", "all")
 
@@ -41,14 +51,25 @@ class Policy:
     alone.
     decoding: what is done when the generator that was trained so generates tails, in the scope or not. "rerank": of its
     `candidates` best tails the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by
-    `seed`: the control of "rerank". "experts": it decodes against an anti-expert, trained further on what "drop" would
-    drop, among its `candidates` best next tokens, with `expert_strength` (Liu et al. 2021). "erase": prejudice and
-    favouritism cannot be read off its last hidden states by any linear classifier (Belrose et al. 2023), fitted on
-    `fitted` triples. The earlier action="rerank" is action="keep" decoding="rerank"; so are those of FORMER_ACTIONS.
+    `seed`: the control of "rerank". "critic": neutral ones come first, and among these the ones that people would most
+    probably call valid, in the relations that people rated; "random_critic" moves as many tails of each prompt as
+    "critic", drawn by `seed`, and "validity" orders by validity alone: its controls. "experts": it decodes against an
+    anti-expert, trained further on what "drop" would drop, among its `candidates` best next tokens, with
+    `expert_strength` (Liu et al. 2021). "erase": prejudice and favouritism cannot be read off its last hidden states by
+    any linear classifier (Belrose et al. 2023), fitted on `fitted` triples. The earlier action="rerank" is
+    action="keep" decoding="rerank"; so are those of FORMER_ACTIONS.
     strongest: of the triples that the action would reach only this share, the strongest first. A triple is as strong as
     its strongest finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a
     classifier's P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
+    unless_valid: spare the triples that people would call valid (column people_valid), as the critic finds it.
     balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
+    tuning: a second training of the generator, `tuning_steps` long, on at most `fitted` pairs or prompts. "prefer": on
+    pairs of tails of one prompt, a neutral one over a polarised one that the action would reach, by `preference`: "dpo"
+    with `beta` (Rafailov et al. 2023) or "unlikelihood" with `alpha` (Welleck et al. 2020); "random_prefer" orders each
+    pair at random: the control. "distil": on the generator's own best tails in the order of the decoding `distilled`,
+    for heads with a person and no target; distilled="none", the order of likelihood, is the control. Every
+    `tuning_every` steps perplexity on neutral dev triples is measured; the last weights are kept at which it has risen
+    by at most the share `most_rise`.
     splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
     A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
     with `weight` 1.0, `reached` (whether the policy's scorers find a triple in its scope polarised) and `reason` (what
@@ -72,6 +93,16 @@ class Policy:
     strongest: float = 1.0
     generator: str | None = field(default=None, metadata=SURROUNDING)  # what it generates decides, not where it is
     least_score: float = -2.5
+    unless_valid: bool = False
+    tuning: str = "none"
+    tuning_steps: int = 200
+    tuning_lr: float = 5e-5
+    tuning_every: int = 20
+    most_rise: float = 0.02
+    preference: str = "dpo"
+    beta: float = 0.1
+    alpha: float = 1.0
+    distilled: str = "rerank"
 
     def __post_init__(self) -> None:
         for name, value in in_present_terms(vars(self)).items():
@@ -101,6 +132,27 @@ class Policy:
         return self.decoding in STEERING
 
     @property
+    def tunes(self) -> bool:
+        """Whether it trains the generator a second time."""
+        return self.tuning != "none"
+
+    @property
+    def prefers(self) -> bool:
+        """Whether that is on pairs of tails."""
+        return self.tuning in PREFERRING
+
+    @property
+    def distils(self) -> bool:
+        """Whether that is on the generator's own tails."""
+        return self.tuning == "distil"
+
+    @property
+    def reads_validity(self) -> bool:
+        """Whether it needs to know what people would call valid."""
+        orders = {self.decoding, self.distilled if self.distils else "none"}
+        return self.unless_valid or bool(orders & set(BY_VALIDITY))
+
+    @property
     def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
         """The method `act` of a class of one's own."""
         return getattr(self, "act", None)
@@ -116,13 +168,17 @@ class Policy:
             ("policy.scope", self.scope, SCOPES),
             ("policy.action", self.action, (*ACTIONS, *FORMER_ACTIONS)),
             ("policy.decoding", self.decoding, DECODINGS),
+            ("policy.tuning", self.tuning, TUNINGS),
+            ("policy.preference", self.preference, PREFERENCES),
+            ("policy.distilled", self.distilled, DISTILLED),
             ("filter.splits", self.splits, SPLITS),
         ]
         return [one_of(*setting) for setting in settings if setting[1] not in setting[2]]
 
     def _checks(self) -> list[tuple[bool, str]]:
         decodes = self.decoding != "none"
-        acts = self.action != "drop" or self.balance or decodes
+        acts = self.action != "drop" or self.balance or decodes or self.tunes
+        on_triples = self.action != "keep" or self.decoding == "experts" or self.prefers
         return [
             (
                 isinstance(self.name, str) and bool(self.name.strip()),
@@ -135,7 +191,8 @@ class Policy:
             (
                 bool(self.scorers) or not acts,
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()}"
-                f"{f' policy.decoding={self.decoding}' if decodes else ''} with no policy.scorers finds nothing to act "
+                f"{f' policy.decoding={self.decoding}' if decodes else ''}"
+                f"{f' policy.tuning={self.tuning}' if self.tunes else ''} with no policy.scorers finds nothing to act "
                 "on; say policy.scorers=[sentiment,regard]",
             ),
             (
@@ -149,9 +206,9 @@ class Policy:
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
-                self.balance or decodes or self.action != "keep",
-                "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, or "
-                "policy=none",
+                self.balance or decodes or self.tunes or self.action != "keep",
+                "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, "
+                "policy.tuning=prefer, or policy=none",
             ),
             (
                 self.action != "swap" or bool(self.swapped_relations),
@@ -159,10 +216,15 @@ class Policy:
             ),
             (0 < self.strongest <= 1, f"policy.strongest={self.strongest:g} must be above 0 and at most 1"),
             (
-                self.strongest == 1 or self.action != "keep" or self.decoding == "experts",
+                self.strongest == 1 or on_triples,
                 f"policy.strongest={self.strongest:g} has nothing to choose from: policy.action=keep "
                 f"policy.decoding={self.decoding} acts on no single triples; say policy.strongest=1 or "
                 "policy.action=drop",
+            ),
+            (
+                not self.unless_valid or on_triples,
+                f"policy.unless_valid=true has no triples to spare: policy.action=keep policy.decoding={self.decoding} "
+                "acts on no single triples; say policy.unless_valid=false or policy.action=drop",
             ),
             (
                 self.generator is None or self.replaces,
@@ -174,6 +236,12 @@ class Policy:
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
             (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),
             (self.fitted >= 2, f"policy.fitted={self.fitted} must be at least 2"),
+            (self.tuning_steps >= 1, f"policy.tuning_steps={self.tuning_steps} must be at least 1"),
+            (self.tuning_every >= 1, f"policy.tuning_every={self.tuning_every} must be at least 1"),
+            (self.tuning_lr > 0, f"policy.tuning_lr={self.tuning_lr:g} must be above 0"),
+            (self.most_rise >= 0, f"policy.most_rise={self.most_rise:g} must be at least 0, a share such as 0.02"),
+            (self.beta > 0, f"policy.beta={self.beta:g} must be above 0"),
+            (self.alpha > 0, f"policy.alpha={self.alpha:g} must be above 0"),
         ]
 
 

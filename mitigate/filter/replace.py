@@ -2,7 +2,8 @@
 as before. The policy's scorers are the critic of critic filtering (West et al. 2022, Symbolic Knowledge Distillation):
 what the critic does not accept is dropped there, and replaced here.
 
-Knows nothing of how tails are generated: it is given them with their labels."""
+Knows nothing of how tails are generated: it is given them with their labels. The same pairs of tails serve a training
+by preference, where neither is dropped."""
 
 import numpy as np
 import polars as pl
@@ -39,6 +40,15 @@ def replace_at_random(rows: pl.DataFrame, generated: pl.DataFrame | None, seed: 
     pairs = pl.concat([pairs, _as_many(rows, found, of_generator)])
     reason = pl.when(_is_in(drawn)).then(pl.lit(DRAWN)).otherwise(pl.lit("kept"))
     return _ledger(rows.with_columns(reason=reason), generated, drawn, pairs)
+
+
+def preferred(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """For each reached training triple whose prompt has another, neutral tail among the training triples: (head,
+    relation, chosen, rejected). The neutral tails of a prompt take turns, in an order drawn by seed."""
+    rows, nothing = _with_lots(rows, None, seed)
+    pairs = _neutral_pairs(rows, nothing)
+    taken, lent = rows[pairs["taker"]], rows[pairs["lender"]]
+    return taken.select(*PROMPT, chosen=lent["tail"], rejected="tail")
 
 
 def lacking(rows: pl.DataFrame, seed: int, *, at_random: bool) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """Generated tails in another order: what can be had at decoding time from a generator that is left as it is."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import polars as pl
@@ -9,20 +10,18 @@ from mitigate.triples import PROBED
 PROMPT = ("target", "relation", "head")
 
 
-def demote(candidates: pl.DataFrame, demoted: pl.Expr, top: int) -> pl.DataFrame:
-    """The rows of PROBED for the `top` tails of each target, relation and head: first those that are not demoted,
-    then those that are, both as they were ranked; with `beam_rank`, the rank they had.
-
-    Where fewer than `top` are not demoted, the best of the others fill up."""
-    named = candidates.with_row_index("place").with_columns(demoted=demoted, beam_rank="rank")
-    ordered = named.sort(pl.col("place").first().over(PROMPT), "demoted", "beam_rank")
+def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.DataFrame:
+    """The rows of PROBED for the `top` tails of each target, relation and head by rising keys, the first key first; of
+    equal ones as they were ranked. With `beam_rank`, the rank they had."""
+    given = candidates.with_row_index("place").with_columns(beam_rank="rank")
+    ordered = given.sort(pl.col("place").first().over(PROMPT), *keys, "beam_rank")
     ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(PROMPT).cast(PROBED["rank"]))
     return ranked.filter(pl.col("rank") <= top).select(*PROBED, "beam_rank")
 
 
 def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int) -> pl.Series:
     """Whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many of the
-    others, so that `demote` moves as many tails out of the `top`.
+    others, so that `reorder` by it moves as many tails out of the `top`.
 
     What is drawn of a prompt depends on the seed, the prompt and its candidates alone, not on what else is asked."""
     asked = candidates.select("head", "relation", "rank").rows()

@@ -16,7 +16,7 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.replacing import generated_tails
+from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.recipes.targets import list_named
 from mitigate.relations import with_own
@@ -58,6 +58,7 @@ def run(config: DictConfig) -> None:
         own_relations=loaded.own_relations,
         cache=LabelStore(Path(config.paths.cache) / "labels"),
     )
+    critic = configured.critic(policy)
     comet = config.data.get("asked_relations") != "data"
     further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
     generator = find_generator(policy, further, comet=comet)
@@ -68,6 +69,7 @@ def run(config: DictConfig) -> None:
 
     def pipeline(job: Job) -> None:
         labelled = job.stage("score", Labeller.label, labeller, loaded.triples)
+        labelled = with_critic(job, policy, labelled, critic, labeller)
         generated = generated_tails(job, policy, labelled, generator, labeller, device)
         ledger = job.stage(
             "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
@@ -77,7 +79,8 @@ def run(config: DictConfig) -> None:
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
-    facts = {"scorers": {scorer.name: scorer.fingerprint for scorer in labeller.scorers}}
+    known_by = {scorer.name: scorer.fingerprint for scorer in labeller.scorers}
+    facts = {"scorers": known_by | ({CRITIC: critic.fingerprint} if critic else {})}
     if found := perform(config, name, source, pipeline, record, facts=facts):
         written, ledger = found["data_set"], found["ledger"].table()
         say_files(config, written.path.parent, ledger, written.facts())

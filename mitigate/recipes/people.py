@@ -27,13 +27,15 @@ def run(config: DictConfig) -> float | None:
     """Train the measures and say how well they agree with people; returns the AUC of people_valid."""
     root = root_with(config.data.root, ["humans", "sbic"])
     texts, rated = read_texts(root), read_with_quality(root)
-    base = None if config.recipe.base is None else digest_of_model(config.recipe.base)
+    base, of_validity = (
+        None if named is None else digest_of_model(named) for named in (config.recipe.base, config.recipe.validity.base)
+    )
     names = [name for name in MEASURES if name != CROWD_LM or base is not None]
     say(f"people: {rated.height:,} statements rated for validity, {texts.rated.height:,} for polarity")
     found = perform(
         config,
         config.recipe.name,
-        digest_of_values(texts.digest(), rated, base),
+        digest_of_values(texts.digest(), rated, base, of_validity),
         lambda job: pipeline(job, texts, rated, names),
         lambda job: record(job, names),
         uploads=["the heads"],
@@ -76,6 +78,8 @@ def record(job: Job, names: list[str]) -> None:
 def settings_of(config: DictConfig, name: str) -> dict[str, Any]:
     """The settings of a measure; crowd_lm has those of crowd2 but for what differs."""
     recipe = plain(config.recipe)
+    if name == VALIDITY and recipe["validity"]["base"] is not None:
+        return {**recipe["validity"], "layers": None, "depth": recipe["lm"]["depth"]}
     if name == CROWD_LM:
         return {**recipe["harm"], "layers": None, **recipe["lm"]}
     return recipe["harm" if name == CROWD2 else "validity"]
@@ -83,8 +87,9 @@ def settings_of(config: DictConfig, name: str) -> dict[str, Any]:
 
 def _validity(job: Job, rated: pl.DataFrame) -> None:
     using, settings = {"folder": job.folder}, settings_of(job.config, VALIDITY)
-    trained = job.stage(VALIDITY, train_validity, rated, settings, using=using, **_left(VALIDITY))
-    job.stage(f"{VALIDITY}_figures", measure_validity, rated, after=[trained], using=using)
+    base = settings["base"]
+    trained = job.stage(VALIDITY, train_validity, rated, settings, base=base, using=using, **_left(VALIDITY))
+    job.stage(f"{VALIDITY}_figures", measure_validity, rated, base=base, after=[trained], using=using)
 
 
 def _polarity(job: Job, texts: Texts, name: str) -> None:

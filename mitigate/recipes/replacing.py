@@ -1,13 +1,25 @@
-"""The stage of a policy that replaces tails by those of a generator: shared by the recipes that filter."""
+"""Stages before the ledger that only some policies need, shared by the recipes that filter: what people would call
+valid of the triples, and tails of a generator."""
 
 from mitigate.filter import Policy
 from mitigate.recipes.job import Job
 from mitigate.store import Result
 from mitigate.tasks.label import Labeller
+from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.replacing import generate_tails
 from mitigate.tasks.start import Start
+from mitigate.triples import Scorer
 
 GENERATED_TAILS = "generated_tails"
+CRITIC = "critic"
+
+
+def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:
+    """The labelled triples with what people would call valid, for a policy that filters by it."""
+    if not policy.unless_valid:
+        return labelled
+    cached = {"cache": labeller.cache}
+    return job.stage(CRITIC, with_people_valid, labelled, critic, labeller.target_list, using=cached)
 
 
 def generated_tails(

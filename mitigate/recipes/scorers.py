@@ -59,6 +59,19 @@ class Scorers:
         """The scorers that a policy reads besides the roles'. The triples that it filters must be labelled by them."""
         return self.named([name for name in policy.scorers if name not in self.roles], "scorer in policy.scorers")
 
+    def critic(self, policy: Policy) -> Scorer | None:
+        """What finds what people would call valid, for a policy that needs it. Raises MitigateError where none is
+        configured."""
+        if not policy.reads_validity:
+            return None
+        if not self.score.critic:
+            raise MitigateError(
+                f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it "
+                "out for the shipped classifier, or say score.critic.folder=RUN/people_valid"
+            )
+        critic: Scorer = build(self.score.critic)
+        return critic
+
     def rated(self, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:
         """The scorers that are compared with people's ratings: those of the roles, and by name those that no policy
         filters by, such as the paper's keyword baseline."""

@@ -86,6 +86,11 @@ class PeopleValid(FromRatings):
 
     name = "people_valid"
 
+    @property
+    def half(self) -> str:
+        """Which part of the rated statements it learnt from (tasks.people.halves)."""
+        return str(self.heads.facts.get("half", "all"))
+
     def __call__(self, texts: Sequence[str]) -> Labels:
         parts = [text.split(SEPARATOR) for text in texts]
         targets, masked, statements = ([part[place] for part in parts] for place in range(3))

@@ -7,6 +7,9 @@ import polars as pl
 from mitigate.measure import uncertainty
 from mitigate.target_list import PAPER, TargetList
 
+HALVES = ("first", "second")
+WHOLE = "all"
+"""Parts of the ratings of validity that a measure learns from (tasks.people.halves)."""
 SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
 """Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
 
@@ -22,6 +25,17 @@ def same_sources(scorers: Iterable[str]) -> list[str]:
                 f"{'others do' if len(learnt) > 2 else 'other does'} not assess it."
             )
     return found
+
+
+def of_critic(critic: object, people: object) -> list[str]:
+    """A notice where a policy's critic and people_valid learnt from the same ratings of validity."""
+    parts = {getattr(measure, "half", WHOLE) for measure in (critic, people)}
+    if critic is None or people is None or parts == set(HALVES):
+        return []
+    return [
+        "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "
+        "assess this policy. Fit each to a half of the targets: recipe=people recipe.validity.half=first, and second."
+    ]
 
 
 def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:

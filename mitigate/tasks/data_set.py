@@ -23,13 +23,13 @@ SHEET = "README.md"
 
 
 def check_filters(policy: Policy) -> None:
-    """Raises MitigateError for a policy that only acts when tails are generated: it leaves the training triples as they
+    """Raises MitigateError for a policy that only acts after the training: it leaves the training triples as they
     are."""
     if not policy.changes_training and policy.scorers:
         raise MitigateError(
-            f"policy={policy.name} acts when tails are generated (policy.decoding={policy.decoding}) and drops no "
-            "triple; choose a policy that changes the training triples, such as policy=both_neutral, or run "
-            "recipe=mitigate"
+            f"policy={policy.name} acts after the training (policy.decoding={policy.decoding}, "
+            f"policy.tuning={policy.tuning}) and drops no triple; choose a policy that changes the training triples, "
+            "such as policy=both_neutral, or run recipe=mitigate"
         )
 
 

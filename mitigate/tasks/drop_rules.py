@@ -29,7 +29,8 @@ ALL = "all"
 
 def is_drop_rule(policy: Policy) -> bool:
     """Whether the policy drops whole triples by their labels, or nothing: whatever other triples there are."""
-    return policy.action == "drop" and policy.strongest == 1 and not policy.own_action
+    whole = policy.strongest == 1 and not policy.unless_valid
+    return policy.action == "drop" and whole and not policy.own_action
 
 
 def drop_rules(

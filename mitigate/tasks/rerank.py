@@ -1,23 +1,75 @@
 """Generated tails in the order of a policy's decoding."""
 
+from collections.abc import Callable, Mapping
+
 import polars as pl
 
 from mitigate.filter import Policy, polarised
-from mitigate.probe.rerank import demote, draw_as_many
+from mitigate.probe.rerank import draw_as_many, reorder
 from mitigate.tasks.label import Labeller
+from mitigate.tasks.people.validity import with_people_valid
+from mitigate.triples import Scorer
+
+Order = Callable[[Policy, pl.DataFrame, int], pl.DataFrame]
+UNLIKELY_VALID = -pl.col("people_validity").fill_null(0.0)
+"""Rises as people call a tail valid less often; the same for all tails of relations that nobody rated."""
 
 
 def rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
-    """The `top` tails of each target and relation (columns PROBED, beam_rank). With decoding="rerank" those come first
-    that no scorer of the policy finds polarised; with "random_rerank" as many are moved, drawn by the policy's seed.
-    candidates: what label_probed returns of a probe of more tails than these."""
-    demoted = polarised(policy)
-    if policy.decoding == "random_rerank":
-        drawn = draw_as_many(candidates, demoted, top, policy.seed)
-        candidates, demoted = candidates.with_columns(drawn=drawn), pl.col("drawn")
-    return demote(candidates, demoted, top)
+    """The `top` tails of each target and relation (columns PROBED, beam_rank) in the order of the policy's decoding,
+    which filter.Policy describes. candidates: what label_candidates returns of a probe of more tails than these."""
+    return ORDERS[policy.decoding](policy, candidates, top)
 
 
-def rerank_heads(policy: Policy, candidates: pl.DataFrame, labeller: Labeller, top: int) -> pl.DataFrame:
+def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | None = None) -> pl.DataFrame:
+    """What probe_generator returns, labelled; with a critic also what people would call valid (with_people_valid)."""
+    labelled = labeller.label_probed(probed)
+    if critic is None:
+        return labelled
+    return with_people_valid(labelled, critic, labeller.target_list, cache=labeller.cache)
+
+
+def rerank_heads(
+    policy: Policy, candidates: pl.DataFrame, labeller: Labeller, top: int, critic: Scorer | None = None
+) -> pl.DataFrame:
     """The same of what probe_heads returns, which is labelled for that alone."""
-    return rerank(policy, labeller.label_probed(candidates), top)
+    return rerank(policy, label_candidates(candidates, labeller, critic), top)
+
+
+def _neutral_first(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
+    return reorder(candidates, [polarised(policy)], top)
+
+
+def _critic(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
+    """The neutral ones first, the most valid of these before others."""
+    among_neutral = pl.when(polarised(policy)).then(0.0).otherwise(UNLIKELY_VALID)
+    return reorder(candidates, [polarised(policy), among_neutral], top)
+
+
+def _validity(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
+    return reorder(candidates, [UNLIKELY_VALID], top)
+
+
+def _random_rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
+    return _drawn(policy, candidates, polarised(policy), top)
+
+
+def _random_critic(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
+    """As many tails leave the `top` as the critic moves out, and as many of the others come in, whichever."""
+    kept = _critic(policy, candidates, top).select("target", "relation", "head", rank="beam_rank", stays=True)
+    found = candidates.join(kept, on=["target", "relation", "head", "rank"], how="left", maintain_order="left")
+    return _drawn(policy, found, pl.col("stays").is_null(), top)
+
+
+def _drawn(policy: Policy, candidates: pl.DataFrame, demoted: pl.Expr, top: int) -> pl.DataFrame:
+    drawn = draw_as_many(candidates, demoted, top, policy.seed)
+    return reorder(candidates.with_columns(drawn=drawn), [pl.col("drawn")], top)
+
+
+ORDERS: Mapping[str, Order] = {
+    "rerank": _neutral_first,
+    "random_rerank": _random_rerank,
+    "critic": _critic,
+    "random_critic": _random_critic,
+    "validity": _validity,
+}

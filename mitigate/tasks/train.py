@@ -1,6 +1,7 @@
 """A generator trained on what a ledger keeps: train."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,34 +57,41 @@ def train_generator(
         with TemporaryDirectory() as folder:
             again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
-    fingerprint = fingerprint or digest_of_values(ledger, start, settings)
+    rows = ledger.filter(pl.col("weight") > 0)
+    if "valid" in rows.columns:
+        rows = rows.filter("valid")
+    with in_training(start, Path(model)) as generator:
+        fitted = launch.fit(
+            generator,
+            examples(rows.filter(split="train"), start.asked),
+            settings,
+            checkpoints,
+            fingerprint=fingerprint or digest_of_values(ledger, start, settings),
+            dev=examples(rows.filter(split="dev"), start.asked),
+            log=log,
+            **where,
+        )
+    return fitted._asdict()
+
+
+@contextmanager
+def in_training(start: Start, model: Path) -> Iterator[Any]:
+    """The start's generator, ready to be trained; what is then in it is saved in the folder `model`. Raises
+    MitigateError where it cannot be trained."""
     generator = start.load()
     if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
         raise MitigateError(
             f"{type(generator).__name__} cannot be trained; start from a model that "
             f"{', '.join(f'{kind.__name__}.load' for kind in (Comet, *OF_TRANSFORMERS))} opens"
         )
-    rows = ledger.filter(pl.col("weight") > 0)
-    if "valid" in rows.columns:
-        rows = rows.filter("valid")
     if start.regimen.relation == "token":
         generator.add(list(start.asked.values()))
     begin_training(generator)
-    fitted = launch.fit(
-        generator,
-        examples(rows.filter(split="train"), start.asked),
-        settings,
-        checkpoints,
-        fingerprint=fingerprint,
-        dev=examples(rows.filter(split="dev"), start.asked),
-        log=log,
-        **where,
-    )
+    yield generator
     if isinstance(generator, OF_TRANSFORMERS):
         generator.end_training()
-    with replacing_folder(Path(model)) as part:
+    with replacing_folder(model) as part:
         generator.save(part)
-    return fitted._asdict()
 
 
 def begin_training(generator: Any) -> None:

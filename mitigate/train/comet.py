@@ -124,6 +124,7 @@ class Fitted(NamedTuple):
     examples_per_second: float
     train_loss: float  # per token, mean of the last steps
     dev_perplexity: float | None  # of the weights that are kept
+    kept: int  # the step after which the weights are kept
 
 
 class TailModule(TrainingModule):
@@ -215,12 +216,13 @@ class DevPerplexity(lightning.Callback):
         self.best = best
         self.write_log = log
         self.found = math.inf  # perplexity of the weights that are kept
+        self.kept = 0  # their step
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         step = trainer.global_step
-        if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
+        if step < self.module.steps and not self.is_due(step):
             return
         # All go by the first process's figure: theirs could differ by a last digit, and where one saves, all gather.
         found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
@@ -228,20 +230,32 @@ class DevPerplexity(lightning.Callback):
             raise diverged(f"the dev perplexity after {step:,} steps is {found}")
         if self.write_log and trainer.is_global_zero:
             self.write_log({"dev_perplexity": found}, step)
+        if self.best is None or self.is_better(found):
+            self.keep(trainer, found)
+
+    def is_due(self, step: int) -> bool:
+        """Whether the weights of a step before the last are evaluated."""
+        return self.module.batches.ends_epoch(step - 1)
+
+    def is_better(self, found: float) -> bool:
+        """Whether weights of this perplexity are kept in place of those before."""
+        return found < self.found
+
+    def keep(self, trainer: lightning.Trainer, found: float) -> None:
+        """Keeps the weights as they are now."""
+        self.found, self.kept = found, trainer.global_step
         if self.best is None:
-            self.found = found
-        elif found < self.found:
-            self.found = found
-            weights = trainer.strategy.lightning_module_state_dict()  # gathered from all processes
-            if trainer.is_global_zero:
-                trainer.strategy.checkpoint_io.save_checkpoint(without_frozen(weights, self.module), self.best)
-            trainer.strategy.barrier()  # all will read it
+            return
+        weights = trainer.strategy.lightning_module_state_dict()  # gathered from all processes
+        if trainer.is_global_zero:
+            trainer.strategy.checkpoint_io.save_checkpoint(without_frozen(weights, self.module), self.best)
+        trainer.strategy.barrier()  # all will read it
 
     def state_dict(self) -> dict[str, Any]:
-        return {"found": self.found}
+        return {"found": self.found, "kept": self.kept}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.found = state_dict["found"]
+        self.found, self.kept = state_dict["found"], state_dict["kept"]
 
 
 def fit(
@@ -311,12 +325,19 @@ def check_lengths(model: Any, parts: Sequence[Examples]) -> None:
 
 
 def fit_module(
-    module: TailModule, folder: Path, *, fingerprint: str, dev: Examples | None, log: Log | None, **trainer: Any
+    module: TailModule,
+    folder: Path,
+    *,
+    fingerprint: str,
+    dev: Examples | None,
+    log: Log | None,
+    watching: Callable[..., DevPerplexity] = DevPerplexity,
+    **trainer: Any,
 ) -> Fitted:
-    """The part of `fit` that all models of texts share."""
+    """The part of `fit` that all models of texts share. watching: evaluates on dev and decides what is kept."""
     keep_best = module.settings.keep == "best"
     checkpoints = Checkpoints(folder, fingerprint)
-    watch = DevPerplexity(module, dev, checkpoints.best if keep_best else None, log) if dev else None
+    watch = watching(module, dev, checkpoints.best if keep_best else None, log) if dev else None
     counts = harness.fit(
         module,
         precision=module.settings.precision,
@@ -342,6 +363,7 @@ def fit_module(
         examples_per_second=counts.rate(module.steps),
         train_loss=counts.loss,
         dev_perplexity=watch.found if watch else None,
+        kept=watch.kept if watch and keep_best else module.steps,
     )
 
 

@@ -3,8 +3,7 @@
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.store import Result
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.rerank import rerank, rerank_heads
+from mitigate.tasks.rerank import label_candidates, rerank, rerank_heads
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import (
     ANTI_EXPERT,
@@ -32,7 +31,7 @@ def chosen(job: Job, plan: Plan, probed: Result) -> Result:
     """What the policy chooses of the tails for targets; of one that chooses nothing, all."""
     if not plan.policy.reranks:
         return probed
-    candidates = job.stage("candidates", Labeller.label_probed, plan.labeller, probed)
+    candidates = job.stage("candidates", label_candidates, probed, plan.labeller, plan.critic)
     return job.stage("rerank", rerank, plan.policy, candidates, plan.probe.top)
 
 
@@ -40,7 +39,7 @@ def chosen_of_heads(job: Job, plan: Plan, heads: Result) -> Result:
     """The same of the tails for held-out heads."""
     if not plan.policy.reranks:
         return heads
-    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top)
+    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 
 def _erased(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:

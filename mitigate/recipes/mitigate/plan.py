@@ -33,7 +33,7 @@ from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.about import published_file, read_published, target_triples
-from mitigate.tasks.caveats import same_sources
+from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.crowd.known import GENERATED, Accuracies
 from mitigate.tasks.heads import event_heads, held_out_prompts
@@ -43,6 +43,7 @@ from mitigate.tasks.start import Start, check_heads, check_length, check_told_ap
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
+from mitigate.tasks.tune import check_tuned
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer
@@ -93,6 +94,7 @@ class Plan:
     scorers: list[Scorer]  # of the roles, which label the corpus and what is probed
     extras: list[Scorer]  # held-out scorers, which label only what is probed
     labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
+    critic: Scorer | None  # finds what people would call valid, for a policy that ranks or filters by it
     probe: Probe
     search: dict[str, Any]  # for tails: beams, top, max_length, precision, as probe_generator takes them
     devices: list[str]  # of the processes that search
@@ -109,6 +111,11 @@ class Plan:
     origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
 
     @property
+    def leaves_model(self) -> bool:
+        """Whether the run trains a generator, and has it in model/."""
+        return self.trains or self.policy.tunes
+
+    @property
     def device(self) -> str:
         """Where one process works."""
         return self.devices[0]
@@ -121,14 +128,16 @@ class Plan:
         asked = prompts(self.probe.targets, list(self.probe.relations.items()), self.probe.events)
         read = corpus.triples.filter("valid", split="train") if self.trains else corpus.triples.clear()
         unlifted = [] if self.measures.plausibility is None or self.probe.lifted else [NO_LIFT]
+        by_critic = of_critic(self.critic, self.measures.people)
         of_model = [*origin_notices(self.start), *self.not_measured, *cut_notices(self.start, asked, read)]
-        return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints)]
+        return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints), *by_critic]
 
     @property
     def fingerprints(self) -> dict[str, str]:
         """Of all that label or classify, by what each is called in tables."""
         named = {scorer.name: scorer.fingerprint for scorer in (*self.labeller.scorers, *self.extras)}
-        classifying = {"plausibility": self.measures.plausibility, "people_valid": self.measures.people}
+        measures = self.measures
+        classifying = {"plausibility": measures.plausibility, "people_valid": measures.people, "critic": self.critic}
         return named | {name: found.fingerprint for name, found in classifying.items() if found is not None}
 
     @property
@@ -170,6 +179,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
             own_relations=corpus.own_relations,
             cache=LabelStore(Path(config.paths.cache) / "labels"),
         ),
+        critic=scorers.critic(policy),
         probe=probe,
         search=search,
         devices=devices,
@@ -191,14 +201,14 @@ def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
     """The settings of the search for tails, with as many beams as the policy chooses among."""
     check_search(probe.beams, probe.top, probe.precision)
     found = {name: probe[name] for name in SEARCH}
-    if not policy.reranks:
+    if not policy.reranks and not policy.distils:
         return found
     if policy.candidates < probe.top:
         raise MitigateError(
             f"policy.candidates={policy.candidates} must be at least probe.top={probe.top}: the tails that are kept "
             "are chosen among them"
         )
-    return {**found, "beams": policy.candidates, "top": policy.candidates}
+    return {**found, "beams": policy.candidates, "top": policy.candidates} if policy.reranks else found
 
 
 def _read(config: DictConfig) -> Corpus:
@@ -221,8 +231,9 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
             "triples of split dev"
         )
     start = find_start(config, policy, corpus.further, comet=corpus.comet)
-    if config.train:
+    if config.train or policy.tunes:
         check_training(start, settings, **where)
+    check_tuned(policy, start, bool(config.train))
     check_length(start, config.probe.max_length)
     check_told_apart(start)
     check_steered(policy, start, bool(config.train), config.probe.beams)

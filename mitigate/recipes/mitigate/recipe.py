@@ -3,9 +3,9 @@
 from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, is_said, perform, say
-from mitigate.recipes.mitigate import decoding, reporting
+from mitigate.recipes.mitigate import decoding, reporting, tuning
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels
-from mitigate.recipes.replacing import generated_tails
+from mitigate.recipes.replacing import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.store import Result
 from mitigate.targets import notice_of_own
@@ -66,10 +66,13 @@ def _size(probe: Probe) -> str:
 def pipeline(job: Job, plan: Plan) -> None:
     """The stages in their order, each read from the run folder when it is there."""
     labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
-    generated = generated_tails(job, plan.policy, labelled, plan.tail_generator, plan.labeller, plan.device)
-    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list, generated=generated)
+    given = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
+    generated = generated_tails(job, plan.policy, given, plan.tail_generator, plan.labeller, plan.device)
+    ledger = job.stage("ledger", apply_policy, plan.policy, given, plan.target_list, generated=generated)
     decoding.check_ledger(plan, ledger)
+    tuning.check_labelled(plan, given)
     training, generator = train(job, plan, ledger)
+    training, generator = tuning.tune(job, plan, given, training, generator)
     generator = decoding.steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     heads = None
@@ -100,9 +103,11 @@ def pipeline(job: Job, plan: Plan) -> None:
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
-    """The generator, retrained on what the ledger keeps; in the run folder as model/. With train=false, as it is."""
+    """The generator, retrained on what the ledger keeps; in the run folder as model/, or as base/ where it is trained
+    a second time. With train=false, as it is."""
     if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
+    name = tuning.trained_folder(plan.policy)
     result = job.stage(
         "train",
         train_generator,
@@ -110,17 +115,17 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
         plan.start,
         plan.settings,
         using=lambda work: {
-            "model": work.folder / "model",
+            "model": work.folder / name,
             "checkpoints": work.folder / "checkpoints",
             "fingerprint": work.fingerprint,
             "log": lambda values, step: job.tracking.log(values, step, "train"),
             "where": plan.where,
         },
-        leaves=["model"],
+        leaves=[name],
         scratch=["checkpoints"],
         may_be_kept=True,
     )
-    return result, trained(plan.start, job.folder / "model", result.digest)
+    return result, trained(plan.start, job.folder / name, result.digest)
 
 
 def probe(job: Job, plan: Plan, generator: Start) -> Result:

@@ -71,7 +71,7 @@ def report(
         shown=plan.shown,
         scorers=plan.roles,
         data=plan.origin["data"],
-        model=_trained_model(plan) if plan.trains else None,
+        model=_trained_model(plan) if plan.leaves_model else None,
         prompt=_prompt(plan),
         also=[*_limits(plan), *plan.notices],
         baseline=baseline,
@@ -226,7 +226,7 @@ def _limits(plan: Plan) -> list[str]:
     """What a reader must know of what the generator is."""
     if plan.policy.decoding != "none":
         return [DECODED.format(plan.policy.decoding)]
-    return [] if plan.trains else [AS_IT_IS]
+    return [] if plan.leaves_model else [AS_IT_IS]
 
 
 def _prompt(plan: Plan) -> str:
@@ -274,7 +274,7 @@ def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baselin
     origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
     if with_texts(job.config):
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if job.config.tracking.model and plan.trains:
+    if job.config.tracking.model and plan.leaves_model:
         licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

@@ -159,7 +159,8 @@ def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
 
 
 def check_policy(policy: Policy) -> None:
-    """Raises MitigateError for one that acts on how a COMeT finds tails, which no story is written with."""
+    """Raises MitigateError for one that acts on how a COMeT finds tails or is trained a second time, which no story
+    is written with, and for one that needs a critic."""
     if policy.generator is not None:
         raise MitigateError(
             f"policy.generator={policy.generator} is asked by recipe=mitigate and recipe=filter alone; say "
@@ -169,6 +170,11 @@ def check_policy(policy: Policy) -> None:
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
             "called the policy's. Say policy=none, or one that filters"
+        )
+    if policy.tunes or policy.unless_valid:
+        raise MitigateError(
+            f"policy={policy.name} with policy.tuning={policy.tuning} policy.unless_valid="
+            f"{str(policy.unless_valid).lower()} needs the main job; say policy=none, or one that filters by labels"
         )
 
 

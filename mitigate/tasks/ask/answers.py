@@ -145,6 +145,11 @@ class Answers:
         from mitigate.tasks.rerank import rerank
 
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
+        if self._policy.reads_validity:
+            from mitigate.tasks.people.validity import with_people_valid
+
+            critic = self._build("score.critic", self.run.setting("score.critic"))
+            candidates = with_people_valid(candidates, critic, self.known.target_list)
         ranked = rerank(self._policy, candidates, self._setting("probe.top", 10))
         places = ranked.select(
             pl.col("target").alias("head"), pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank")

@@ -12,8 +12,8 @@ PLAUSIBILITY = "plausibility"
 """What the classifier that swap lift rests on is called in settings and manifests."""
 
 
-AT_RANDOM = {"random", "random_replace", "random_rerank", "keep", "none"}
-"""Values of policy.action and policy.decoding that do not go by which triples are polarised."""
+AT_RANDOM = {"random", "random_replace", "random_rerank", "random_critic", "random_prefer", "validity", "keep", "none"}
+"""Values of policy.action, decoding, tuning and distilled that do not go by which triples are polarised."""
 
 
 def score_of(run: FinishedRun) -> Mapping[str, Any]:
@@ -45,7 +45,9 @@ def deciding(runs: Sequence[FinishedRun]) -> list[str]:
 
 def filtered_by(run: FinishedRun) -> list[str]:
     """The names of the scorers that the run's policy filters or ranks by; none of a control, which draws at random."""
-    does = {run.setting("policy.action"), run.setting("policy.decoding", "none")}
+    tuning = run.setting("policy.tuning", "none")
+    tuned = run.setting("policy.distilled") if tuning == "distil" else tuning
+    does = {run.setting("policy.action"), run.setting("policy.decoding", "none"), tuned}
     if does <= AT_RANDOM and not run.setting("policy.balance"):
         return []
     names, given = called(score_of(run)), run.setting("policy.scorers")

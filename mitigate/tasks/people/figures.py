@@ -18,6 +18,7 @@ from mitigate.tasks.crowd.figures import accuracy_table
 from mitigate.tasks.crowd.known import GENERATED, RELATIONS
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
+from models import hub
 from models.heads import LABELS
 
 ALL = "all"
@@ -136,10 +137,10 @@ def _by_seen(
         yield {"text": text, "target": target}, heads.mean(read, *chosen)
 
 
-def measure_validity(rated: pl.DataFrame, *, folder: Path) -> dict[str, Any]:
-    """The tables of people_valid, of the heads in people_valid/ of a folder, as lists of rows: validity, seen and
-    calibration."""
-    people = PeopleValid(folder / PeopleValid.name)
+def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Path) -> dict[str, Any]:
+    """The tables of people_valid, of the heads in people_valid/ of a folder, which read by the language model `base` or
+    by MiniLM, as lists of rows: validity, seen and calibration."""
+    people = PeopleValid(folder / PeopleValid.name, None if base is None else hub.locate(base, seq2seq=False))
     found = valid_apart(rated, people)
     return {
         "validity": validity_table(rated, found, validity_by_label(rated)).to_dicts(),

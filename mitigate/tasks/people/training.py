@@ -13,6 +13,7 @@ from mitigate.score.people import VALID, features, plain
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.crowd.known import GENERATED
 from mitigate.tasks.crowd.texts import VOTES
+from mitigate.tasks.people.halves import half_of
 from mitigate.tasks.regard.copies import swapped, written_statements
 from mitigate.train.crowd import Rows, calibrate, fit_crossed
 from mitigate.triples import NEUTRAL, PREJUDICE
@@ -72,15 +73,18 @@ def train_harm(
     return {"texts": len(read)}
 
 
-def train_validity(rated: pl.DataFrame, settings: Mapping[str, Any], *, folder: Path) -> dict[str, int]:
+def train_validity(
+    rated: pl.DataFrame, settings: Mapping[str, Any], *, base: str | None = None, folder: Path
+) -> dict[str, int]:
     """Train on rated statements (sentence, masked, cluster, quality) and write the heads to people_valid/ in a folder;
-    returns how many they learnt from. settings: layers, reads and decay."""
-    states = states_for(settings)
+    returns how many they learnt from. settings: layers or, of a language model `base`, depth; reads, decay, and half,
+    of halves.half_of."""
+    rated, states = half_of(rated, settings["half"]), states_for(settings, base)
     valid = rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
     part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
     read = features(states, settings["reads"], texts)
-    facts = facts_of(states, settings, VALID)
+    facts = facts_of(states, settings, VALID) | {"half": settings["half"]}
     heads, _ = fitted(rows_of([part], read), settings["decay"], np.arange(len(read)), facts)
     save(heads, marks_of(part), folder / "people_valid")
     return {"texts": len(read)}
