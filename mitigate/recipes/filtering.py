@@ -1,7 +1,7 @@
 """recipe=filter: the triples that a policy keeps and drops, as files for any other training, with a datasheet. load >
 verbalise > score > filter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,7 @@ def run(config: DictConfig) -> None:
     further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
     generator = find_generator(policy, further, comet=comet)
     device = find_devices(config.probe.device, 1)[0] if generator else "cpu"
-
-    roles = configured.roles
-    used = {roles.get(s.name, s.name): s for s in labeller.scorers if s.name in policy.scorers}
+    used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
 
     def pipeline(job: Job) -> None:
         labelled = job.stage("score", Labeller.label, labeller, loaded.triples)
@@ -75,7 +73,7 @@ def run(config: DictConfig) -> None:
             "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
         )
         job.stage("metrics", measure_filter, ledger)
-        export(job, policy, ledger, used, {**origin, "notices": notices})
+        export(job, policy, ledger, used, configured.roles, {**origin, "notices": notices})
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
@@ -92,8 +90,15 @@ def record(job: Job) -> None:
     reporting.record_metrics(job, job.results["metrics"].facts())
 
 
-def export(job: Job, policy: Policy, ledger: Result, scorers: Mapping[str, Scorer], origin: dict[str, Any]) -> None:
-    """The two files and the datasheet, in the run folder. scorers: those that the policy reads, by configured name."""
+def export(
+    job: Job,
+    policy: Policy,
+    ledger: Result,
+    scorers: Sequence[Scorer],
+    roles: Mapping[str, str],
+    origin: Mapping[str, Any],
+) -> None:
+    """The two files and the datasheet, in the run folder. scorers: those that the policy reads."""
     config, facts = job.config, reporting.facts(job, {})
     job.stage(
         "data_set",
@@ -102,8 +107,8 @@ def export(job: Job, policy: Policy, ledger: Result, scorers: Mapping[str, Score
         policy,
         config.recipe.format,
         origin=origin,
-        scorers={scorer.name: name for name, scorer in scorers.items()},
-        fingerprints={scorer.name: scorer.fingerprint for scorer in scorers.values()},
+        scorers={scorer.name: roles.get(scorer.name, scorer.name) for scorer in scorers},
+        fingerprints={scorer.name: scorer.fingerprint for scorer in scorers},
         using={
             "folder": job.folder,
             "command": portable(job.command),
