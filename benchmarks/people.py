@@ -4,6 +4,7 @@
     python benchmarks/people.py recompute   # what earlier measures reach on COMeT-Filtered
     python benchmarks/people.py develop     # the table of measures, on the half for development
     python benchmarks/people.py open        # the same on the half that is held back; once, when the measures are fixed
+                                            # with --base: once more with crowd_lm, in a section of its own
     python benchmarks/people.py gaming --run RUN    # generators that know nothing of a target, by people_valid
     python benchmarks/people.py routes --run RUN --others RUN    # whether how crowd2 treats rated texts favours a run
 
@@ -16,7 +17,7 @@ development. Tables go to RESULTS.md."""
 import argparse
 import random
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,9 @@ from mitigate.measure.correction import corrected_share
 from mitigate.measure.ranking import auc
 from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
 from mitigate.runs import open_run
+from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
-from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
+from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.targets import clusters
 from mitigate.tasks.agreement import words_and_texts
@@ -43,7 +45,6 @@ from mitigate.tasks.crowd.known import GENERATED, RELATIONS, known_accuracy
 from mitigate.tasks.crowd.unseen import label_unseen
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.people.figures import (
-    POLAR,
     label_apart,
     polar_votes,
     relations_of,
@@ -58,11 +59,18 @@ from mitigate.tasks.quality import people_figures
 from mitigate.tasks.rated import read_rated, read_with_quality
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
+from mitigate.verbalise import MASK
 from models.heads import FOLDS, LABELS
 
 SEED = 20261125
 FILTERED = "COMeT-Filtered"
+UNLISTED = ("homosexual", "heterosexual", "bisexual", "asexual")
 INTERVALS = Bootstrap()
+AGAIN = (
+    " This half had been opened before, for the other measures. crowd_lm was fitted later, with the settings of crowd2 "
+    "but for those of its model, and nothing was chosen by this table."
+)
+FEWEST = 3  # statements of a target whose share is compared
 DRAWS = 1000  # of clusters, for intervals of AUC
 
 
@@ -98,7 +106,8 @@ def halves(arguments: argparse.Namespace) -> None:
 
 def recompute(arguments: argparse.Namespace) -> None:
     """The figures of earlier measures on all of COMeT-Filtered."""
-    table = labelled(read_with_quality(arguments.data, FILTERED), arguments, earlier=True)
+    rated = read_with_quality(arguments.data, FILTERED)
+    table = labelled(rated, arguments, earlier=True)
     new, valid = table.filter("new"), valid_votes(table)
     text = [
         "## Earlier measures beside the raters of COMeT-Filtered",
@@ -111,8 +120,28 @@ def recompute(arguments: argparse.Namespace) -> None:
         ),
         polarity_table({"all": table, "new texts": new}, ["crowd", "regard", "sentiment"]),
         *(missed_line(part, "crowd") for part in (table, new)),
+        *other_count(rated, arguments),
     ]
     finish("people, earlier measures", text)
+
+
+def other_count(rated: pl.DataFrame, arguments: argparse.Namespace) -> Iterator[str]:
+    """The same with the words of UNLISTED masked too, by the head of `crowd` that learnt from all ratings: how a count
+    of 404 new texts comes about."""
+    generated = read_with_quality(arguments.data, GENERATED)
+    words = pl.col("masked").str.replace_all(rf"(?i)\b(?:{'|'.join(UNLISTED)})\b", MASK)
+    rated, generated = rated.with_columns(words), generated.with_columns(words)
+    for scorer in (*default_scorers(), Crowd()):
+        rated = with_labels(rated, scorer, NOTHING_CACHED)
+    known = {plain(text) for text in generated["masked"]}
+    new = rated.filter(pl.Series([plain(text) not in known for text in rated["masked"]]))
+    yield (
+        f"The 329 targets lack {', '.join(UNLISTED)}, which 12 statements of each set are about. With these words "
+        f"masked too COMeT's statements are {len(known)} texts, and {new.height} of {FILTERED}'s are new. Here `crowd` "
+        "is its head that learnt from all ratings, those about a statement's target among them:"
+    )
+    yield polarity_table({"all": rated, "new texts": new}, ["crowd", "regard"])
+    yield missed_line(rated, "crowd")
 
 
 def table_of(arguments: argparse.Namespace, opened: bool) -> None:
@@ -121,11 +150,14 @@ def table_of(arguments: argparse.Namespace, opened: bool) -> None:
     new, seen, scorers = table.filter("new"), table.filter("seen"), scorers_of(arguments)
     named = "the half that was held back" if opened else "the half for development"
     command = f"python benchmarks/people.py {'open' if opened else 'develop'}" + (" --base BASE" * (len(scorers) > 1))
+    known = {"this half": table, GENERATED: label_apart(read_with_quality(arguments.data), Crowd2())}
     text = [
         f"## Measures that learnt from people: {named} of COMeT-Filtered",
         f"Measured on {machine()}, by `{command}`: {table.height} statements about {table['cluster'].n_unique()} "
         f"target clusters (seed {SEED}). The texts of {new.height}, their targets masked, are new: no statement that "
-        "the measures learnt from has them. No head in use has learnt from a statement's text, nor about its target.",
+        "the measures learnt from has them. No head in use has learnt from a statement's text, nor about its target."
+        + AGAIN
+        * (opened and len(scorers) > 1),
         "### Validity",
         validity_table(table, ["label", "plausibility", "people_valid"]),
         validity_table(new, ["label", "plausibility", "people_valid"], "new texts only"),
@@ -135,13 +167,14 @@ def table_of(arguments: argparse.Namespace, opened: bool) -> None:
             {"all": table, "new texts": new}, ["crowd", *(one.name for one in scorers), "regard", "sentiment"]
         ),
         shares_table(table, scorers),
+        *(by_target(part, name) for name, part in known.items()),
         *(missed_line(part, one) for part in (table, new) for one in ("crowd", "crowd2")),
         "### Difficulty and leakage",
         f"The {seen.height} statements of this half with texts of COMeT's rated statements, by heads that have learnt "
         "from these texts and by heads that have not, against the raters of COMeT-Filtered.",
         seen_table(seen, scorers),
     ]
-    finish(f"people, {'opened' if opened else 'development'}", text)
+    finish(f"people, {'opened' if opened else 'development'}" + ", crowd_lm" * (opened and len(scorers) > 1), text)
 
 
 def labelled(rated: pl.DataFrame, arguments: argparse.Namespace, earlier: bool = False) -> pl.DataFrame:
@@ -257,6 +290,19 @@ def shares_table(table: pl.DataFrame, scorers: Sequence[Crowd2]) -> str:
         cells = [f"{100 * one:.1f}" if one is not None else "–" for one in (*numbers, part["crowd2" + POLAR].mean())]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def by_target(table: pl.DataFrame, which: str) -> str:
+    """How far shares of polarised statements by target are from those of votes, in percentage points."""
+    table = table.with_columns(votes=pl.Series(polar_votes(table)), counted=pl.col("crowd2") != NEUTRAL)
+    means = [pl.col(name).cast(pl.Float64).mean() * 100 for name in ("votes", "counted", "crowd2" + POLAR)]
+    shares = table.group_by("cluster").agg(*means, size=pl.len()).filter(pl.col("size") >= FEWEST)
+    votes, counted, probable, size = (column.to_numpy() for column in shares.iter_columns() if column.name != "cluster")
+    errors = [np.average((one - votes) ** 2, weights=size) ** 0.5 for one in (counted, probable)]
+    return (
+        f"By target, of {shares.height} in {which} with {FEWEST} statements or more, shares by crowd2 differ from "
+        f"those of votes by {errors[0]:.1f} points (root mean square) by counts, {errors[1]:.1f} by mean probability."
+    )
 
 
 def missed_line(table: pl.DataFrame, scorer: str) -> str:

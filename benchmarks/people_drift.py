@@ -1,14 +1,14 @@
 """What the paper's ratings of COMeT and of its filtered COMeT show once the drift between their batches of raters is
 taken out, and how well that works where drift and effect are planted.
 
-    python benchmarks/people_drift.py figures [--data ../shared/data]
+    python benchmarks/people_drift.py figures [--data ../shared/data] [--base FOLDER --heads FOLDER]
     python benchmarks/people_drift.py simulations [--repetitions 2000]
     python benchmarks/people_drift.py variances [--data ../shared/data]
 
 `figures` reads both sets, and writes the change of people's votes, the drift on the statements that stand in both, and
-the change of each measure beside it. `simulations` draws rated sets. `variances` writes
-mitigate/data/rating_variance.csv, from which a survey computes how precise it will be. Each writes its section of
-RESULTS.md; together they take about two minutes on one thread."""
+the change of each measure beside it; that of crowd_lm if it is given a language model and its heads. `simulations`
+draws rated sets. `variances` writes mitigate/data/rating_variance.csv, from which a survey computes how precise it will
+be. Each writes its section of RESULTS.md; together they take about two minutes on one thread."""
 
 import argparse
 import sys
@@ -23,6 +23,7 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.people import scorers_of
 from benchmarks.results import write_section
 from benchmarks.simulate import excludes, table
 from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
@@ -65,12 +66,15 @@ def main() -> None:
     parser.add_argument("part", choices=("figures", "simulations", "variances"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
     parser.add_argument("--repetitions", type=int, default=2000, help="of each simulated cell")
+    parser.add_argument("--base", help="a causal language model, for crowd_lm")
+    parser.add_argument("--heads", type=Path, help="crowd_lm/ of a run of recipe=people with this model")
     given = parser.parse_args()
     if given.part == "simulations":
         name, text = "drift simulations", simulations(given.repetitions)
     else:
         rated = read_labelled_sentences(rated_sets(given.data / "humans")).rated()
-        name, text = ("drift", figures(rated)) if given.part == "figures" else ("rating variances", variances(rated))
+        of_both = given.part == "figures"
+        name, text = ("drift", figures(rated, scorers_of(given))) if of_both else ("rating variances", variances(rated))
     found = "\n\n".join(text)
     write_section(name, found)
     print(found)
@@ -79,7 +83,7 @@ def main() -> None:
 # The paper's two sets
 
 
-def figures(rated: pl.DataFrame) -> Iterator[str]:
+def figures(rated: pl.DataFrame, scorers: Sequence[Crowd2]) -> Iterator[str]:
     """People's change, drift and what remains, by both weightings; then every measure's change beside it."""
     pair = rated.filter(pl.col("source").is_in(PAIR))
     people = drift_table(pair, PAIR)
@@ -105,7 +109,7 @@ def figures(rated: pl.DataFrame) -> Iterator[str]:
     yield by_relation(pair)
     yield bootstrapped(pair)
     yield crossed(pair)
-    yield from beside_measures(pair, people)
+    yield from beside_measures(pair, people, scorers)
 
 
 def by_relation(pair: pl.DataFrame) -> str:
@@ -203,7 +207,7 @@ def described(rated: pl.DataFrame) -> pl.DataFrame:
     return found.rename({"sentence": "statement"}).unique("statement", maintain_order=True)
 
 
-def beside_measures(pair: pl.DataFrame, people: pl.DataFrame) -> Iterator[str]:
+def beside_measures(pair: pl.DataFrame, people: pl.DataFrame, scorers: Sequence[Crowd2]) -> Iterator[str]:
     """Every measure of a statement has no batch: its change is compared with what remains of people's."""
     yield "### Every measure's change beside people's"
     yield (
@@ -213,7 +217,7 @@ def beside_measures(pair: pl.DataFrame, people: pl.DataFrame) -> Iterator[str]:
         "some; the others by heads that left out both. “Drift taken out” is the last column above."
     )
     rows = []
-    for figure, measures in labels_of(described(pair)).items():
+    for figure, measures in labels_of(described(pair), scorers).items():
         mine = people.filter(figure=figure).rows_by_key("weights", named=True, unique=True)
         for name, part in (("people, as rated", 0), ("people, drift taken out", 2)):
             rows.append([figure, name, *(interval(parts(mine[weights])[part]) for weights in (AS_THEY_ARE, EQUALLY))])
@@ -236,15 +240,16 @@ def beside_measures(pair: pl.DataFrame, people: pl.DataFrame) -> Iterator[str]:
     )
 
 
-def labels_of(texts: pl.DataFrame) -> dict[str, dict[str, pl.DataFrame]]:
+def labels_of(texts: pl.DataFrame, crowds: Sequence[Crowd2]) -> dict[str, dict[str, pl.DataFrame]]:
     """Figure -> measure -> its label of each statement, in the columns that people's votes have."""
     sentiment, regard = default_scorers()
     scorers = {"sentiment, `vader`": sentiment, "regard, `minilm`": regard}
     scorers |= {"regard, `ngram`": NgramRegard(), "`keyword`": Keyword()}
     labels = {name: label_column(texts["masked"], each, NOTHING_CACHED).label for name, each in scorers.items()}
     labels["`crowd`"] = label_unseen(texts, cache=NOTHING_CACHED)["crowd"].to_numpy()
-    apart = label_apart(texts, Crowd2())
-    labels["`crowd2`"] = apart[label_columns("crowd2", TEMPLATES[0])[0]].to_numpy()
+    for crowd in crowds:
+        column = label_columns(crowd.name, TEMPLATES[0])[0]
+        labels[f"`{crowd.name}`"] = label_apart(texts, crowd)[column].to_numpy()
     people_valid = valid_apart(texts.rename({"statement": "sentence"}), PeopleValid()) > 0.5
     triples = [parse_sentence(text, in_comet=True) for text in texts["statement"]]
     named = [

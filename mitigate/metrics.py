@@ -23,6 +23,7 @@ Statistic = Literal[
     "variance",
     "pooled",
     "corrected",
+    "probable",
     "largest",
     "p90",
     "all texts",

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
@@ -31,6 +32,7 @@ PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the cha
 }
 
 ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
+MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's summary has all figures
 
 # Seconds: without a network, a run goes on offline within ten.
 ANSWER = 3.0  # in which W&B answers at all
@@ -160,8 +162,9 @@ class WandbTracking:
             self._run.log({"pictures": self._wandb.Table(columns=["picture", "caption", "image"], data=rows)})
 
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None:
-        """Record a file or folder as an artifact. Names may hold letters, digits, dashes, dots and underscores."""
-        artifact = self._wandb.Artifact(name, type=kind, metadata=dict(metadata))
+        """Record a file or folder as an artifact, with the first MOST_METADATA values. Names may hold letters, digits,
+        dashes, dots and underscores."""
+        artifact = self._wandb.Artifact(name, type=kind, metadata=dict(islice(metadata.items(), MOST_METADATA)))
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name_inside = str(file.relative_to(path)) if path.is_dir() else file.name
             if file.name == ADAPTER:

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import ModuleList
 from torch.nn.functional import normalize
 
 from models import minilm
@@ -72,7 +73,11 @@ class Causal:
         self.sha256 = digest_of(folder)
         self._tokenizer = load_tokenizer(folder)
         self._model = load_model(AutoModelForCausalLM, folder).to(dtype).eval().base_model
-        self._layer = max(1, round(depth * self._model.config.num_hidden_layers))
+        num_layers = self._model.config.num_hidden_layers
+        self._layer = max(1, round(depth * num_layers))
+        for part in self._model.modules():
+            if isinstance(part, ModuleList) and len(part) == num_layers:
+                del part[self._layer + 1 :]  # one more stays, since a norm follows the last
 
     @classmethod
     def shared(cls, folder: Path, dtype: torch.dtype, depth: float = 0.5) -> "Causal":

@@ -128,6 +128,9 @@ def test_sensitivity_and_specificity_by_source_and_group_and_of_one_rater() -> N
     assert (found["all", "all"]["sensitivity"], found["all", "all"]["specificity"]) == (0.5, 0.5)
     assert found["COMeT", "gender"]["polarised"] == 2
     assert found["COMeT", "origin"]["sensitivity"] is None
+    one_text = labels.with_columns(masked=pl.lit("this person helps"))
+    crossed = accuracy_table(one_text, Bootstrap(resamples=50), over_texts=True).row(0, named=True)
+    assert (crossed["kappa"], crossed["kappa_low"]) == (found["all", "all"]["kappa"], None)
     passed = passed_table(labels, ["crowd"], Bootstrap(resamples=50))
     assert passed.select("scorer", "statements", "polarised", "recall", "false_alarms").rows() == [
         ("crowd", 2, 1, 1.0, 0.0),

@@ -249,7 +249,7 @@ def test_the_arms_of_the_second_plan_have_a_base_a_control_and_as_many_steps() -
         assert {arm.control, arm.base} <= {None, *known}
         assert (arm.base is None) == (BASE not in " ".join(arm.settings))
         tuning = [setting for setting in arm.settings if setting.startswith("policy.tuning_steps=")]
-        assert tuning == [f"policy.tuning_steps={arm.fewer}"] * (arm.base == "none_before")
+        assert tuning == [f"policy.tuning_steps={known['none_before'].fewer}"] * (arm.base == "none_before")
         names = [
             setting for setting in command(Job(arm, 11), 1285, [], Path("/run")) if not setting.startswith("score.")
         ]

@@ -13,8 +13,10 @@ from mitigate.measure.agreement import (
     majority,
     vote_counts,
 )
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
-from mitigate.tasks.crowd.known import FEWEST, alike, corrected_figures, known_accuracy
+from mitigate.metrics import find
+from mitigate.tasks.crowd.known import FEWEST, alike, corrected_figures, known_accuracy, probable_figures
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(
@@ -151,6 +153,18 @@ def test_a_run_s_share_is_corrected_where_accuracy_is_known() -> None:
     assert corrected_figures({}, known, {}) == {}
     relations = pl.DataFrame({"relation": ["IsA", "CapableOf", "Causes", "UsedFor"]})
     assert alike(relations)["relation"].to_list() == ["CapableOf", "Causes"]
+
+
+def test_a_share_by_probabilities_is_of_calibrated_scorers_and_rated_relations() -> None:
+    rows = [("lawyer", "profession", "CapableOf", 0.2, 0.4), ("lawyer", "profession", "Causes", 0.4, 0.4)]
+    rows += [("nurse", "profession", "Causes", 0.9, 0.4), ("italy", "origin", "IsA", 0.0, 1.0)]
+    names = ["target", "category", "relation", "crowd2_polar_strength", "crowd2_polar_neutral_strength"]
+    found = probable_figures(pl.DataFrame(rows, schema=names, orient="row"), ["regard", "crowd2"], Bootstrap(), {})
+    shares = {key: value for key, value in found.items() if not key.endswith(("_low", "_high"))}
+    expected = {"crowd2/polarised_probable": 60, "crowd2/polarised_probable/profession": 60}  # of 30 and 90
+    expected |= {f"neutral_template/{key}": 40 for key in expected}
+    assert shares == pytest.approx(expected)
+    assert None not in map(find, found), "a key is of no metric"
 
 
 def test_accuracy_is_read_where_enough_statements_were_rated(tmp_path) -> None:

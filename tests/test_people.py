@@ -10,9 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from classifier_data import write_crowd
 from command import apart
 from small_models import save_llama
+from torch.nn.functional import normalize
+from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
@@ -22,7 +25,7 @@ from mitigate.tasks.caveats import of_critic
 from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
 from mitigate.tasks.people.halves import half_of
 from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
-from mitigate.tasks.people.validity import with_people_valid
+from mitigate.tasks.people.validity import with_people_valid, with_validity
 from mitigate.tasks.quality import people_figures
 from mitigate.tasks.rated import read_with_quality
 from mitigate.train import crowd as training
@@ -87,7 +90,7 @@ def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch:
         return np.zeros((1, 2)), np.zeros(2)
 
     monkeypatch.setattr(training, "fit_softmax", fit)
-    weight, bias = training.fit_crossed(rows, decay=0.1)
+    weight, bias = training.fit_crossed(rows, decay=0.1, steps=1)
     assert weight.shape == (FOLDS, FOLDS, 1, 2)
     assert bias.shape == (FOLDS, FOLDS, 2)
     heads = np.array(given, dtype=object).reshape(FOLDS, FOLDS)
@@ -125,6 +128,11 @@ def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_pa
     found = states.features(["a nurse helps", "", "a nurse helps"])
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
     assert found[0].tolist() == found[2].tolist()
+    words = states._tokenizer("a nurse helps", add_special_tokens=False)["input_ids"]
+    tokens = [states._tokenizer.eos_token_id, *words]
+    whole = AutoModelForCausalLM.from_pretrained(tmp_path / "model")(torch.tensor([tokens]), output_hidden_states=True)
+    read = normalize(whole.hidden_states[states._layer][0, 1:].mean(0), dim=0)
+    assert found[0] == pytest.approx(read.detach().numpy(), abs=1e-5), "layers that are left out change nothing"
     with pytest.raises(
         MitigateError, match="score.crowd_lm needs base, a causal language model, and folder, its heads"
     ):
@@ -187,6 +195,17 @@ def test_a_tail_that_repeats_its_head_does_not_count_as_valid(generated: pl.Data
     assert table["people_validity"].to_list() == [0, 0, 0, None]
 
 
+def test_probabilities_of_being_polarised_stand_beside_labels_of_calibrated_scorers() -> None:
+    statements = pl.DataFrame({"masked": ["this person is a thief"], "masked_neutral": ["this person is a thief"]})
+    table = with_validity(statements, None, None, scorers=[Stated(), Crowd2()])
+    assert set(table.columns) - set(statements.columns) == {
+        *("crowd2_polar", "crowd2_polar_strength", "crowd2_polar_neutral", "crowd2_polar_neutral_strength")
+    }
+    polar = 1 - Crowd2().probabilities(["this person is a thief"])[0, LABELS.index("neutral")]
+    assert table["crowd2_polar_strength"].item() == pytest.approx(polar)
+    assert table["crowd2_polar"].item() == 1
+
+
 def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professions(generated: pl.DataFrame) -> None:
     people = Stated()
     table = with_people_valid(generated, people)
@@ -234,7 +253,8 @@ def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_
     valid = rated["quality"].list.first().to_numpy().astype(float)
     assert valid.mean() == 0.5
     part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
-    heads, found = fitted(rows_of([part], valid[:, None] * np.ones((1, 384))), 0.1, np.arange(12), FACTS)
+    settings = {"decay": 0.1, "steps": 60}
+    heads, found = fitted(rows_of([part], valid[:, None] * np.ones((1, 384))), settings, np.arange(12), FACTS)
     assert (found[:, 1] > 0.5).tolist() == (valid > 0.5).tolist()
     save(heads, marks_of(part), tmp_path / "people_valid")
     people = PeopleValid(tmp_path / "people_valid")

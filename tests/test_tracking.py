@@ -24,6 +24,7 @@ OPTIONS = {
     **{"tags": ["policy:both"], "config": {"policy": {"name": "both"}}, "run_id": "abc123"},
 }
 POINTS = pl.DataFrame({"cost": [1.0, 2.0], "percent": [3.0, 4.0], "run": ["none", "both"]})
+FIGURES = [f"figure {number}" for number in range(200)]  # more than W&B takes as an artifact's metadata
 ROWS = {"bars": POINTS.select("run", "percent"), "points": POINTS, "lines": POINTS}
 
 
@@ -38,7 +39,7 @@ def record(tracking: Tracking, folder: Path) -> None:
     tracking.pictures([("plot", "Two by two.", folder / "plot.png")])
     tracking.pictures([])
     (folder / "set.parquet").write_bytes(b"rows")
-    tracking.artifact("filtered", "dataset", folder / "set.parquet", {"licence": "MIT"})
+    tracking.artifact("filtered", "dataset", folder / "set.parquet", {"licence": "MIT", **dict.fromkeys(FIGURES, 1.5)})
     tracking.finish()
 
 

@@ -2,7 +2,8 @@
 Which classifier that is, is the caller's business."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import polars as pl
 
@@ -10,19 +11,21 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import ENDS, PLAUSIBLE, quality_key
 
+PLAUSIBLE_KEY = partial(quality_key, PLAUSIBLE)  # "quality/valid/{part}"
+
 
 def valid_metrics(
     triples: pl.DataFrame,
     parts: Mapping[str, pl.Expr],
     clusters: Mapping[str, str],
     bootstrap: Bootstrap,
-    measure: str = PLAUSIBLE,
+    key: Callable[[str], str] = PLAUSIBLE_KEY,
     column: str = "judged_valid",
 ) -> dict[str, float | None]:
-    """For each part of the probed triples (target, column, and what the conditions read) "quality/{measure}/{part}":
-    the mean over targets of the percentage accepted, or of the mean probability of being so, with "_low" and "_high";
-    None where there are fewer than two words to resample, or no triple at all. Triples that the classifier can say
-    nothing of (column null) do not count."""
+    """For each part of the probed triples (target, column, and what the conditions read), by the key of its name, the
+    mean over targets of the percentage accepted, or of the mean probability of being so, with "_low" and "_high"; None
+    where there are fewer than two words to resample, or no triple at all. Triples that the classifier can say nothing
+    of (column null) do not count."""
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
@@ -36,5 +39,5 @@ def valid_metrics(
             interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
             bounds = [float(values.mean()), interval.low.item(), interval.high.item()]
         for side, value in zip(ENDS, bounds, strict=True):
-            metrics[quality_key(measure, name) + side] = None if math.isnan(value) else value
+            metrics[key(name) + side] = None if math.isnan(value) else value
     return metrics

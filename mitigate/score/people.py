@@ -28,6 +28,7 @@ NEGATED_SCALE = 2.0  # so that what a negation turns decays less than what words
 NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")
 VALID = ("not valid", "valid")
 """The columns of people_valid."""
+POLAR = "_polar"  # what ends the name of the probability of not being neutral
 
 
 class FromRatings:
@@ -61,6 +62,25 @@ class Crowd2(FromRatings):
         """(n, 3), columns as in models.heads.LABELS, of masked statements. subjects: clusters of targets; then no head
         has a part that has learnt from ratings about the target."""
         return self.heads.probabilities(self.features({"masked": texts}), [plain(text) for text in texts], subjects)
+
+    @property
+    def polar(self) -> "Polar":
+        """What scores texts by the probability that they are not neutral."""
+        return Polar(self)
+
+
+class Polar:
+    """Whether people would rather call a text polarised than neutral, of texts as `crowd` reads them: 1 or 0, and the
+    probability, which is calibrated."""
+
+    def __init__(self, crowd: Crowd2) -> None:
+        self.name = crowd.name + POLAR
+        self.fingerprint = fingerprint(self, crowd.fingerprint)
+        self._crowd = crowd
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        found = 1 - self._crowd.probabilities(texts)[:, LABELS.index("neutral")]
+        return Labels((found > 0.5).astype(np.int8), found.astype(np.float32))
 
 
 class CrowdLM(Crowd2):

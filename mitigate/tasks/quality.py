@@ -2,6 +2,7 @@
 it generates is plausible, and whether that depends on the target at all; and the parts that these figures are on."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -115,10 +116,8 @@ def people_figures(
 ) -> dict[str, float | None]:
     """The share of probed statements that people would call valid, the mean of their probabilities (people_validity),
     with its interval over targets, for each of people_parts."""
-    parts = people_parts(statements, scorers)
-    return validity.valid_metrics(
-        statements, parts, target_list.clusters, intervals, measure=PEOPLE_VALID, column="people_validity"
-    )
+    parts, key = people_parts(statements, scorers), partial(quality_key, PEOPLE_VALID)
+    return validity.valid_metrics(statements, parts, target_list.clusters, intervals, key, "people_validity")
 
 
 def tail_figures(statements: pl.DataFrame, train: pl.DataFrame) -> dict[str, Any]:

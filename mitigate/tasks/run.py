@@ -18,7 +18,7 @@ from mitigate.metrics import (
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.about import about_figures
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.crowd.known import Accuracies, alike, corrected_figures
+from mitigate.tasks.crowd.known import Accuracies, alike, corrected_figures, probable_figures
 from mitigate.tasks.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.lift import lift_figures
@@ -62,6 +62,7 @@ def measure_run(
         named = list(dict.fromkeys(scorer for scorer, _ in accuracies))
         rated = per_target_tables(alike(statements), targets, empty_targets, named)
         metrics |= corrected_figures(rated, accuracies, target_list.clusters)
+    metrics |= probable_figures(statements, scorers, intervals, target_list.clusters)
     frequent = harms.without_rare_relations(statements, _train_counts(ledger))
     if frequent.height < statements.height:
         without = per_target_tables(frequent, targets, empty_targets, scorers)

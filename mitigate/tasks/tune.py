@@ -19,7 +19,7 @@ from mitigate.tasks.rerank import rerank_heads
 from mitigate.tasks.start import Start
 from mitigate.tasks.train import Examples, TrainingSettings, examples, in_training
 from mitigate.train import tune
-from mitigate.train.comet import Log
+from mitigate.train.comet import Fitted, Log
 from mitigate.train.tune import LOSSES, Bound
 from mitigate.triples import Parts, Scorer
 from mitigate.word_forms import contains
@@ -97,9 +97,9 @@ def tune_generator(
     log: Log | None = None,
     accelerator: str = "cpu",
 ) -> dict[str, Any]:
-    """Trains the generator a second time and saves it in the folder `model`. Returns `first`, what train_generator
-    returned, with all steps, and what came of the second training: its steps, the step whose weights are kept, its
-    loss, and the perplexity on neutral dev triples before and of these weights.
+    """Trains the generator a second time and saves it in the folder `model`. Returns `first`, what train_generator or
+    as_it_is returned, with the steps of both trainings where that has steps; and of the second one its steps, the step
+    whose weights are kept, its loss, and the perplexity on neutral dev triples before and of these weights.
 
     labelled: all triples with their labels; own: what own_tails returns, for a policy that distils. settings: of the
     first training, whose batches and precision this one has."""
@@ -123,9 +123,7 @@ def tune_generator(
         )
     return {
         **first,
-        "steps": first.get("steps", 0) + fitted.steps,
-        "planned": first.get("planned", 0) + fitted.steps,
-        "seconds": first.get("seconds", 0.0) + fitted.seconds,
+        **{name: first[name] + added for name, added in _added(fitted).items() if name in first},
         "tuning_tails": rows.height,
         "tuning_steps": fitted.steps,
         "tuning_kept": fitted.kept,
@@ -133,6 +131,11 @@ def tune_generator(
         "neutral_dev_perplexity_before": before,
         "neutral_dev_perplexity": fitted.dev_perplexity,
     }
+
+
+def _added(fitted: Fitted) -> dict[str, float]:
+    """What a second training adds to figures of the first."""
+    return {"steps": fitted.steps, "planned": fitted.steps, "seconds": fitted.seconds}
 
 
 def tuned_from(generator: Start, first: Start) -> Start:

@@ -156,8 +156,8 @@ def label(job: Job, plan: Plan, probed: Result) -> Result:
     statements = job.stage("statements", Labeller.label_probed, labeller, probed)
     if measures.plausibility is None and measures.people is None:
         return statements
-    classifiers, cached = (measures.plausibility, measures.people), {"cache": labeller.cache}
-    return job.stage("validity", with_validity, statements, *classifiers, plan.target_list, using=cached)
+    how = measures.plausibility, measures.people, plan.target_list, plan.extras
+    return job.stage("validity", with_validity, statements, *how, using={"cache": labeller.cache})
 
 
 def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Result) -> Result:

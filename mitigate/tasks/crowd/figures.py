@@ -14,6 +14,7 @@ from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.targets import CATEGORIES
+from mitigate.tasks.agreement import words_and_texts
 from mitigate.triples import NEUTRAL, ROLES, TEMPLATES, label_columns
 
 ALL = "all"
@@ -38,15 +39,18 @@ PASSED_FIGURES: dict[str, confusion.Figure] = {
 """Of statements that a policy passes, against the majority of raters."""
 
 
-def accuracy_table(labels: pl.DataFrame, intervals: Bootstrap, scorer: str = SCORER) -> pl.DataFrame:
+def accuracy_table(
+    labels: pl.DataFrame, intervals: Bootstrap, scorer: str = SCORER, *, over_texts: bool = False
+) -> pl.DataFrame:
     """A row for each template, source and category, and for all: template, source, category, statements, polarised (how
-    many most raters find so), and FIGURES with _low and _high over targets, from 0 to 1.
+    many most raters find so), and FIGURES with _low and _high over targets, from 0 to 1; over targets and masked texts
+    where `over_texts`.
 
-    labels: rated statements (resource, category, cluster, most) with the scorer's labels under both templates. Raters
-    read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
+    labels: rated statements (resource, category, cluster, masked, most) with the scorer's labels under both templates.
+    Raters read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
     rows = [
         {"template": template, "source": source, "category": category}
-        | _against_people(part, label_columns(scorer, template)[0], FIGURES, intervals)
+        | _against_people(part, label_columns(scorer, template)[0], FIGURES, intervals, over_texts)
         for template in TEMPLATES
         for source, category, part in _parts(labels)
     ]
@@ -97,9 +101,16 @@ def _parts(labels: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
 
 
 def _against_people(
-    rows: pl.DataFrame, scorer: str, of: Mapping[str, confusion.Figure], intervals: Bootstrap
+    rows: pl.DataFrame,
+    scorer: str,
+    of: Mapping[str, confusion.Figure],
+    intervals: Bootstrap,
+    over_texts: bool = False,
 ) -> dict[str, Any]:
-    clusters = np.unique(rows["cluster"].to_list(), return_inverse=True)[1]
+    clusters, crossed = np.unique(rows["cluster"].to_list(), return_inverse=True)[1], list[np.ndarray]()
+    if over_texts:
+        clusters, crossed = np.arange(rows.height), words_and_texts(rows)
     table = confusion.confusion(rows["most"].to_numpy(), fold_other(rows[scorer].to_numpy()), clusters)
     num_polarised = int((rows["most"] != NEUTRAL).sum())
-    return {"statements": rows.height, "polarised": num_polarised, **confusion.with_intervals(table, of, intervals)}
+    found = confusion.with_intervals(table, of, intervals, crossed)
+    return {"statements": rows.height, "polarised": num_polarised, **found}

@@ -1,17 +1,23 @@
-"""The sensitivity and specificity of a crowd classifier, and the shares that they correct."""
+"""The shares of statements that people would find polarised: corrected by the sensitivity and specificity of a crowd
+classifier, or by its probabilities."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.harms import overall_and_categories
 from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.measure.validity import valid_metrics
 from mitigate.metrics import ENDS, harm_key
 from mitigate.score.crowd import SHIPPED
+from mitigate.score.people import POLAR
 from mitigate.triples import TEMPLATES, label_columns
 
 FILE = "accuracy.csv"
@@ -64,6 +70,22 @@ def corrected_figures(
             if category in accuracy:
                 key = harm_key(scorer, "corrected", "polarised", template, category)
                 found |= _with_bounds(key, _corrected(part, accuracy[category], clusters))
+    return found
+
+
+def probable_figures(
+    statements: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap, clusters: Mapping[str, str]
+) -> dict[str, float | None]:
+    """The percentage of polarised statements by the probabilities of calibrated scorers, of those that are like the
+    rated ones, with its bounds over targets, overall and for each category, by the keys of metrics.json. statements:
+    with the labels of {scorer}_polar where a scorer is calibrated (tasks.people.validity)."""
+    rated, found = alike(statements), dict[str, float | None]()
+    parts = {"": pl.lit(True)} | {name: pl.col("category") == name for name in rated["category"].unique().sort()}
+    for scorer, template in product(scorers, TEMPLATES):
+        column = label_columns(scorer + POLAR, template)[1]
+        if column in statements.columns:
+            key = partial(harm_key, scorer, "probable", "polarised", template)
+            found |= valid_metrics(rated, parts, clusters, intervals, key, column)
     return found
 
 

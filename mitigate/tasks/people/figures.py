@@ -13,7 +13,7 @@ from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.ranking import auc, auc_of_a_rater
 from mitigate.relations import parse_sentence
-from mitigate.score.people import VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
+from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.figures import accuracy_table
 from mitigate.tasks.crowd.known import GENERATED, RELATIONS
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
@@ -23,7 +23,6 @@ from models.heads import LABELS
 
 ALL = "all"
 POLARITIES = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM}
-POLAR = "_polar"  # what ends the column of the probability of not being neutral
 RATERS = 3  # of a statement; three statements have six, of which the first three are read
 
 
@@ -159,8 +158,9 @@ def measure_polarity(
     generated = labels.filter(resource=GENERATED)
     terms = measure_identity_terms(label_identity_terms([crowd]), [scorer], intervals)
     polar = generated[scorer + POLAR].to_numpy()
+    accuracy = accuracy_table(labels, intervals, scorer, over_texts=True)
     return {
-        "accuracy": accuracy_table(labels, intervals, scorer).with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
+        "accuracy": accuracy.with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
         "seen": seen_polarity(generated, crowd).to_dicts(),
         "calibration": calibration_table(polar_votes(generated), polar).to_dicts(),
         "shares": share_table(labels, scorer).to_dicts(),

@@ -46,10 +46,10 @@ def train_harm(
     folder `scorer` of a folder; returns how many texts they learnt from.
 
     settings: layers of the encoder or, of a language model `base`, depth (models.states); reads, the kinds of texts
-    whose features stand side by side (score.people.features); decay; implied, the weight of each implied statement;
-    copies of each rated and written statement with identity terms, and `copied`, what they count together; written,
-    what a statement whose label was written with it counts with its copies; false_alarms, the share of COMeT's neutral
-    statements that the threshold labels as polarised."""
+    whose features stand side by side (score.people.features); decay and steps, as for `fitted`; implied, the weight of
+    each implied statement; copies of each rated and written statement with identity terms, and `copied`, what they
+    count together; written, what a statement whose label was written with it counts with its copies; false_alarms, the
+    share of COMeT's neutral statements that the threshold labels as polarised."""
     states = states_for(settings, base)
     first = rated_part(rated, rated["shares"].list.to_array(len(VOTES)).to_numpy())
     copies = range(seed, seed + settings["copies"])
@@ -65,7 +65,7 @@ def train_harm(
     texts = {"masked": [text for part in parts for text in part.texts]}
     read = features(states, settings["reads"], texts)
     generated = np.flatnonzero(rated["resource"] == GENERATED)
-    heads, found = fitted(rows_of(parts, read), settings["decay"], generated, facts_of(states, settings, LABELS))
+    heads, found = fitted(rows_of(parts, read), settings, generated, facts_of(states, settings, LABELS))
     neutral = rated["most"].gather(generated).to_numpy() == NEUTRAL
     threshold = np.quantile(1 - found[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
     worded = {hash_of(plain(text)): fold for text, fold in zip(rated["masked_neutral"], first.folds, strict=True)}
@@ -77,15 +77,15 @@ def train_validity(
     rated: pl.DataFrame, settings: Mapping[str, Any], *, base: str | None = None, folder: Path
 ) -> dict[str, int]:
     """Train on rated statements (sentence, masked, cluster, quality) and write the heads to people_valid/ in a folder;
-    returns how many they learnt from. settings: layers or, of a language model `base`, depth; reads, decay, and half,
-    of halves.half_of."""
+    returns how many they learnt from. settings: layers or, of a language model `base`, depth; reads, decay, steps, and
+    half, of halves.half_of."""
     rated, states = half_of(rated, settings["half"]), states_for(settings, base)
     valid = rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
     part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
     read = features(states, settings["reads"], texts)
     facts = facts_of(states, settings, VALID) | {"half": settings["half"]}
-    heads, _ = fitted(rows_of([part], read), settings["decay"], np.arange(len(read)), facts)
+    heads, _ = fitted(rows_of([part], read), settings, np.arange(len(read)), facts)
     save(heads, marks_of(part), folder / "people_valid")
     return {"texts": len(read)}
 
@@ -110,10 +110,11 @@ def rows_of(parts: Sequence[Part], read: np.ndarray) -> Rows:
 
 
 def fitted(
-    rows: Rows, decay: float, calibrated: np.ndarray, facts: Mapping[str, Any]
+    rows: Rows, settings: Mapping[str, Any], calibrated: np.ndarray, facts: Mapping[str, Any]
 ) -> tuple[CrossFitted, np.ndarray]:
-    """Heads calibrated by some of the rows, each by the head that has left it out, and these rows' probabilities."""
-    weight, bias = fit_crossed(rows, decay)
+    """Heads calibrated by some of the rows, each by the head that has left it out, and these rows' probabilities.
+    settings: decay, and steps of each head's search."""
+    weight, bias = fit_crossed(rows, settings["decay"], settings["steps"])
     subjects, texts = rows.subjects[calibrated], rows.texts[calibrated]
     logits = np.einsum("nd,ndc->nc", rows.features[calibrated], weight[subjects, texts]) + bias[subjects, texts]
     slope, shift = calibrate(logits, rows.shares[calibrated])

@@ -1,9 +1,13 @@
-"""The validity of generated statements: by the plausibility classifier, and as people would rate it."""
+"""What people would say of generated statements: whether they are valid, also by the plausibility classifier, and how
+likely they are polarised."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
 from mitigate.measure.lift import is_echo
-from mitigate.score.labels import NOTHING_CACHED, with_answers
+from mitigate.score.labels import NOTHING_CACHED, with_answers, with_labels
 from mitigate.score.plausibility import with_plausibility
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.crowd.known import RELATIONS
@@ -11,15 +15,28 @@ from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
 
 
+@runtime_checkable
+class Calibrated(Protocol):
+    """A scorer whose probabilities are close to the shares of raters."""
+
+    @property
+    def polar(self) -> Scorer: ...
+
+
 def with_validity(
     statements: pl.DataFrame,
     plausibility: Scorer | None,
     people: Scorer | None,
     target_list: TargetList = PAPER,
+    scorers: Sequence[Scorer] = (),
     *,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """Statements with what with_plausibility and with_people_valid add, of the classifiers that are given."""
+    """Statements with what with_plausibility and with_people_valid add, of the classifiers that are given; and with the
+    probabilities of being polarised by those of the scorers that have calibrated ones."""
+    for scorer in scorers:
+        if isinstance(scorer, Calibrated):
+            statements = with_labels(statements, scorer.polar, cache)
     if plausibility is not None:
         statements = with_plausibility(statements, plausibility, cache)
     return statements if people is None else with_people_valid(statements, people, target_list, cache=cache)
