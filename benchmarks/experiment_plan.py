@@ -12,8 +12,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from mitigate.recipes.mitigate.plan import make_plan
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.start import training_settings
-from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import apply_policy
 
 ROOT = Path(__file__).parents[1]
@@ -151,10 +151,8 @@ def numbers_of_steps(wanted: Mapping[str, Arm], known: Mapping[str, Arm], settin
 
 def kept_triples(config: DictConfig) -> int:
     """How many training triples the policy of a configuration keeps."""
-    plan = make_plan(config)
-    scorers = [*plan.scorers, *plan.policy_scorers]
-    how = {"masking": config.measure.masking, "own_relations": plan.corpus.own_relations, "cache": plan.cache}
-    labelled = label_statements(plan.corpus.triples, scorers, target_list=plan.target_list, **how)
+    plan = make_plan(config, Scorers(config.score))
+    labelled = plan.labeller.label(plan.corpus.triples)
     ledger = apply_policy(plan.policy, labelled, plan.target_list)
     train = ledger.filter(split="train")
     return train.filter(train["weight"] > 0, train["valid"]).height

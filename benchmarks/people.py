@@ -32,6 +32,7 @@ from mitigate.measure.confusion import confusion, kappa, sensitivity, specificit
 from mitigate.measure.correction import corrected_share
 from mitigate.measure.ranking import auc
 from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
+from mitigate.runs import open_run
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
@@ -56,7 +57,6 @@ from mitigate.tasks.people.figures import (
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.quality import people_figures
 from mitigate.tasks.rated import read_rated, read_with_quality
-from mitigate.tasks.runs import open_run
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK

@@ -61,7 +61,8 @@ def flat(content: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 def named(outputs: Path) -> dict[str, Path]:
     """The run folders by name, without the hash at its end."""
-    return {folder.name.rpartition("-")[0]: folder for folder in sorted(outputs.iterdir()) if folder.is_dir()}
+    folders = [folder for folder in sorted(outputs.iterdir()) if folder.is_dir() and folder.name[0] != "."]
+    return {folder.name.rpartition("-")[0]: folder for folder in folders}
 
 
 def compare(before: Path, after: Path) -> int:

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.bootstrap",
     "ComparedRuns": "mitigate.tasks.compare.compared",
-    "FinishedRun": "mitigate.tasks.runs",
+    "FinishedRun": "mitigate.runs",
     "LabelStore": "mitigate.label_cache",
     "Labels": "mitigate.triples",
     "MitigateError": "mitigate.errors",
@@ -35,7 +35,7 @@ _PLACES = {  # public name -> the module that has it
     "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.tasks.quality",
     "open_generator": "mitigate.tasks.generator",
-    "open_run": "mitigate.tasks.runs",
+    "open_run": "mitigate.tasks.ask.answers",
     "pointwise_information": "mitigate.tasks.plausibility.information",
     "probe_generator": "mitigate.tasks.probe",
     "read_relations": "mitigate.load.relations_file",
@@ -53,9 +53,11 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.match import about_targets as about_targets
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
+    from mitigate.runs import FinishedRun as FinishedRun
     from mitigate.target_list import TargetList as TargetList
     from mitigate.target_list import list_of as list_of
     from mitigate.targets import choose_targets as choose_targets
+    from mitigate.tasks.ask.answers import open_run as open_run
     from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.compared import compare_runs as compare_runs
     from mitigate.tasks.generator import open_generator as open_generator
@@ -71,8 +73,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.quality import measure_quality as measure_quality
     from mitigate.tasks.read import read_triples as read_triples
     from mitigate.tasks.read import sample_triples as sample_triples
-    from mitigate.tasks.runs import FinishedRun as FinishedRun
-    from mitigate.tasks.runs import open_run as open_run
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
     from mitigate.tasks.start import Start as Start

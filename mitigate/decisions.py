@@ -24,6 +24,9 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
 """By group, settings that say where and by what a run is done, not what it finds. A dot stands before a setting of a
 setting."""
 
+FORMER_ACTIONS = ("rerank", "experts", "erase")
+"""Decodings of a policy that were values of its `action`, and still may be."""
+
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of nested plain settings those that decide what a run finds: the groups that its recipe reads (`recipe.reads`; of
@@ -69,3 +72,12 @@ def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
     """The configured scorers of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}; with
     one of a user's own in place of minilm {"sentiment": "vader", "mine": "mine"}."""
     return {name: str(score[role]) for role, name in called(score).items()}
+
+
+def in_present_terms(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a policy with `decoding` apart from `action`: earlier versions wrote action=rerank for what is
+    action=keep decoding=rerank."""
+    action, decoding = settings.get("action"), settings.get("decoding", "none")
+    if action in FORMER_ACTIONS and decoding in ("none", action):
+        return {**settings, "action": "keep", "decoding": action}
+    return {**settings, "decoding": decoding}

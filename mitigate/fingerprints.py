@@ -86,14 +86,28 @@ def codes_of(function: object, values: object) -> Iterator[object]:
 
 
 def parts_of(value: object) -> Iterator[object]:
-    """The values in lists and mappings."""
+    """The values in lists and mappings, and with a dataclass those of its fields that `plain` knows it by."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         for part in value:
             yield from parts_of(part)
-    else:
-        yield value
+        return
+    yield value
+    if is_dataclass(value) and not isinstance(value, type) and not _known_by(value):
+        for name in _deciding_fields(value):
+            yield from parts_of(getattr(value, name))
+
+
+def _deciding_fields(value: Any) -> list[str]:
+    """The names of a dataclass's fields that are not marked SURROUNDING."""
+    return [field.name for field in fields(value) if "surrounding" not in field.metadata]
+
+
+def _known_by(value: object) -> dict[str, str]:
+    """The digest or the fingerprint that an object is known by; of others nothing."""
+    named = ((name, getattr(value, name, None)) for name in ("digest", "fingerprint"))
+    return next(({name: known} for name, known in named if isinstance(known, str)), {})
 
 
 def read_by_own_code(function: object, values: object) -> dict[str, str]:
@@ -122,12 +136,11 @@ def plain(value: object) -> Any:
         return {"array": digest_of(np.ascontiguousarray(value).tobytes()), "as": [str(value.dtype), *value.shape]}
     if isinstance(value, np.generic):
         return value.item()
-    for name in ("digest", "fingerprint"):
-        if isinstance(known := getattr(value, name, None), str):
-            called = getattr(value, "name", None)  # a scorer's columns are called by its name
-            return {name: known} | ({"name": called} if isinstance(called, str) else {})
+    if known := _known_by(value):
+        called = getattr(value, "name", None)  # a scorer's columns are called by its name
+        return known | ({"name": called} if isinstance(called, str) else {})
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {f.name: plain(getattr(value, f.name)) for f in fields(value) if "surrounding" not in f.metadata}
+        kept = {name: plain(getattr(value, name)) for name in _deciding_fields(value)}
         return {"object": type(value).__qualname__, **kept}
     if isinstance(value, Mapping):
         return {"mapping": [[plain(key), plain(part)] for key, part in value.items()]}

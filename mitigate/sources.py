@@ -32,7 +32,7 @@ NOT_FOLLOWED = {
     )
 } | {"mitigate"}
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that are a user's own no more than polars is
-LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve", "mitigate.tasks.ask")  # none of them is in a stage
+LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.serve")
 
 
 class Reached(NamedTuple):

@@ -44,7 +44,8 @@ MARKER = ".of"  # in a folder of parts: the fingerprint of the unfinished stage 
 
 @dataclass(frozen=True)
 class Result:
-    """A finished stage: its name, the file it left, the hash of all files it left, and what it took."""
+    """A finished stage: its name, the file it left, the hash of all files it left, and what it took. In a rehearsal
+    also a stage that is to be run, `pending`: its digest is no hash, so that no stage that depends on it is known."""
 
     stage: str
     path: Path
@@ -53,18 +54,25 @@ class Result:
     peak_memory: int  # bytes, of the whole process up to the end of the stage
     from_cache: bool
     kept: bool = False  # whether its code has changed since, and the user said that the result stays
+    pending: bool = False
 
     def table(self) -> pl.DataFrame:
-        """The stage's table."""
+        """The stage's table. Raises NotComputedError for a pending stage."""
+        self._check()
         return pl.read_parquet(self.path, glob=False)
 
     def facts(self) -> dict[str, Any]:
-        """The stage's numbers."""
+        """The stage's numbers. Raises NotComputedError for a pending stage."""
+        self._check()
         return json.loads(self.path.read_text(encoding="utf-8"))
 
     def value(self) -> pl.DataFrame | dict[str, Any]:
         """What the stage's function returned."""
         return self.table() if self.path.suffix == ".parquet" else self.facts()
+
+    def _check(self) -> None:
+        if self.pending:
+            raise NotComputedError(self.stage)
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Work:
 
 
 class NotComputedError(Exception):
-    """A stage that a dry run would have to compute; its argument is the stage's name."""
+    """A result that is read in a rehearsal and is not there; its argument is the stage's name."""
 
 
 class BusyError(MitigateError):
@@ -104,7 +112,7 @@ def tidy(folder: Path) -> None:
 class Run:
     """One run's folder. Two processes cannot hold the same one.
 
-    A dry run only looks: it writes nothing, and raises NotComputedError for the first stage that is not there.
+    A dry run only looks: it writes nothing, and stages that are not there are pending.
     keep_code: results of stages that say they may be kept stay although their code has changed."""
 
     def __init__(self, folder: Path, dry: bool = False, keep_code: bool = False) -> None:
@@ -167,16 +175,16 @@ class Run:
         leaves: files and folders that it writes in the run folder itself. scratch: those that are removed once the
         result is recorded. may_be_kept: whether `code=keep` applies, as to a long training.
 
-        Raises NotComputedError in a dry run."""
+        In a dry run a stage that is not known is pending."""
         if isinstance(function, partial):
             bound: partial[Any] = function
             function, values, named = bound.func, (*bound.args, *values), {**bound.keywords, **named}
         inputs = digest_of_values(stage, values, named, [result.digest for result in after])
         code = digest_of_stage(function, [values, named])
         result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
-        if result is None:
-            if self.dry:
-                raise NotComputedError(stage)
+        if result is None and self.dry:
+            result = Result(stage, self.folder / stage, f"{stage} is pending", 0.0, 0, False, pending=True)
+        elif result is None:
             fingerprint = digest_of(inputs + code)
             more = using(Work(self.folder, fingerprint)) if callable(using) else using or {}
 
@@ -238,16 +246,17 @@ class Run:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def finished(self) -> bool:
-        """Whether the manifest, written last, is there and whole, and with it what a recipe writes besides its stages'
-        files: tables and cards. Not looked at are the settings, which every job can write anew, and the records of
-        stages, which were looked at when the stages were."""
+        """Whether no stage is pending, and the manifest, written last, is there and whole, and with it what a recipe
+        writes besides its stages' files: tables and cards. Not looked at are the settings, which every job can write
+        anew, and the records of stages, which were looked at when the stages were."""
         manifest = read_json(self.folder / "manifest.json") or {}
         files = manifest.get("files")
         if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
             return False
         known = {*self._stages_files, SETTINGS}
         others = [name for name in files if name not in known and not name.startswith(f"{RECORDS}/")]
-        return is_intact(manifest) and all(self._digest(name) == files[name] for name in others)
+        has_all = not any(result.pending for result in self.results) and is_intact(manifest)
+        return has_all and all(self._digest(name) == files[name] for name in others)
 
     def reopen(self) -> None:
         """Take the manifest away, since something is about to be computed anew."""

@@ -29,7 +29,7 @@ from mitigate.recipes import faults, labels
 from mitigate.recipes.job import plain
 from mitigate.recipes.kge.plan import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.scorers import build_policy, check_roles
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.start import find_start, training_settings
 from mitigate.recipes.stories.plan import make_plan as plan_stories
 from mitigate.targets import choose_targets
@@ -386,7 +386,7 @@ def _ledger(config: DictConfig) -> None:
             },
         }
     )
-    apply(build_policy(config), rows)
+    apply(Scorers(config.score).policy(config.policy), rows)
 
 
 def _load(config: DictConfig) -> None:
@@ -396,7 +396,7 @@ def _load(config: DictConfig) -> None:
 
 
 def _start(config: DictConfig) -> None:
-    start = find_start(config, build_policy(config))
+    start = find_start(config, Scorers(config.score).policy(config.policy))
     if config.train:
         settings, where = training_settings(config)
         check_training(start, settings, **where)
@@ -422,13 +422,13 @@ def _training(config: DictConfig) -> None:
 
 
 STEPS: dict[str, Callable[[DictConfig], object]] = {
-    "policy": build_policy,
-    "filter": lambda config: check_filters(build_policy(config)),
+    "policy": lambda config: Scorers(config.score).policy(config.policy),
+    "filter": lambda config: check_filters(Scorers(config.score).policy(config.policy)),
     "ledger": _ledger,
     "search": _search,
     "targets": lambda config: choose_targets(plain(config.probe.targets)),
     "training": _training,
-    "roles": lambda config: check_roles(config.score),
+    "roles": lambda config: Scorers(config.score).check_roles(),
     "load": _load,
     "start": _start,
     "audit": _audit,

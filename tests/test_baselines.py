@@ -21,8 +21,8 @@ from mitigate.tasks.baseline import find_baseline
 ONE = {"relations": ("IsA",), "num_targets": 2}
 
 
-def found(outputs: Path, settings: dict[str, Any], metrics: dict[str, Any]) -> str | None:
-    run = find_baseline(outputs, settings, metrics)
+def found(outputs: Path, settings: dict[str, Any], fingerprint: str) -> str | None:
+    run = find_baseline(outputs, settings, fingerprint)
     return run.folder.name if run else None
 
 
@@ -31,21 +31,21 @@ def test_a_baseline_differs_by_its_policy_alone_and_is_the_latest_that_is_whole(
     baseline = baseline.rename(tmp_path / "mitigate-none-made_up-none_at_all-seed1-0123abcd")
     folder = make_run(tmp_path, "both", **ONE)
     settings = yaml.safe_load((folder / "config.yaml").read_text())
-    metrics = json.loads((folder / "metrics.json").read_text())
-    assert found(tmp_path, settings, metrics) == baseline.name
+    source = json.loads((folder / "metrics.json").read_text())["fingerprint"]
+    assert found(tmp_path, settings, source) == baseline.name
     for other in ({"policy": {"name": "none"}}, {"seed": 2}, {"trainer": {"max_steps": 7}}):
-        assert found(tmp_path, settings | other, metrics) is None
-    assert found(tmp_path, settings, metrics | {"fingerprint": "of other targets"}) is None
-    assert found(tmp_path / "elsewhere", settings, metrics) is None
+        assert found(tmp_path, settings | other, source) is None
+    assert found(tmp_path, settings, "of other targets") is None
+    assert found(tmp_path / "elsewhere", settings, source) is None
 
     later = tmp_path / baseline.name.replace("0123abcd", "4567abcd")
     make_run(tmp_path, "none", **ONE).rename(later)
     os.utime(baseline / "manifest.json", (1, 1))
-    assert found(tmp_path, settings, metrics) == later.name
+    assert found(tmp_path, settings, source) == later.name
     (later / "metrics.json").write_text("{}")
-    assert found(tmp_path, settings, metrics) == baseline.name
+    assert found(tmp_path, settings, source) == baseline.name
     seal(later)
-    assert found(tmp_path, settings, metrics) == baseline.name  # as its metrics name no fingerprint
+    assert found(tmp_path, settings, source) == baseline.name  # as its metrics name no fingerprint
 
 
 OF = ("echo", "constants", "known")

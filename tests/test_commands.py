@@ -200,5 +200,5 @@ def test_settings_with_any_value_are_taken_or_told(
 
 def test_an_unhandled_error_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[1])
-    monkeypatch.setattr("mitigate.recipes.mitigate.recipe.make_plan", lambda config: 1 / 0)
+    monkeypatch.setattr("mitigate.recipes.mitigate.recipe.make_plan", lambda config, scorers: 1 / 0)
     assert "ZeroDivisionError" in str(fault(["policy=both"], tmp_path))

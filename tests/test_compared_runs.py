@@ -11,10 +11,10 @@ from compared_runs import configured, edit, make_run, plan_of, seal
 
 from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError
+from mitigate.runs import open_run, read_runs, recipe_of, short_names
 from mitigate.tasks.compare import arms, scorers
 from mitigate.tasks.compare.findings import axes_of
 from mitigate.tasks.compare.quality import quality_differences
-from mitigate.tasks.runs import open_run, read_runs, recipe_of, short_names
 
 USED = ("statements.parquet", "likelihood.parquet")
 

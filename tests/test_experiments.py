@@ -107,8 +107,7 @@ def test_the_paper_without_a_network(tmp_path: Path, placed) -> None:
     said = placed("experiment=paper", "dry_run=true").done
     assert said.count("would be downloaded: ") == 6
     assert "https://huggingface.co/openai-community/openai-gpt" in said
-    (stages,) = [line.partition(": ")[2] for line in said.splitlines() if "all stages are to be run" in line]
-    assert stages.startswith("score, ledger, train, probe, heads, statements, ")  # none of another policy
+    assert "all stages are to be run, once that is at hand" in said
     assert not (tmp_path / "out").exists()
 
 

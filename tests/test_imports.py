@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 BASE = {
     *("charts", "data_tables", "headlines", "learnt", "triples", "relations", "events", "targets", "target_list"),
     *("word_forms", "prompts", "sentences", "metrics", "errors", "frames", "files", "formats", "processes", "progress"),
-    *("settings", "decisions", "fingerprints", "own_code", "opened", "sources", "texts"),
+    *("settings", "decisions", "fingerprints", "own_code", "opened", "runs", "sources", "texts"),
 }
 STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 RECORDS = {"store", "label_cache", "tracking", "dashboards", "status"}

@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 from mitigate import fingerprints
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
-from mitigate.recipes.scorers import build_policy, build_scorers
+from mitigate.recipes.scorers import Scorers
 
 EXAMPLE = ROOT / "docs" / "examples" / "own"
 RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,teeth]", "score.extra=[rude,keyword]")
@@ -112,7 +112,8 @@ def test_the_commands_of_the_documentation_build_what_they_name(own: pytest.Monk
     built = []
 
     def build(config: DictConfig) -> None:
-        built.append((build_policy(config).name, [scorer.name for scorer in build_scorers(config.score)]))
+        scorers = Scorers(config.score)
+        built.append((scorers.policy(config.policy).name, [scorer.name for scorer in scorers.labelling]))
 
     with own.context() as patch:
         patch.setattr("mitigate.__main__._recipe", lambda name: build)

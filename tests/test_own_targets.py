@@ -12,10 +12,10 @@ from omegaconf import OmegaConf
 
 from mitigate.measure.stories import naming_target
 from mitigate.recipes.targets import shown_targets
+from mitigate.runs import open_run
 from mitigate.target_list import list_of
 from mitigate.targets import choose_targets
 from mitigate.tasks.harms import measure_harms
-from mitigate.tasks.runs import open_run
 from mitigate.tasks.stories.measures import named_again
 from mitigate.tasks.targets import list_of_runs
 

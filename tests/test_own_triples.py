@@ -15,9 +15,9 @@ from polars.testing import assert_frame_equal
 from mitigate.errors import MitigateError
 from mitigate.recipes.reporting import origin, source_of
 from mitigate.report.reasons import why
+from mitigate.runs import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.corpus import Corpus, corpus_of
-from mitigate.tasks.runs import open_run
 from models.comet import Comet
 
 PEOPLE = ("teacher", "nurse", "lawyer", "farmer", "chef", "pilot", "poet", "baker", "tailor", "clerk") * 3

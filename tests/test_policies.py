@@ -11,7 +11,7 @@ from mitigate.filter import Policy
 from mitigate.probe.rerank import draw_as_many, reorder
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
-from mitigate.recipes.scorers import build_critic
+from mitigate.recipes.scorers import Scorers
 from mitigate.tasks.rerank import rerank
 from mitigate.triples import PROBED
 
@@ -102,8 +102,9 @@ def test_training_and_decoding_are_set_apart() -> None:
 
 
 def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
+    config = composed("policy=rerank", "policy.candidates=5")
     with pytest.raises(MitigateError) as error:
-        make_plan(composed("policy=rerank", "policy.candidates=5"))
+        make_plan(config, Scorers(config.score))
     assert str(error.value) == (
         "policy.candidates=5 must be at least probe.top=10: the tails that are kept are chosen among them"
     )
@@ -229,5 +230,5 @@ def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None
     assert build(composed("policy=distil", "policy.distilled=critic").policy).reads_validity
     config = composed("policy=critic", "score.critic=null")
     with pytest.raises(MitigateError, match="policy=critic needs to know what people would call valid, and score.crit"):
-        build_critic(config.score, build(config.policy))
-    assert build_critic(config.score, Policy("none")) is None
+        Scorers(config.score).critic(build(config.policy))
+    assert Scorers(config.score).critic(Policy("none")) is None

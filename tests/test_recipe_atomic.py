@@ -8,8 +8,8 @@ import pytest
 from command import SMALL, here
 from small_models import save_bart
 
+from mitigate.runs import open_run
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.runs import open_run
 from models.kinds import kind_of
 
 EVENTS = ("goes home", "buys a ___", "thanks persony", "reads a book", "sees the sea", "eats rice", "calls a friend")

@@ -3,8 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +15,6 @@ from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES
 from mitigate.load.sbic import read_annotations
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.recipes.frames.recipe import stages_of
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
 from mitigate.tasks.caveats import same_sources
@@ -37,15 +34,6 @@ pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.mark.parametrize("rated", [None, pl.DataFrame()])
-def test_stages_are_those_that_are_run(rated: pl.DataFrame | None) -> None:
-    """Swapped targets are of statements that people rated, where they are at hand."""
-    plan: Any = SimpleNamespace(folds=[0, 1], rated=rated)
-    flips = [] if rated is None else ["flips"]
-    measures = ["predict", "predict_folds", "baselines", "baseline_texts", "classified", "texts", "scorer"]
-    assert stages_of(plan) == ["base", "fold_0", "fold_1", *measures, *flips, "metrics", "report"]
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from command import SMALL, apart, here, killed
 from polars.testing import assert_frame_equal
 
 from mitigate import store
-from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.runs import open_run
+from mitigate.tasks.ask.answers import Answers, open_run
 from models.comet import Comet
 
 OPEN_ELSEWHERE = """

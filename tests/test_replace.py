@@ -19,7 +19,7 @@ from mitigate.measure.coverage import per_target
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.report.ledger import summary
 from mitigate.tasks.filtered import filter_figures
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.label import Labeller, label_statements
 from mitigate.tasks.probe import PartsInMemory
 from mitigate.tasks.replacing import find_generator, generate_tails
 from mitigate.tasks.start import find_start
@@ -201,7 +201,7 @@ def stealing(*prompts: tuple[str, str]) -> pl.DataFrame:
 def test_likely_tails_that_are_no_echo_are_generated_and_labelled(tmp_path: Path) -> None:
     """The generator's are steal, work and eat, of 1, 2 and 3 nats a token."""
     labelled = stealing(("nurse", "CapableOf"), ("work", "CapableOf"))
-    found = generate_tails(REPLACE, labelled, find_start(Words, tmp_path), [Theft()])
+    found = generate_tails(REPLACE, labelled, find_start(Words, tmp_path), Labeller([Theft()]))
     tails = found.select("head", "tail", "rank", "regard", "statement").rows()
     assert tails == [
         ("nurse", "steal", 1, -1, "nurse is capable of steal"),
@@ -225,10 +225,10 @@ def test_what_was_generated_is_kept_across_a_kill(tmp_path: Path) -> None:
     labelled, parts = stealing(("nurse", "CapableOf"), ("man", "Desires"), ("boy", "CapableOf")), PartsInMemory()
     start = find_start(Killed, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        generate_tails(REPLACE, labelled, start, [Theft()], parts=parts)
-    found = generate_tails(REPLACE, labelled, start, [Theft()], parts=parts)
+        generate_tails(REPLACE, labelled, start, Labeller([Theft()]), parts=parts)
+    found = generate_tails(REPLACE, labelled, start, Labeller([Theft()]), parts=parts)
     assert searches == [2, 1, 1]
-    assert found.equals(generate_tails(REPLACE, labelled, find_start(Words, tmp_path), [Theft()]))
+    assert found.equals(generate_tails(REPLACE, labelled, find_start(Words, tmp_path), Labeller([Theft()])))
 
 
 def test_a_generator_is_named_with_such_a_policy_and_is_there(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 from command import composed
+from omegaconf import DictConfig
 
 from mitigate import fingerprints
 from mitigate.errors import MitigateError
-from mitigate.filter import apply
+from mitigate.filter import Policy, apply
 from mitigate.label_cache import LabelStore
-from mitigate.recipes.scorers import build_extras, build_policy, build_policy_scorers, build_role_scorers, build_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.score import vader
 from mitigate.score.labels import label_column
 from mitigate.tasks.label import label_statements
@@ -55,9 +56,13 @@ def write_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return write
 
 
+def policy_of(config: DictConfig) -> Policy:
+    return Scorers(config.score).policy(config.policy)
+
+
 def toy(*overrides: str) -> Any:
     """The scorer, as configured."""
-    (scorer,) = build_extras(composed(LINE, "score.extra=[toy]", *overrides).score)
+    (scorer,) = Scorers(composed(LINE, "score.extra=[toy]", *overrides).score).extras
     return scorer
 
 
@@ -67,8 +72,9 @@ def fingerprint_of_toy(*overrides: str) -> str:
 
 def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], None]) -> None:
     config = composed(LINE, "policy.scorers=[sentiment,toy,keyword]")
-    policy, score = build_policy(config), config.score
-    scorers = [build_role_scorers(score)[0], *build_policy_scorers(score, policy)]
+    configured = Scorers(config.score)
+    policy = configured.policy(config.policy)
+    scorers = [configured.of_roles[0], *configured.of_policy(policy)]
     assert [scorer.name for scorer in scorers] == ["sentiment", "toy", "keyword"]
     tails = ["table", "cruel", "kind", "thief"]
     triples = pl.DataFrame({"head": ["nurse"] * 4, "relation": ["HasProperty"] * 4, "tail": tails})
@@ -82,15 +88,15 @@ def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() ->
     config = composed("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
     known = "sentiment, regard, vader, minilm, ngram, crowd, crowd2, crowd_lm, frames, bert, keyword, toy"
     with pytest.raises(MitigateError) as error:
-        build_policy(config)  # own_toy is not there: loading it would fail
+        policy_of(config)  # own_toy is not there: loading it would fail
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
     with pytest.raises(MitigateError, match="'regard'; allowed: sentiment, vader"):
-        build_policy(composed("policy=both", "score.regard=null"))
-    assert build_policy(composed(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
+        policy_of(composed("policy=both", "score.regard=null"))
+    assert policy_of(composed(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
     twice = composed(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
-    assert build_policy(twice).scorers == ["toy"]
+    assert policy_of(twice).scorers == ["toy"]
     with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
-        build_role_scorers(composed(LINE, "+score.scorers.toy.measures=tone").score)
+        Scorers(composed(LINE, "+score.scorers.toy.measures=tone").score)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() ->
 )
 def test_a_scorer_is_called_by_its_role_where_it_measures_it(overrides, names, write_toy) -> None:
     score = composed(LINE, *overrides.split()).score
-    assert [scorer.name for scorer in build_scorers(score)] == names
+    assert [scorer.name for scorer in Scorers(score).labelling] == names
 
 
 @pytest.mark.parametrize(
@@ -123,7 +129,7 @@ def test_a_scorer_is_called_by_its_role_where_it_measures_it(overrides, names, w
 )
 def test_a_name_that_means_something_else_is_refused(name: str, message: str, write_toy: Callable[[str], None]) -> None:
     with pytest.raises(MitigateError) as told:
-        build_extras(composed(LINE.replace("toy.", f"{name}.", 1), f"score.extra=[{name}]").score)
+        _ = Scorers(composed(LINE.replace("toy.", f"{name}.", 1), f"score.extra=[{name}]").score).extras
     assert message in str(told.value)
 
 

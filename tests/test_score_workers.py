@@ -19,7 +19,7 @@ from command import composed, here
 from mitigate.errors import MitigateError
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import science
-from mitigate.recipes.scorers import build_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column, text_for, with_explanations
 from mitigate.score.workers import OnWorkers, Worker
 from mitigate.triples import Labels
@@ -116,7 +116,7 @@ def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatc
 
 @needs_ray
 def test_networks_go_to_workers_and_others_stay() -> None:
-    scorers = build_scorers(composed("score.engine=ray").score)
+    scorers = Scorers(composed("score.engine=ray").score).labelling
     found = [(type(scorer).__name__, scorer.name) for scorer in scorers]
     assert found == [("Vader", "sentiment"), ("OnWorkers", "regard")]
 

@@ -12,9 +12,9 @@ from served import Length
 from test_ask import probed_run
 
 from mitigate.errors import MitigateError
+from mitigate.runs import open_run
 from mitigate.serve.asking import Asked, Batcher, BusyError, Models
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.runs import open_run
 
 
 def asked_together(answer: Any, requests: Sequence[Sequence[Any]], **how: Any) -> list[Any]:

@@ -14,11 +14,11 @@ from test_filter import STATEMENTS, triples
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
+from mitigate.runs import open_run
 from mitigate.target_list import PAPER
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.runs import open_run
 from mitigate.tasks.start import Start
 from mitigate.tasks.steer import (
     check_findings,

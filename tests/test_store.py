@@ -153,13 +153,35 @@ def test_a_result_stays_though_its_code_changed_where_the_user_says_so(run: Run,
     first = run.stage("train", one_row, may_be_kept=True)
     run.close()
     monkeypatch.setattr("mitigate.store.digest_of_stage", lambda *_: "edited")
-    refuses(NotComputedError, "train", Run(run.folder, dry=True).stage, "train", one_row, may_be_kept=True)
+    assert Run(run.folder, dry=True).stage("train", one_row, may_be_kept=True).pending
     keeping = Run(run.folder, keep_code=True)
     kept = keeping.stage("train", one_row, may_be_kept=True)
     assert (kept.from_cache, kept.kept, kept.digest) == (True, True, first.digest)
     assert not keeping.stage("train", one_row).from_cache  # of a stage that does not allow it
     keeping.close()
     assert len(TIMES) == 2
+
+
+def test_a_rehearsal_traces_the_stages_that_are_to_be_run(run: Run) -> None:
+    """All that depends on a pending stage is pending; what does not depend on it is read."""
+
+    def stages(run: Run, size: int) -> list[Result]:
+        first = run.stage("train", one_row, x=size)
+        return [
+            first,
+            run.stage("probe", one_row, first),
+            run.stage("other", one_row),
+            run.stage("last", one_row, after=[first]),
+        ]
+
+    done = [result.digest for result in stages(run, 1)]
+    run.finish({})
+    same, changed = Run(run.folder, dry=True), Run(run.folder, dry=True)
+    assert [result.digest for result in stages(same, 1)] == done
+    assert [result.stage for result in stages(changed, 2) if result.pending] == ["train", "probe", "last"]
+    assert (same.finished(), changed.finished()) == (True, False)
+    refuses(NotComputedError, "probe", changed.results[1].table)
+    assert len(TIMES) == 4
 
 
 @pytest.fixture

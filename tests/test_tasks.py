@@ -12,6 +12,7 @@ from mitigate.load.files import LoadedStatements
 from mitigate.load.files import load as load_statements
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.triples_file import Loaded
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.prompts import PROMPTS
 from mitigate.relations import Relation, relations
 from mitigate.score.vader import Vader
@@ -23,6 +24,7 @@ from mitigate.tasks.audit.paper import beside_the_paper
 from mitigate.tasks.audit.read import read_rows
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.corpus import corpus_of
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
 from mitigate.tasks.policy import Policy, apply_policy
 from mitigate.tasks.start import check_told_apart, find_start
@@ -223,12 +225,14 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
     columns = labellings([Vader()], ["paper"])
     parts = PartFolder(tmp_path / "statements")
-    tallied = count_statements([Vader()], columns, rows=rows, num_rows=3, statements=parts)
+    tallied = count_statements(Labeller([Vader()]), columns, rows=rows, num_rows=3, statements=parts)
     both = "this person is a this person"
     assert pl.concat(parts)["masked"].to_list() == ["this person is a thief", both, both]
     table = per_target_tables(tallied, columns, targets)["sentiment"]
     assert table["prejudice"].to_list() == [50, 0, None]
-    found = measure_resource(tallied, counts, targets, columns, resamples=20, facts={"data": "mine"})
+    found = measure_resource(
+        tallied, counts, targets, columns, about={"seed": 1, "data": "mine"}, intervals=Bootstrap(resamples=20)
+    )
     assert (found["data"], found["seed"], found["rows"], found["empty_targets"]) == ("mine", 1, 3, 1)
     assert (found["sentiment/O-"], found["empty_zero/sentiment/O-"]) == (25, pytest.approx(50 / 3))
     assert value_of(found, "sentiment/O-", "zero") == pytest.approx(50 / 3)
@@ -255,7 +259,7 @@ def test_stories_are_measured_sentence_by_sentence() -> None:
         story=pl.Series(["she is a thief. she left.", "he sits. he sits. no end"])
     )
     columns = [Labelling("sentiment", "sentiment", "paper")]
-    sentences = label_sentences(stories, [Vader()], most=5)
+    sentences = label_sentences(stories, Labeller([Vader()]), most=5)
     assert sentences["sentiment"].to_list() == [-1, 0, 0, 0]
     about = stories.select("target", "category")
     found = measure_stories(stories, sentences, about, columns, fewest=3, permutations=5, resamples=20)

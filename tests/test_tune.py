@@ -20,7 +20,7 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, preferred_tails
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.tasks.generator import open_generator
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.label import Labeller, label_statements
 from mitigate.tasks.probe import PartsInMemory
 from mitigate.tasks.start import Start, find_start
 from mitigate.tasks.train import TrainingSettings
@@ -227,8 +227,8 @@ def test_own_tails_come_in_the_order_that_is_distilled(distilled: str, tails: li
     """The generator's are steal, work and eat; another's first one is an echo of the head."""
     rows = pl.DataFrame({"head": ["boss"], "relation": ["CapableOf"], "tail": ["lead"], "row": [1], "split": ["train"]})
     given, policy = label_statements(rows, [Theft()]), replace(DISTIL, distilled=distilled)
-    assert own_tails(policy, given, find_start(Words, tmp_path), [Theft()], 2)["tail"].to_list() == tails
-    found = own_tails(policy, given, find_start(Echoing, tmp_path), [Theft()], 2)
+    assert own_tails(policy, given, find_start(Words, tmp_path), Labeller([Theft()]), 2)["tail"].to_list() == tails
+    found = own_tails(policy, given, find_start(Echoing, tmp_path), Labeller([Theft()]), 2)
     assert found["tail"].to_list() == ["work", "eat"]
     assert found["rank"].to_list() == ([1, 2] if distilled == "rerank" else [2, 3])
 
@@ -247,10 +247,10 @@ def test_own_tails_are_kept_across_a_kill(tmp_path: Path) -> None:
     given = label_statements(pl.DataFrame({**rows, "row": [1, 2, 3], "split": ["train"] * 3}), [Theft()])
     start, parts = find_start(Killed, tmp_path), PartsInMemory()
     with pytest.raises(KilledError):
-        own_tails(DISTIL, given, start, [Theft()], 2, parts=parts)
-    found = own_tails(DISTIL, given, start, [Theft()], 2, parts=parts)
+        own_tails(DISTIL, given, start, Labeller([Theft()]), 2, parts=parts)
+    found = own_tails(DISTIL, given, start, Labeller([Theft()]), 2, parts=parts)
     assert sorted(searches) == [1, 1, 2] or sorted(searches) == [1, 2, 2]  # by relations, in an order drawn by seed
-    assert found.equals(own_tails(DISTIL, given, find_start(Words, tmp_path), [Theft()], 2))
+    assert found.equals(own_tails(DISTIL, given, find_start(Words, tmp_path), Labeller([Theft()]), 2))
 
 
 def test_faults_are_named_before_the_first_training(small: Start, tmp_path: Path) -> None:

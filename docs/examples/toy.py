@@ -13,16 +13,16 @@ def run(config: DictConfig) -> None:
     """Label the triples by sentiment, relations worded neutrally, and count."""
     triples = build(config.data.load).triples
     name = f"{config.recipe.name}-{config.data.name}"
-    metrics = perform(config, name, triples, ["labels", "words", "metrics"], lambda job: pipeline(job, triples))
-    if metrics:
+    if found := perform(config, name, triples, lambda job: pipeline(job, triples)):
+        metrics = found["metrics"].facts()
         say(f"  {metrics['neutral']:.1f} % of {metrics['statements']:,} statements are neutral")
 
 
-def pipeline(job: Job, triples: pl.DataFrame) -> dict[str, Any]:
+def pipeline(job: Job, triples: pl.DataFrame) -> None:
     """The stages: each is a function and what it is given. A finished one is read from the run folder."""
     labels = job.stage("labels", label, triples)
     job.stage("words", last_words, labels, top=job.config.recipe.top)
-    return job.stage("metrics", count, labels).facts()
+    job.stage("metrics", count, labels)
 
 
 def label(triples: pl.DataFrame) -> pl.DataFrame:

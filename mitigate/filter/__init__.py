@@ -5,7 +5,7 @@ Knows nothing of how labels came about, nor of training."""
 
 from mitigate.filter.findings import polarised
 from mitigate.filter.ledger import apply, check_left, count_reasons, preferred_tails, prompts_lacking_tails
-from mitigate.filter.policy import Policy, check_relations, check_scorers, in_present_terms
+from mitigate.filter.policy import Policy, check_relations, check_scorers
 
 __all__ = [
     "Policy",
@@ -14,7 +14,6 @@ __all__ = [
     "check_relations",
     "check_scorers",
     "count_reasons",
-    "in_present_terms",
     "polarised",
     "preferred_tails",
     "prompts_lacking_tails",

@@ -1,11 +1,11 @@
 """Settings of a policy, validated together."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
+from mitigate.decisions import FORMER_ACTIONS, in_present_terms
 from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
@@ -29,8 +29,6 @@ PREFERENCES = ("dpo", "unlikelihood")
 """Losses of a pair of tails."""
 DISTILLED = ("none", *RERANKING)
 """Orders of the tails that a second training learns."""
-FORMER_ACTIONS = ("rerank", "experts", "erase")
-"""Decodings that were values of `action`, and still may be."""
 
 SPLITS = ("train", "all")
 
@@ -245,15 +243,6 @@ class Policy:
             (self.beta > 0, f"policy.beta={self.beta:g} must be above 0"),
             (self.alpha > 0, f"policy.alpha={self.alpha:g} must be above 0"),
         ]
-
-
-def in_present_terms(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a policy with `decoding` apart from `action`: earlier versions wrote action=rerank for what is
-    action=keep decoding=rerank."""
-    action, decoding = settings.get("action"), settings.get("decoding", "none")
-    if action in FORMER_ACTIONS and decoding in ("none", action):
-        return {**settings, "action": "keep", "decoding": action}
-    return {**settings, "decoding": decoding}
 
 
 def check_relations(policy: Policy, known: Collection[str]) -> None:

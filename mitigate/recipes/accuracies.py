@@ -1,9 +1,8 @@
 """How good the scorers of a run are on rated statements, where that is known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from omegaconf import DictConfig
+from typing import Any
 
 from mitigate.score import crowd, people
 from mitigate.tasks.crowd.known import Accuracies, known_accuracy
@@ -17,11 +16,11 @@ CLASSES = {
 """The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
 
 
-def accuracies(score: DictConfig, scorers: Sequence[Scorer], source: str) -> Accuracies:
+def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str) -> Accuracies:
     """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category;
-    without those of which nothing is known."""
-    nodes = {scorer.name: score.scorers.get(scorer.name) or {} for scorer in scorers}
-    known_of = {name: node for name, node in nodes.items() if node.get("_target_") in CLASSES}
+    without those that nothing is known of. nodes: the configured scorers (scorers.Scorers)."""
+    named = {scorer.name: nodes.get(scorer.name) or {} for scorer in scorers}
+    known_of = {name: node for name, node in named.items() if node.get("_target_") in CLASSES}
     folders = {name: node.get("folder") or CLASSES[node["_target_"]] for name, node in known_of.items()}
     found = {
         (name, template): known_accuracy(source, Path(folder), template)

@@ -4,6 +4,7 @@ statements, and how far labels depend on the group that a sentence names.
 
 load > verbalise > score > filter > measure."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.drop_rules import drop_policies
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.rated import printed, printed_drops, printed_identity, printed_intervals
-from mitigate.recipes.scorers import build_named, build_policy_scorers, build_rated_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.store import as_parquet, digest_of
 from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_all, measured_table
 from mitigate.tasks.caveats import same_sources
@@ -37,70 +38,72 @@ from mitigate.triples import ROLES, Scorer
 
 HELD_OUT = ("keyword", "ngram")
 CROWD = "crowd"
-STAGES = ("labels", "unseen", "identity_labels", "identity", "metrics", "policies")
 
 
 def run(config: DictConfig) -> None:
     """Label the statements that people rated, whole demographic words masked, and compare."""
     rated = read(config.data.root)
     sources = rated["resource"].unique(maintain_order=True).to_list()
-    policies = drop_policies(config.score)
-    scorers = scorers_of(config.score, policies)
+    configured = Scorers(config.score)
+    policies = drop_policies(configured)
+    scorers = scorers_of(configured, policies)
     names = [*(scorer.name for scorer in scorers), CROWD]
     source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
     name = f"{config.recipe.name}-{config.score.regard}"
-    found = perform(config, name, source, STAGES, lambda job: pipeline(job, rated, policies, scorers, names))
-    if found:
+    stages = partial(pipeline, rated=rated, policies=policies, scorers=scorers, names=names)
+    if results := perform(config, name, source, stages, partial(record, names=names, sources=sources)):
+        found, terms = results["metrics"].facts(), results["identity"].table()
         for notice in same_sources(names):
             say(f"  note: {notice}")
         say(printed(agreement_table(found, sources, names)))
         say("\n" + printed_intervals(interval_table(found, parts_of(found), names)))
-        say("\n" + printed_drops(found["policies"]))
-        summed = identity_summary(found["identity"])
-        say("\n" + printed_identity(found["identity"], summed))
+        say("\n" + printed_drops(results["policies"].table()))
+        summed = identity_summary(terms)
+        say("\n" + printed_identity(terms, summed))
         for notice in identity_notices(summed):
             say(f"  note: {notice}")
 
 
-def pipeline(
-    job: Job, rated: pl.DataFrame, policies: list[Policy], scorers: list[Scorer], names: list[str]
-) -> dict[str, Any]:
-    """The stages in their order; the tables are left in the run folder as CSV files."""
+def pipeline(job: Job, rated: pl.DataFrame, policies: list[Policy], scorers: list[Scorer], names: list[str]) -> None:
+    """The stages in their order."""
     config = job.config
     intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     using = {"cache": LabelStore(Path(config.paths.cache) / "labels")}
     labels = job.stage("labels", label_described, rated, scorers, using=using)
     labels = job.stage("unseen", label_unseen, labels, using=using)
-    named = [*scorers, *build_named(config.score, [CROWD])]
+    named = [*scorers, *Scorers(config.score).named([CROWD])]
     texts = job.stage("identity_labels", label_identity_terms, named, using=using)
     identity = job.stage("identity", measure_identity_terms, texts, names, intervals)
-    metrics = job.stage("metrics", measure_all, labels, identity, names, intervals)
-    drops = job.stage("policies", drop_rules, labels, policies, intervals, RESOURCES)
-    found = metrics.facts()
-    if not job.run.dry:
-        summed = identity_summary(identity.table())
-        called = {name: config.score[name] if name in ROLES else name for name in names}
-        tables = {
-            "agreement": agreement_table(found, rated["resource"].unique(maintain_order=True), names),
-            "intervals": interval_table(found, parts_of(found), names),
-            "measured": measured_table(found, called),
-            "policies": drops.table(),
-            "identity": identity.table(),
-            "identity_summary": summed,
-            "identity_measured": measured_identity(summed, called),
-        }
-        for name, table in tables.items():
-            write(job.folder / f"{name}.csv", table.write_csv())
-        job.tracking.summarise(found | as_metrics(drops.table()))
-    return found | {"policies": drops.table(), "identity": identity.table()}
+    job.stage("metrics", measure_all, labels, identity, names, intervals)
+    job.stage("policies", drop_rules, labels, policies, intervals, RESOURCES)
 
 
-def scorers_of(score: DictConfig, policies: list[Policy]) -> list[Scorer]:
+def record(job: Job, names: list[str], sources: list[str]) -> None:
+    """The figures, and the tables, which are left in the run folder as CSV files."""
+    found, drops = job.results["metrics"].facts(), job.results["policies"].table()
+    terms = job.results["identity"].table()
+    summed = identity_summary(terms)
+    called = {name: job.config.score[name] if name in ROLES else name for name in names}
+    tables = {
+        "agreement": agreement_table(found, sources, names),
+        "intervals": interval_table(found, parts_of(found), names),
+        "measured": measured_table(found, called),
+        "policies": drops,
+        "identity": terms,
+        "identity_summary": summed,
+        "identity_measured": measured_identity(summed, called),
+    }
+    for name, table in tables.items():
+        write(job.folder / f"{name}.csv", table.write_csv())
+    job.tracking.summarise(found | as_metrics(drops))
+
+
+def scorers_of(configured: Scorers, policies: list[Policy]) -> list[Scorer]:
     """Those that are compared with people, those of score.extra, and those that policies read; but for the crowd
     classifier, which has learnt from these ratings and labels each statement without those of its target."""
-    found = build_rated_scorers(score, [*HELD_OUT, *(name for name in score.extra if name != CROWD)])
+    found = configured.rated([*HELD_OUT, *(name for name in configured.score.extra if name != CROWD)])
     for policy in policies:
-        found += build_policy_scorers(score, policy)
+        found += configured.of_policy(policy)
     return list({scorer.name: scorer for scorer in found if scorer.name != CROWD}.values())
 
 

@@ -22,17 +22,14 @@ from mitigate.recipes.comparing import (
     say_brief,
     with_facts,
 )
-from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
+from mitigate.recipes.job import GROUPS, Job, perform, plain, say
 from mitigate.report import comparison as page
-from mitigate.report.pair import Pair
 from mitigate.report.saving import save
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared, shared
 from mitigate.tasks.compare.quality import quality_differences
-
-STAGES = ("harms", "quality", "moves", "comparison", "report")
 
 
 def run(config: DictConfig) -> None:
@@ -45,8 +42,9 @@ def run(config: DictConfig) -> None:
     config = with_facts(config, facts)
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
     uploads = ["tables", "charts", "plots"]
-    stages = partial(pipeline, plan=plan, endpoints=endpoints)
-    found = perform(config, name, plan.source, STAGES, stages, uploads=uploads, of=what_of(plan))
+    phases = partial(pipeline, plan=plan, endpoints=endpoints), partial(record, plan=plan, endpoints=endpoints)
+    results = perform(config, name, plan.source, *phases, uploads=uploads, of=what_of(plan))
+    found = results["comparison"].facts() if results else None
     say_brief(config, found)
     end_by_gate(config, found)
 
@@ -72,26 +70,16 @@ def about(plan: ComparePlan) -> dict[str, Any]:
     }
 
 
-def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> dict[str, Any]:
-    """The stages in their order; returns the comparison."""
+def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
+    """The stages in their order."""
     harms = job.stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations)
     quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding)
     moved = job.stage("moves", moves, plan.contrasts, plan.labellings, plan.relations)
     compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, endpoints)
-    surroundings = {
-        "folder": job.folder,
-        "command": command(job.config),
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan)),
-    }
+    surroundings = {"folder": job.folder, **reporting.about(job, _facts(plan))}
     values = (plan, harms, quality, moved, endpoints)
     leaves = ["comparison.html", "plots", "tables"]
     job.stage("report", report, *values, using=surroundings, after=[compared], leaves=leaves)
-    if not job.run.dry:
-        tables = harms.table(), quality.table(), moved.table()  # also of cached stages, if W&B hands out the job
-        _record(job, plan, findings.pairs(plan, *tables, endpoints), *tables[1:], compared.facts())
-        say(f"  comparison  {job.folder / 'comparison.html'}")
-    return compared.facts()
 
 
 def report(
@@ -146,16 +134,11 @@ def _facts(plan: ComparePlan) -> dict[str, Any]:
     }
 
 
-def _record(
-    job: Job,
-    plan: ComparePlan,
-    pairs: Sequence[Pair],
-    quality: pl.DataFrame,
-    moved: pl.DataFrame,
-    found: Mapping[str, Any],
-) -> None:
+def record(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
     """Verdicts and gate, differences of the headlines, charts of them, tables and plots; targets of a user's own only
-    when that is wished. found: what findings.comparison returns."""
+    when that is wished."""
+    harms, quality, moved = (job.results[name].table() for name in ("harms", "quality", "moves"))
+    pairs, found = findings.pairs(plan, harms, quality, moved, endpoints), job.results["comparison"].facts()
     rows = [(pair, [*pair.harms.filter(category="").to_dicts(), *pair.quality.to_dicts()]) for pair in pairs]
     apart = pl.concat(headline_differences(pair.name, pair.against, figures) for pair, figures in rows)
     also = {"verdict": " ".join(contrast["sentence"] for contrast in found["contrasts"]), "gate": found["gate"]}
@@ -164,3 +147,4 @@ def _record(
         if name != "moves" or reporting.with_texts(job.config):
             job.tracking.table(name, frame)
     reporting.record_plots(job)
+    say(f"  comparison  {job.folder / 'comparison.html'}")

@@ -2,6 +2,7 @@
 about the targets for which they differ most. read > measure > report."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -12,15 +13,13 @@ from omegaconf import DictConfig
 from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report import resources as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_figures import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
 from mitigate.triples import ROLES
-
-STAGES = ("figures", "targets", "agreement", "comparison", "report")
 
 
 def run(config: DictConfig) -> None:
@@ -33,7 +32,9 @@ def run(config: DictConfig) -> None:
     name = folder_name(config.recipe.name, facts["data"]["name"])
     uploads = ["tables", "charts", "plots"]
     of = {"data": [str(run.text("data.name")) for run in plan.runs]}
-    say_found(perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=uploads, of=of))
+    phases = partial(pipeline, plan=plan), partial(record, plan=plan)
+    found = perform(config, name, plan.source, *phases, uploads=uploads, of=of)
+    say_found(found["comparison"].facts() if found else None)
 
 
 def about(plan: AuditsPlan) -> dict[str, Any]:
@@ -52,30 +53,20 @@ def about(plan: AuditsPlan) -> dict[str, Any]:
     }
 
 
-def pipeline(job: Job, plan: AuditsPlan) -> dict[str, Any]:
-    """The stages in their order; returns the comparison."""
+def pipeline(job: Job, plan: AuditsPlan) -> None:
+    """The stages in their order."""
     figures = job.stage("figures", differences, plan.audits, plan.wordings)
     targets = job.stage("targets", both_sides, plan.audits, plan.wordings)
     agreement = job.stage("agreement", agreements, plan.audits, plan.wordings)
     compared = job.stage("comparison", findings.comparison, plan, figures, targets, agreement)
-    surroundings = {
-        "name": job.folder.name,
-        "command": command(job.config),
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan)),
-    }
     job.stage(
         "report",
         report,
         *(plan, figures, targets, agreement),
-        using={"folder": job.folder, **surroundings},
+        using={"folder": job.folder, "name": job.folder.name, **reporting.about(job, _facts(plan))},
         after=[compared],
         leaves=["comparison.html", "plots", "tables"],
     )
-    if not job.run.dry:  # also of cached stages, if W&B hands out the job
-        _record(job, findings.resources(plan, figures.table(), targets.table(), agreement.facts(), **surroundings))
-        say(f"  comparison  {job.folder / 'comparison.html'}")
-    return compared.facts()
 
 
 def report(
@@ -109,8 +100,11 @@ def _facts(plan: AuditsPlan) -> dict[str, Any]:
     return {**found, "masking": plan.runs[0].text("measure.masking")}
 
 
-def _record(job: Job, found: page.Resources) -> None:
+def record(job: Job, plan: AuditsPlan) -> None:
     """Summary, tables and plots; targets of a user's own only when that is wished."""
+    figures, targets = job.results["figures"].table(), job.results["targets"].table()
+    page_of = {"name": job.folder.name, **reporting.about(job, _facts(plan))}
+    found = findings.resources(plan, figures, targets, job.results["agreement"].facts(), **page_of)
     overall = found.figures.filter(category="").to_dicts()
     first, second = found.titles
     rows = [{**row, "figure": row["key"]} for row in overall]
@@ -119,3 +113,4 @@ def _record(job: Job, found: page.Resources) -> None:
         if name != "targets" or reporting.with_texts(job.config):
             job.tracking.table(name, frame)
     reporting.record_plots(job)
+    say(f"  comparison  {job.folder / 'comparison.html'}")

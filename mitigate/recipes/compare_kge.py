@@ -1,6 +1,7 @@
 """Two runs on knowledge-graph embeddings side by side, from their run folders. read > measure > report."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -10,12 +11,10 @@ from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report import kge_comparison as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
-
-STAGES = ("figures", "professions", "agreement", "comparison", "report")
 
 
 def run(config: DictConfig) -> None:
@@ -25,7 +24,8 @@ def run(config: DictConfig) -> None:
     name = folder_name(config.recipe.name, "kge", config.data.name, *plan.titles)
     of = {"data": [str(run.text("data.name")) for run in plan.runs], "model": list(plan.titles)}
     uploads = ["tables", "plots"]
-    say_found(perform(config, name, plan.source, STAGES, lambda job: pipeline(job, plan), uploads=uploads, of=of))
+    found = perform(config, name, plan.source, partial(pipeline, plan=plan), record, uploads=uploads, of=of)
+    say_found(found["comparison"].facts() if found else None)
 
 
 def about(plan: KgePlan) -> dict[str, Any]:
@@ -39,33 +39,29 @@ def about(plan: KgePlan) -> dict[str, Any]:
     }
 
 
-def pipeline(job: Job, plan: KgePlan) -> dict[str, Any]:
-    """The stages in their order; returns the comparison."""
+def pipeline(job: Job, plan: KgePlan) -> None:
+    """The stages in their order."""
     figures = job.stage("figures", side_by_side, plan.runs)
     professions = job.stage("professions", both_rankings, plan.runs)
     agreement = job.stage("agreement", agreement_of, professions)
-    surroundings = {
-        "name": job.folder.name,
-        "command": command(job.config),
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, _facts(plan)),
-    }
     compared = job.stage("comparison", findings, plan, figures, professions, agreement)
     job.stage(
         "report",
         report,
         *(plan, figures, professions, agreement),
-        using={"folder": job.folder, **surroundings},
+        using={"folder": job.folder, "name": job.folder.name, **reporting.about(job, _facts(plan))},
         after=[compared],
         leaves=["comparison.html", "plots", "tables"],
     )
-    if not job.run.dry:
-        job.tracking.table("figures", figures.table())
-        if reporting.with_texts(job.config):
-            job.tracking.table("professions", professions.table())
-        reporting.record_plots(job)
-        say(f"  comparison  {job.folder / 'comparison.html'}")
-    return compared.facts()
+
+
+def record(job: Job) -> None:
+    """Tables and the plot, on W&B; targets of a user's own only when that is wished."""
+    job.tracking.table("figures", job.results["figures"].table())
+    if reporting.with_texts(job.config):
+        job.tracking.table("professions", job.results["professions"].table())
+    reporting.record_plots(job)
+    say(f"  comparison  {job.folder / 'comparison.html'}")
 
 
 def findings(

@@ -13,8 +13,8 @@ from mitigate.recipes.arguments import literally
 from mitigate.recipes.job import call, is_brief, plain, say
 from mitigate.recipes.reporting import say_notices, say_verdict
 from mitigate.report.verdicts import FAILS, HOLDS, OPEN
+from mitigate.runs import FinishedRun, folders, recipe_of
 from mitigate.tasks.compare.endpoints import Endpoints
-from mitigate.tasks.runs import FinishedRun, folders, recipe_of
 
 RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by what is compared
 OF_RUNS = "mitigate.recipes.compare"

@@ -11,7 +11,7 @@ from mitigate.label_cache import LabelStore
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import crowd_card
 from mitigate.tasks.agreement import label_described
 from mitigate.tasks.crowd.figures import SCORER, accuracy_table, as_metrics, passed_table
@@ -20,7 +20,6 @@ from mitigate.tasks.crowd.training import train_crowd
 from mitigate.tasks.crowd.unseen import label_unseen
 from mitigate.triples import Scorer
 
-STAGES = ("heads", "others", "unseen", "accuracy", "passed", "metrics")
 HELD_OUT = ("ngram", "keyword")
 SETTINGS = ("implied_weight", "decay", "false_alarms")
 
@@ -29,30 +28,29 @@ def run(config: DictConfig) -> float | None:
     """Train the classifier and measure it; returns its recall on polarised statements that the policy `both` passes."""
     texts = read_texts(root_with(config.data.root, ["humans", "sbic"]))
     say(f"crowd: {texts.rated.height:,} rated statements, {len(texts.implied):,} implied by posts")
-    scorers = build_rated_scorers(config.score, HELD_OUT)
-    metrics = perform(
+    scorers = Scorers(config.score).rated(HELD_OUT)
+    found = perform(
         config,
         config.recipe.name,
         texts.digest(),
-        STAGES,
         lambda job: pipeline(job, texts, scorers),
+        lambda job: record(job, texts),
         uploads=["the classifier"],
     )
-    return metrics[f"passed/{SCORER}/recall"] if metrics else None
+    return found["metrics"].facts()[f"passed/{SCORER}/recall"] if found else None
 
 
-def pipeline(job: Job, texts: Texts, scorers: list[Scorer]) -> dict[str, Any]:
-    """The stages in their order; the classifier is left in the folder crowd/ of the run, with its accuracy and card."""
+def pipeline(job: Job, texts: Texts, scorers: list[Scorer]) -> None:
+    """The stages in their order; the classifier is left in the folder crowd/ of the run."""
     config = job.config
     intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
-    settings = {name: plain(config.recipe)[name] for name in SETTINGS}
     cache = LabelStore(Path(config.paths.cache) / "labels")
     heads = job.stage(
         "heads",
         train_crowd,
         texts.rated,
         texts.implied,
-        settings,
+        _settings(config),
         using={"folder": job.folder},
         leaves=["crowd/model.safetensors", "crowd/config.json", "crowd/folds.csv"],
         may_be_kept=True,
@@ -62,12 +60,19 @@ def pipeline(job: Job, texts: Texts, scorers: list[Scorer]) -> dict[str, Any]:
     labels = job.stage("unseen", label_unseen, others, after=[heads], using=using)
     accuracy = job.stage("accuracy", accuracy_table, labels, intervals)
     passed = job.stage("passed", passed_table, labels, [SCORER, *HELD_OUT], intervals)
-    metrics = job.stage("metrics", as_metrics, accuracy, passed).facts()
-    if not job.run.dry:
-        job.tracking.summarise(metrics)
-        rounded = accuracy.table().with_columns(pl.col(pl.Float64).round(4))
-        write(job.folder / "crowd" / "accuracy.csv", rounded.write_csv())
-        card = crowd_card.render(accuracy.table(), passed.table(), settings, texts.rated.height, len(texts.implied))
-        write(job.folder / "crowd" / "README.md", card)
-        job.tracking.artifact("crowd", "model", job.folder / "crowd", metrics)
-    return metrics
+    job.stage("metrics", as_metrics, accuracy, passed)
+
+
+def record(job: Job, texts: Texts) -> None:
+    """The figures, and the classifier with its accuracy and card."""
+    metrics, folder = job.results["metrics"].facts(), job.folder / "crowd"
+    accuracy, passed = job.results["accuracy"].table(), job.results["passed"].table()
+    job.tracking.summarise(metrics)
+    write(folder / "accuracy.csv", accuracy.with_columns(pl.col(pl.Float64).round(4)).write_csv())
+    card = crowd_card.render(accuracy, passed, _settings(job.config), texts.rated.height, len(texts.implied))
+    write(folder / "README.md", card)
+    job.tracking.artifact("crowd", "model", folder, metrics)
+
+
+def _settings(config: DictConfig) -> dict[str, Any]:
+    return {name: plain(config.recipe)[name] for name in SETTINGS}

@@ -1,7 +1,7 @@
 """recipe=filter: the triples that a policy keeps and drops, as files for any other training, with a datasheet. load >
 verbalise > score > filter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +12,35 @@ from mitigate import verbalise as verbalising
 from mitigate.filter import Policy, check_relations
 from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
+from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.arguments import inputs
-from mitigate.recipes.job import Job, call, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.replacing import CRITIC, GENERATED_TAILS, generated_tails, with_critic
-from mitigate.recipes.scorers import (
-    build_critic,
-    build_policy,
-    build_policy_scorers,
-    build_role_scorers,
-    missing,
-    of_roles,
-)
+from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
+from mitigate.recipes.scorers import Scorers, missing
 from mitigate.recipes.targets import list_named
 from mitigate.relations import with_own
 from mitigate.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
 from mitigate.tasks.filtered import loss_notices, measure_filter, replaced_notices
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.policy import apply_policy, check_left
 from mitigate.tasks.replacing import find_generator
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
 
-STAGES = ("score", CRITIC, GENERATED_TAILS, "ledger", "metrics", "data_set")
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
 def run(config: DictConfig) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
-    policy, origin = build_policy(config), reporting.origin(config, ["data"])["data"]
+    configured = Scorers(config.score)
+    policy, origin = configured.policy(config.policy), reporting.origin(config, ["data"])["data"]
     check_filters(policy)
     verbalising.check(config.measure.masking)
-    for address in missing(config, ["data"]):
+    for address in missing(config, ["data"], configured):
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     say(f"policy {policy.name}, data {config.data.name}")
     loaded = triples_of(load_data(config))
@@ -58,59 +51,68 @@ def run(config: DictConfig) -> None:
     for notice in notices:
         say(f"  note: {notice}")
     say(f"  {counted(loaded.triples.height, 'triple')}")
-    scorers = [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
-    critic = build_critic(config.score, policy)
-    cache = LabelStore(Path(config.paths.cache) / "labels")
+    labeller = Labeller(
+        scorers=[*configured.of_roles, *configured.of_policy(policy)],
+        masking=config.measure.masking,
+        target_list=target_list,
+        own_relations=loaded.own_relations,
+        cache=LabelStore(Path(config.paths.cache) / "labels"),
+    )
+    critic = configured.critic(policy)
     comet = config.data.get("asked_relations") != "data"
     further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
     generator = find_generator(policy, further, comet=comet)
+    device = find_devices(config.probe.device, 1)[0] if generator else "cpu"
+    used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
 
-    done: list[tuple[Path, pl.DataFrame, dict[str, Any]]] = []  # run folder, ledger and numbers of rows
-
-    def pipeline(job: Job) -> dict[str, Any]:
-        how = {"masking": config.measure.masking, "target_list": target_list, "own_relations": loaded.own_relations}
-        labelled = job.stage("score", label_statements, loaded.triples, scorers, **how, using={"cache": cache})
-        labelled = with_critic(job, policy, labelled, critic, target_list, cache)
-        generated = generated_tails(job, policy, labelled, generator, scorers, cache, **how)
+    def pipeline(job: Job) -> None:
+        labelled = job.stage("score", Labeller.label, labeller, loaded.triples)
+        labelled = with_critic(job, policy, labelled, critic, labeller)
+        generated = generated_tails(job, policy, labelled, generator, labeller, device)
         ledger = job.stage(
             "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
         )
-        metrics = job.stage("metrics", measure_filter, ledger)
-        written = export(job, policy, ledger, scorers, {**origin, "notices": notices})
-        done.append((job.folder, ledger.table(), written.facts()))
-        if not job.run.dry:
-            reporting.record_metrics(job, metrics.facts())
-        return metrics.facts()
+        job.stage("metrics", measure_filter, ledger)
+        export(job, policy, ledger, used, configured.roles, {**origin, "notices": notices})
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
     source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
-    facts = {"scorers": {s.name: s.fingerprint for s in scorers} | ({CRITIC: critic.fingerprint} if critic else {})}
-    absent = {GENERATED_TAILS: not generator, CRITIC: not critic}
-    stages = [stage for stage in STAGES if not absent.get(stage)]
-    if perform(config, name, source, stages, pipeline, facts=facts) is not None:
-        folder, ledger, counts = done[-1]
-        say_files(config, folder, ledger, counts)
+    known_by = {scorer.name: scorer.fingerprint for scorer in labeller.scorers}
+    facts = {"scorers": known_by | ({CRITIC: critic.fingerprint} if critic else {})}
+    if found := perform(config, name, source, pipeline, record, facts=facts):
+        written, ledger = found["data_set"], found["ledger"].table()
+        say_files(config, written.path.parent, ledger, written.facts())
         check_left(policy, ledger, target_list)  # at the end: the triples that it dropped are to be looked at
 
 
-def export(job: Job, policy: Policy, ledger: Result, scorers: list[Scorer], origin: dict[str, Any]) -> Result:
-    """The two files and the datasheet, in the run folder."""
-    config, roles = job.config, of_roles(job.config.score)
-    used = [scorer for scorer in scorers if scorer.name in policy.scorers]
-    facts = reporting.facts(job, {})
-    return job.stage(
+def record(job: Job) -> None:
+    """The figures, on W&B."""
+    reporting.record_metrics(job, job.results["metrics"].facts())
+
+
+def export(
+    job: Job,
+    policy: Policy,
+    ledger: Result,
+    scorers: Sequence[Scorer],
+    roles: Mapping[str, str],
+    origin: Mapping[str, Any],
+) -> None:
+    """The two files and the datasheet, in the run folder. scorers: those that the policy reads."""
+    config, facts = job.config, reporting.facts(job, {})
+    job.stage(
         "data_set",
         write_data_set,
         ledger,
         policy,
         config.recipe.format,
         origin=origin,
-        scorers={scorer.name: roles.get(scorer.name, scorer.name) for scorer in used},
-        fingerprints={scorer.name: scorer.fingerprint for scorer in used},
+        scorers={scorer.name: roles.get(scorer.name, scorer.name) for scorer in scorers},
+        fingerprints={scorer.name: scorer.fingerprint for scorer in scorers},
         using={
             "folder": job.folder,
-            "command": portable(command(config)),
-            "needs": inputs(call(config)["arguments"]),
+            "command": portable(job.command),
+            "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
         leaves=[*files_of(config.recipe.format).values(), SHEET],

@@ -4,6 +4,7 @@ the terminal for each stage, and status.json; and the rehearsal that says what i
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,7 @@ from mitigate.fingerprints import plain as known_by
 from mitigate.fingerprints import sealed
 from mitigate.progress import listening
 from mitigate.recipes import notes
+from mitigate.recipes.arguments import inputs
 from mitigate.recipes.building import build as build
 from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
 from mitigate.status import Status
@@ -63,19 +65,41 @@ class Job:
             self.status.stage(name)
         values = tuple(map(plain, values))
         result = self.run.stage(name, function, *values, **{key: plain(value) for key, value in more.items()})
-        return self._done(result)
+        if self.status:
+            self.status.done(name)
+            if not (self.brief and call(self.config)["sweep"]):
+                _say_stage(result)
+        return result
 
     def training(self, device: str, stage: str, fingerprint: str) -> dict[str, Any]:
         """What the training of a network in a stage is given: where it runs, and where its figures go."""
         log = partial(self.tracking.log, stage=stage)
         return {"folder": self.folder, "fingerprint": fingerprint, "accelerator": device, "log": log}
 
-    def _done(self, result: Result) -> Result:
-        if self.status:
-            self.status.done(result.stage)
-        if not self.run.dry and not (self.brief and call(self.config)["sweep"]):
-            _say_stage(result)
-        return result
+    @property
+    def recipe(self) -> str:
+        """The name of the recipe."""
+        return self.config.recipe.name
+
+    @property
+    def command(self) -> str:
+        """What to type to do this job again; in a sweep, this job of it."""
+        return command(self.config)
+
+    @property
+    def needs(self) -> dict[str, str]:
+        """The user's own files that the command names (arguments.inputs)."""
+        return inputs(call(self.config)["arguments"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The configuration as plain data."""
+        return plain(self.config)
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """The results so far, by stage."""
+        return {result.stage: result for result in self.run.results}
 
     @property
     def kept(self) -> list[str]:
@@ -83,68 +107,74 @@ class Job:
         return [result.stage for result in self.run.results if result.kept]
 
 
+Phase = Callable[[Job], None]
+"""A pipeline, or what records its results."""
+
+
+def nothing(_: Job) -> None:
+    """The record of a recipe that leaves files alone."""
+
+
 def perform(
     config: DictConfig,
     name: str,
     inputs: object,
-    stages: Sequence[str],
-    pipeline: Callable[[Job], dict[str, Any]],
+    pipeline: Phase,
+    record: Phase = nothing,
     *,
     uploads: Sequence[str] = (),
     facts: Mapping[str, Any] = NO_FACTS,
     of: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, Any] | None:
+) -> dict[str, Result] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
+    Returns the results by stage; None for a rehearsal that was asked for.
 
-    inputs: tables, or what else a stage may be given (fingerprints.plain), such as the hash of a file.
+    inputs: tables, or what else a stage may be given (fingerprints.plain), such as the hash of a file. pipeline: runs
+    the stages in their order. record: called once, after them, to record, upload and print what they found.
 
-    A rehearsal first finds out what the folder already holds. With dry_run=true that is said, and None returned; a
-    run that is complete is not recorded a second time, unless a sweep of W&B asks for it. While another process works
-    on the same run, this one waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in
-    words; of: the policies, data and models that the run is found by there, where the settings do not name them.
-    facts: what the manifest says besides the provenance."""
+    A rehearsal goes through the pipeline first and finds out what the folder already holds: stages that are not there
+    are pending, and so are those that depend on them. With dry_run=true they are listed; a run that is complete is not
+    recorded a second time, unless a sweep of W&B asks for it. While another process works on the same run, this one
+    waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in words; of: the policies,
+    data and models that the run is found by there, where the settings do not name them. facts: what the manifest says
+    besides the provenance."""
     folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), known_by(inputs)]))[:8]}"
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
     rehearsal = Run(folder, dry=True, keep_code=keep_code)
     job = Job(config, rehearsal, NoTracking())
-    try:
-        metrics = pipeline(job)
-        complete = rehearsal.finished()
-    except NotComputedError:
-        complete = False
+    with suppress(NotComputedError):  # a pipeline that reads a pending result is followed no further
+        pipeline(job)
     if config.dry_run:
         for result in rehearsal.results:
             _say_stage(result)
-        for stage in stages[len(rehearsal.results) :]:
-            say(f"  {stage:<12}{'to be run':>18}")
         return None
-    if complete and not is_handed_out():
+    if rehearsal.finished() and not is_handed_out():
         say("  complete: nothing is left to do")
         tidy(folder)
         _restore_settings(config, folder)
         notes.leave(call(config), {"folder": str(folder)})
         for page in sorted(folder.glob("*.html")):
             say(f"  {page.stem:<10}  {page}")
-        return metrics
+        return job.results
     try:
         run = Run(folder, keep_code=keep_code)
     except BusyError:
         say("  another process is already working on this run; waiting until it has ended")
         wait_for(folder)
-        return perform(config, name, inputs, stages, pipeline, uploads=uploads, facts=facts, of=of)
-    return _perform(config, run, pipeline, uploads, facts, of or what_of(config))
+        return perform(config, name, inputs, pipeline, record, uploads=uploads, facts=facts, of=of)
+    return _perform(config, run, [pipeline, record], uploads, facts, of or what_of(config))
 
 
 def _perform(
     config: DictConfig,
     run: Run,
-    pipeline: Callable[[Job], dict[str, Any]],
+    phases: Sequence[Phase],
     uploads: Sequence[str],
     facts: Mapping[str, Any],
     of: Mapping[str, Sequence[str]],
-) -> dict[str, Any]:
-    """The pipeline, recorded; the record is finished as failed when the pipeline fails."""
+) -> dict[str, Result]:
+    """The pipeline and its record; the record in W&B is finished as failed when one of them fails."""
     status = Status(run.folder, config.recipe.name)
     state, error = "failed", None
     try:
@@ -152,7 +182,7 @@ def _perform(
         notes.leave(call(config), {"folder": str(run.folder)})
         seldom = is_brief(config) and call(config)["sweep"]
         with listening(Showing(status, SELDOM if seldom else EVERY)):
-            metrics = _recorded(config, run, status, pipeline, uploads, facts, of)
+            results = _recorded(config, run, status, phases, uploads, facts, of)
         state = "finished"
     except KeyboardInterrupt:
         state = "stopped"
@@ -163,18 +193,18 @@ def _perform(
     finally:
         status.close(state, error)
         run.close()
-    return metrics
+    return results
 
 
 def _recorded(
     config: DictConfig,
     run: Run,
     status: Status,
-    pipeline: Callable[[Job], dict[str, Any]],
+    phases: Sequence[Phase],
     uploads: Sequence[str],
     facts: Mapping[str, Any],
     of: Mapping[str, Sequence[str]],
-) -> dict[str, Any]:
+) -> dict[str, Result]:
     tracking = open_tracking(
         config.tracking.mode,
         folder=run.folder,
@@ -190,14 +220,15 @@ def _recorded(
     what = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
     if not is_said(config):
         say(f"  recorded    {tracking.place}{what}")
-    failed = True
+    job, failed = Job(config, run, tracking, status), True
     try:
-        metrics = pipeline(Job(config, run, tracking, status))
+        for phase in phases:
+            phase(job)
         run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in run.results]}))
         failed = False
     finally:
         tracking.finish(failed=failed)
-    return metrics
+    return job.results
 
 
 def _restore_settings(config: DictConfig, folder: Path) -> None:
@@ -289,6 +320,9 @@ def plain(node: Any) -> Any:
 
 
 def _say_stage(result: Result) -> None:
+    if result.pending:
+        say(f"  {result.stage:<12}{'to be run':>18}")
+        return
     took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
     if result.path.suffix == ".parquet":
         rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item()

@@ -19,16 +19,15 @@ from mitigate.load.texts import load as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.scorers import build_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
-from mitigate.tasks.label import label_statements, occlude
+from mitigate.tasks.label import Labeller, label_statements, occlude
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import counted
 from mitigate.triples import OTHER, Scorer
 
-STAGES = ("labels", "metrics")
 SHOWN = 10  # texts of a file that are shown on the terminal
 
 
@@ -38,7 +37,7 @@ def run(config: DictConfig) -> None:
     output = _output(config.data.output)
     given = plain(config.texts)
     file = _file(given) if isinstance(given, str) else None
-    scorers = build_scorers(config.score)
+    scorers = Scorers(config.score).labelling
     cache = LabelStore(Path(config.paths.cache) / "labels")
     if given and config.data.get("path") is not None:
         raise MitigateError(
@@ -53,7 +52,6 @@ def run(config: DictConfig) -> None:
         texts = [given] if isinstance(given, str) else given
         label_given(config, texts, scorers, cache, output)
         return
-    occlusion: bool = config.recipe.occlusion
     loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
     target_list, notices = list_named(config, statements if file is None else None)
@@ -70,24 +68,27 @@ def run(config: DictConfig) -> None:
         f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
     )
 
-    def pipeline(job: Job) -> dict[str, Any]:
-        masking = config.measure.masking
-        how = {"masking": masking, "target_list": target_list, "own_relations": own, "explain": True}
-        labels = job.stage("labels", label_statements, table, scorers, **how, using={"cache": cache})
-        metrics = job.stage("metrics", count_labels, labels)
-        job.tracking.summarise(metrics.facts())
-        words = job.stage("occlusion", occlude, labels, scorers, using={"cache": cache}) if occlusion else None
-        if not config.dry_run:
-            save(labels.table(), output)
-            if file:
-                show(labels.table().head(SHOWN), None if words is None else words.table())
-            notices_of(labels.table())
-        return metrics.facts()
+    labeller = Labeller(scorers, config.measure.masking, target_list, own, cache)
+
+    def pipeline(job: Job) -> None:
+        labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
+        job.stage("metrics", count_labels, labels)
+        if config.recipe.occlusion:
+            job.stage("occlusion", occlude, labels, scorers, using={"cache": cache})
 
     source = digest_of_values(table, target_list, own)
-    stages = (*STAGES, "occlusion") if occlusion else STAGES
-    if metrics := perform(config, name, source, stages, pipeline):
-        say(summary(metrics))
+    if found := perform(config, name, source, pipeline, record):
+        labels = found["labels"].table()
+        save(labels, output)
+        if file:
+            show(labels.head(SHOWN), found["occlusion"].table() if config.recipe.occlusion else None)
+        notices_of(labels)
+        say(summary(found["metrics"].facts()))
+
+
+def record(job: Job) -> None:
+    """The counts, on W&B."""
+    job.tracking.summarise(job.results["metrics"].facts())
 
 
 def label_given(

@@ -32,15 +32,17 @@ def run(config: DictConfig) -> float | None:
     )
     names = [name for name in MEASURES if name != CROWD_LM or base is not None]
     say(f"people: {rated.height:,} statements rated for validity, {texts.rated.height:,} for polarity")
-    metrics = perform(
+    found = perform(
         config,
         config.recipe.name,
         digest_of_values(texts.digest(), rated, base, of_validity),
-        [stage for name in names for stage in (name, f"{name}_figures")],
         lambda job: pipeline(job, texts, rated, names),
+        lambda job: record(job, names),
         uploads=["the heads"],
     )
-    return metrics["people_valid/all/all/auc"] if metrics else None
+    if found is None:
+        return None
+    return people_card.figures(VALIDITY, found[f"{VALIDITY}_figures"].facts())["people_valid/all/all/auc"]
 
 
 def digest_of_model(base: str) -> str:
@@ -51,21 +53,26 @@ def digest_of_model(base: str) -> str:
         raise MitigateError(f"recipe.base: {error}") from error
 
 
-def pipeline(job: Job, texts: Texts, rated: pl.DataFrame, names: list[str]) -> dict[str, Any]:
-    """Train and measure each; a folder of its name in the run folder holds its heads, accuracy.csv and card."""
+def pipeline(job: Job, texts: Texts, rated: pl.DataFrame, names: list[str]) -> None:
+    """Train and measure each; its heads are left in a folder of its name in the run folder."""
+    for name in names:
+        if name == VALIDITY:
+            _validity(job, rated)
+        else:
+            _polarity(job, texts, name)
+
+
+def record(job: Job, names: list[str]) -> None:
+    """The figures; and of each measure accuracy.csv and the card, beside its heads."""
     metrics: dict[str, Any] = {}
     for name in names:
-        tables = _validity(job, rated) if name == VALIDITY else _polarity(job, texts, name)
-        if job.run.dry:
-            continue
+        tables = job.results[f"{name}_figures"].facts()
         write(job.folder / name / "README.md", people_card.render(name, tables, settings_of(job.config, name)))
         if "accuracy" in tables:
             write(job.folder / name / FILE, pl.DataFrame(tables["accuracy"], infer_schema_length=None).write_csv())
         metrics |= people_card.figures(name, tables)
         job.tracking.artifact(name, "model", job.folder / name, metrics)
-    if metrics:
-        job.tracking.summarise(metrics)
-    return metrics
+    job.tracking.summarise(metrics)
 
 
 def settings_of(config: DictConfig, name: str) -> dict[str, Any]:
@@ -78,22 +85,20 @@ def settings_of(config: DictConfig, name: str) -> dict[str, Any]:
     return recipe["harm" if name == CROWD2 else "validity"]
 
 
-def _validity(job: Job, rated: pl.DataFrame) -> dict[str, Any]:
+def _validity(job: Job, rated: pl.DataFrame) -> None:
     using, settings = {"folder": job.folder}, settings_of(job.config, VALIDITY)
     base = settings["base"]
     trained = job.stage(VALIDITY, train_validity, rated, settings, base=base, using=using, **_left(VALIDITY))
-    return job.stage(f"{VALIDITY}_figures", measure_validity, rated, base=base, after=[trained], using=using).facts()
+    job.stage(f"{VALIDITY}_figures", measure_validity, rated, base=base, after=[trained], using=using)
 
 
-def _polarity(job: Job, texts: Texts, name: str) -> dict[str, Any]:
+def _polarity(job: Job, texts: Texts, name: str) -> None:
     using, settings, seed = {"folder": job.folder}, settings_of(job.config, name), job.config.seed
     read = {"scorer": name, "base": job.config.recipe.base if name == CROWD_LM else None}
     given = (texts.rated, texts.implied, settings, seed)
     trained = job.stage(name, train_harm, *given, **read, using=using, **_left(name))
     intervals = Bootstrap(resamples=job.config.measure.resamples, seed=seed)
-    return job.stage(
-        f"{name}_figures", measure_polarity, texts.rated, intervals, **read, after=[trained], using=using
-    ).facts()
+    job.stage(f"{name}_figures", measure_polarity, texts.rated, intervals, **read, after=[trained], using=using)
 
 
 def _left(name: str) -> dict[str, Any]:

@@ -14,19 +14,18 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.scorers import build_role_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import plausibility_card
+from mitigate.runs import open_run
 from mitigate.tasks.plausibility.average import average_networks
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
 from mitigate.tasks.plausibility.threshold import check_dev
 from mitigate.tasks.plausibility.training import train_plausibility
-from mitigate.tasks.runs import open_run
 from mitigate.train.plausibility import Settings
 from mitigate.triples import Scorer
 
 NETWORKS = ("words", "minilm")
 CLASSIFIERS = (*NETWORKS, "average")
-STAGES = (*CLASSIFIERS, "metrics")
 
 
 def run(config: DictConfig) -> float | None:
@@ -39,16 +38,14 @@ def run(config: DictConfig) -> float | None:
     triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
     check_dev(triples)
     probes = read_probes(config.recipe.probes)
-    scorers = build_role_scorers(config.score)
+    scorers = Scorers(config.score).of_roles
     name, source = f"{config.recipe.name}-seed{config.seed}", digest_of_values(triples, probes)
     uploads = ["the classifier"]
-    metrics = perform(
-        config, name, source, STAGES, lambda job: pipeline(job, triples, probes, scorers), uploads=uploads
-    )
-    return metrics["average/test/accuracy"] if metrics else None
+    found = perform(config, name, source, lambda job: pipeline(job, triples, probes, scorers), record, uploads=uploads)
+    return found["metrics"].facts()["average/test/accuracy"] if found else None
 
 
-def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], scorers: list[Scorer]) -> dict[str, Any]:
+def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], scorers: list[Scorer]) -> None:
     """The stages in their order; the classifiers are left in the folders words/, minilm/ and average/ of the run."""
     folder = {"folder": job.folder}
     made = {}
@@ -67,15 +64,17 @@ def pipeline(job: Job, triples: pl.DataFrame, probes: dict[str, pl.DataFrame], s
         )
     made["average"] = job.stage("average", average_networks, triples, dict(made), using=folder, leaves=["average"])
     cache = LabelStore(Path(job.config.paths.cache) / "labels")
-    found = job.stage("metrics", measure_plausibility, triples, probes, scorers, made, using=folder | {"cache": cache})
-    metrics = found.facts()
-    if not job.run.dry:
-        job.tracking.summarise(metrics)
-        for name in CLASSIFIERS:
-            write(job.folder / name / "README.md", plausibility_card.render(name, metrics, job.config.seed))
-        job.tracking.artifact("plausibility", "model", job.folder / "average", metrics)
-        say(table(metrics, CLASSIFIERS))
-    return metrics
+    job.stage("metrics", measure_plausibility, triples, probes, scorers, made, using=folder | {"cache": cache})
+
+
+def record(job: Job) -> None:
+    """The figures, and the classifiers with their cards."""
+    metrics = job.results["metrics"].facts()
+    job.tracking.summarise(metrics)
+    for name in CLASSIFIERS:
+        write(job.folder / name / "README.md", plausibility_card.render(name, metrics, job.config.seed))
+    job.tracking.artifact("plausibility", "model", job.folder / "average", metrics)
+    say(table(metrics, CLASSIFIERS))
 
 
 def settings_of(config: DictConfig, name: str) -> tuple[dict[str, Any], Settings]:

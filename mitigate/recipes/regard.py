@@ -5,7 +5,6 @@ teacher's probabilities, also of statements of train100k without a label and of 
 teacher's layers with a low-rank part of their change, a gate before them, and the n-grams."""
 
 from functools import partial
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -21,7 +20,6 @@ from mitigate.tasks.regard.minilm import train_gate, train_minilm
 from mitigate.tasks.regard.ngram import train_ngram
 from mitigate.tasks.regard.texts import Texts, read_texts
 
-STAGES = ("teacher", "taught", "minilm", "gate", "ngram", "identity", "checked", "metrics")
 CLASSIFIERS = ("minilm", "ngram")
 
 
@@ -32,11 +30,11 @@ def run(config: DictConfig) -> float | None:
     say(f"regard: seed {config.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
     name = f"{config.recipe.name}-seed{config.seed}"
     uploads = ["both classifiers"]
-    metrics = perform(config, name, texts.digest(), STAGES, lambda job: pipeline(job, texts), uploads=uploads)
-    return metrics["minilm/test/macro_f1"] if metrics else None
+    found = perform(config, name, texts.digest(), lambda job: pipeline(job, texts), record, uploads=uploads)
+    return found["metrics"].facts()["minilm/test/macro_f1"] if found else None
 
 
-def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
+def pipeline(job: Job, texts: Texts) -> None:
     """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
     how, seed, folder = plain(job.config.recipe), job.config.seed, {"folder": job.folder}
     logs = {name: folder | {"log": partial(job.tracking.log, stage=name)} for name in ("teacher", "gate", *CLASSIFIERS)}
@@ -93,16 +91,17 @@ def pipeline(job: Job, texts: Texts) -> dict[str, Any]:
     )
     learnt = [first, second, gate, third]
     identity = job.stage("identity", identity_terms, Bootstrap(seed=seed), after=learnt, using=folder)
-    checked = job.stage("checked", gate_figures, texts.checking, after=learnt, using=folder)
-    found = job.stage("metrics", measure_regard, texts.labelled, texts.crowd, identity, after=learnt, using=folder)
-    metrics = found.facts()
-    if not job.run.dry:
-        terms = identity.table()
-        summed = identity_summary(terms)
-        job.tracking.summarise(metrics)
-        for name in CLASSIFIERS:
-            of_terms = {"terms": terms.filter(scorer=name), "summed": summed.filter(scorer=name)}
-            card = regard_card.render(name, metrics, seed, **of_terms, checked=checked.table())
-            write(job.folder / name / "README.md", card.encode())
-            job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)
-    return metrics
+    job.stage("checked", gate_figures, texts.checking, after=learnt, using=folder)
+    job.stage("metrics", measure_regard, texts.labelled, texts.crowd, identity, after=learnt, using=folder)
+
+
+def record(job: Job) -> None:
+    """The figures, and the classifiers with their cards."""
+    metrics, terms = job.results["metrics"].facts(), job.results["identity"].table()
+    checked, summed = job.results["checked"].table(), identity_summary(terms)
+    job.tracking.summarise(metrics)
+    for name in CLASSIFIERS:
+        of_terms = {"terms": terms.filter(scorer=name), "summed": summed.filter(scorer=name)}
+        card = regard_card.render(name, metrics, job.config.seed, **of_terms, checked=checked)
+        write(job.folder / name / "README.md", card.encode())
+        job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)

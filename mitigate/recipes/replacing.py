@@ -1,15 +1,10 @@
 """Stages before the ledger that only some policies need, shared by the recipes that filter: what people would call
 valid of the triples, and tails of a generator."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from mitigate.filter import Policy
-from mitigate.label_cache import LabelStore
-from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import Job
 from mitigate.store import Result
-from mitigate.target_list import TargetList
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.replacing import generate_tails
 from mitigate.tasks.start import Start
@@ -19,13 +14,12 @@ GENERATED_TAILS = "generated_tails"
 CRITIC = "critic"
 
 
-def with_critic(
-    job: Job, policy: Policy, labelled: Result, critic: Scorer | None, target_list: TargetList, cache: LabelStore
-) -> Result:
+def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:
     """The labelled triples with what people would call valid, for a policy that filters by it."""
     if not policy.unless_valid:
         return labelled
-    return job.stage(CRITIC, with_people_valid, labelled, critic, target_list, using={"cache": cache})
+    cached = {"cache": labeller.cache}
+    return job.stage(CRITIC, with_people_valid, labelled, critic, labeller.target_list, using=cached)
 
 
 def generated_tails(
@@ -33,12 +27,10 @@ def generated_tails(
     policy: Policy,
     labelled: Result,
     generator: Start | None,
-    scorers: Sequence[Scorer],
-    cache: LabelStore,
-    **worded: Any,
+    labeller: Labeller,
+    device: str,
 ) -> Result | None:
-    """Tails for the prompts that the policy lacks tails for; None without a generator. worded: how triples become
-    masked statements."""
+    """Tails for the prompts that the policy lacks tails for; None without a generator."""
     if generator is None:
         return None
     return job.stage(
@@ -47,13 +39,8 @@ def generated_tails(
         policy,
         labelled,
         generator,
-        list(scorers),
-        **worded,
-        using=lambda work: {
-            "cache": cache,
-            "parts": work.parts("generated_tail_parts"),
-            "device": find_devices(job.config.probe.device, 1)[0],
-        },
+        labeller,
+        using=lambda work: {"parts": work.parts("generated_tail_parts"), "device": device},
         scratch=["generated_tail_parts"],
         may_be_kept=True,
     )

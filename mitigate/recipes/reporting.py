@@ -33,6 +33,11 @@ def facts(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     return provenance(job.config, {**more, **kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
 
 
+def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a page comes from: the command, the stages so far, and the provenance with what is given besides."""
+    return {"command": job.command, "stages": stages(job), "facts": facts(job, more)}
+
+
 def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict[str, dict[str, Any]]:
     """What a page and a model's card say of the data, and of the model where it has a part in them; `source` is the
     attribution, or else what the data is called. Raises MitigateError where the configuration does not say it, which

@@ -3,7 +3,7 @@ other by the name it is configured under (decisions.called)."""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -22,108 +22,120 @@ from mitigate.triples import ROLES, Scorer
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 
 
-def build_scorers(score: DictConfig) -> list[Scorer]:
-    """Those of both roles, and those of score.extra; a role that is null is left out. Raises MitigateError when nothing
-    is left."""
-    scorers = build_role_scorers(score) + build_extras(score)
-    if not scorers:
-        raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
-    return scorers
+class Scorers:
+    """The scorers of the group `score`. Raises MitigateError where one measures no role, or has a role's name.
+
+    roles: the configured scorers of the roles, whose figures stand first, by what they are called
+    (decisions.role_scorers). names: by role, what its scorer is called; a role that is null has none. Each scorer is
+    built when it is first needed. Raises MitigateError then for one that is not in the list."""
+
+    def __init__(self, score: DictConfig) -> None:
+        self.score = score
+        _check(score)
+        known = {role: score[role] for role in ROLES} | {"scorers": plain(score.scorers)}
+        self.nodes: dict[str, Any] = known["scorers"]
+        self.names, self.roles = called(known), role_scorers(known)
+
+    @cached_property
+    def of_roles(self) -> list[Scorer]:
+        """The scorers that score.sentiment and score.regard name, but for a role that is null."""
+        settings = {str(self.score[role]): f"score.{role}" for role in reversed(ROLES)}
+        return [_build(self.score, settings[configured], configured, name) for name, configured in self.roles.items()]
+
+    @cached_property
+    def extras(self) -> list[Scorer]:
+        """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own.
+        One that labels already, under that name, does not label twice."""
+        return self.named([name for name in self.score.extra if self.roles.get(name) != name], "score.extra")
+
+    @property
+    def labelling(self) -> list[Scorer]:
+        """Those of both roles, and those of score.extra. Raises MitigateError when there is none."""
+        if not (found := [*self.of_roles, *self.extras]):
+            raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
+        return found
+
+    def of_policy(self, policy: Policy) -> list[Scorer]:
+        """The scorers that a policy reads besides the roles'. The triples that it filters must be labelled by them."""
+        return self.named([name for name in policy.scorers if name not in self.roles], "scorer in policy.scorers")
+
+    def critic(self, policy: Policy) -> Scorer | None:
+        """What finds what people would call valid, for a policy that needs it. Raises MitigateError where none is
+        configured."""
+        if not policy.reads_validity:
+            return None
+        if not self.score.critic:
+            raise MitigateError(
+                f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it "
+                "out for the shipped classifier, or say score.critic.folder=RUN/people_valid"
+            )
+        critic: Scorer = build(self.score.critic)
+        return critic
+
+    def rated(self, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:
+        """The scorers that are compared with people's ratings: those of the roles, and by name those that no policy
+        filters by, such as the paper's keyword baseline."""
+        return [*self.of_roles, *self.named([name for name in held_out if self.roles.get(name) != name])]
+
+    def named(self, names: Iterable[str], setting: str = "score.scorers") -> list[Scorer]:
+        """The scorers configured under these names, each called so in tables. setting: where they are named."""
+        return [_build(self.score, setting, name, name) for name in dict.fromkeys(names)]
+
+    def check_roles(self) -> None:
+        """Raises MitigateError where both roles are null, for recipes whose figures are those of the roles."""
+        if not self.roles:
+            raise MitigateError(
+                "score.sentiment and score.regard are both null, and this recipe measures by them; name a scorer of "
+                "one at least, such as score.sentiment=vader"
+            )
+
+    def missing(self, names: Iterable[str] = ()) -> list[str]:
+        """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
+        named = dict.fromkeys([*(self.score[role] for role in ROLES), *self.score.extra, *names])
+        nodes = [self.score.scorers[name] for name in named if name in self.score.scorers]
+        return [address for node in nodes if "missing" in node for address in build(node.missing)]
+
+    def policy(self, node: DictConfig) -> Policy:
+        """The policy, its scorers as they are called in tables; their names are checked before any is loaded. Raises
+        MitigateError for one that is neither a role nor configured, for a class that is no policy, and for a policy
+        that acts and has the name of the one that does not."""
+        if "_target_" not in node:
+            raise MitigateError("the policy names no class: begin its file with `defaults: [none, _self_]`")
+        policy = build(node)
+        if not isinstance(policy, Policy):
+            raise MitigateError(
+                f"policy._target_={node._target_} makes a {type(policy).__name__}, which is no policy; derive the "
+                "class from mitigate.Policy"
+            )
+        if policy.name == "none" and (policy.scorers or policy.own_action):
+            raise MitigateError(
+                "policy.name=none is the name of the baseline, which keeps every triple, and this policy acts; give "
+                "it a name of its own: policy.name=NAME"
+            )
+        return self.in_tables(policy)
+
+    def in_tables(self, policy: Policy) -> Policy:
+        """A policy with its scorers as they are called in tables. Raises MitigateError as `policy`."""
+        check_scorers(policy, [*self.names, *self.score.scorers])
+        named = copy(policy)
+        scorers = dict.fromkeys(self.names.get(name, name) for name in policy.scorers)
+        object.__setattr__(named, "scorers", list(scorers))
+        return named
 
 
-def build_role_scorers(score: DictConfig) -> list[Scorer]:
-    """The scorers that score.sentiment and score.regard name, but for a role that is null. Raises MitigateError for one
-    that is not in the list."""
-    return [
-        _build(score, _setting_of(score, configured), configured, name) for name, configured in of_roles(score).items()
-    ]
-
-
-def check_roles(score: DictConfig) -> None:
-    """Raises MitigateError where both roles are null, for recipes whose figures are those of the roles."""
-    if not of_roles(score):
-        raise MitigateError(
-            "score.sentiment and score.regard are both null, and this recipe measures by them; name a scorer of one at "
-            "least, such as score.sentiment=vader"
-        )
-
-
-def build_extras(score: DictConfig) -> list[Scorer]:
-    """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own. One
-    that labels already, under that name, does not label twice."""
-    roles = of_roles(score)
-    return _named(score, "score.extra", [name for name in score.extra if roles.get(name) != name])
-
-
-def build_policy(config: DictConfig) -> Policy:
-    """The policy, its scorers as they are called in tables; their names are checked before any is loaded. Raises
-    MitigateError for one that is neither a role nor configured, for a class that is no policy, and for a policy that
-    acts and has the name of the one that does not."""
-    if "_target_" not in config.policy:
-        raise MitigateError("the policy names no class: begin its file with `defaults: [none, _self_]`")
-    policy = build(config.policy)
-    if not isinstance(policy, Policy):
-        raise MitigateError(
-            f"policy._target_={config.policy._target_} makes a {type(policy).__name__}, which is no policy; derive the "
-            "class from mitigate.Policy"
-        )
-    if policy.name == "none" and (policy.scorers or policy.own_action):
-        raise MitigateError(
-            "policy.name=none is the name of the baseline, which keeps every triple, and this policy acts; give it a "
-            "name of its own: policy.name=NAME"
-        )
-    return with_names(policy, config.score)
-
-
-def with_names(policy: Policy, score: DictConfig) -> Policy:
-    """A policy with its scorers as they are called in tables. Raises MitigateError as build_policy."""
-    roles = called(_checked(score))
-    check_scorers(policy, [*roles, *score.scorers])
-    named = copy(policy)
-    object.__setattr__(named, "scorers", list(dict.fromkeys(roles.get(name, name) for name in policy.scorers)))
-    return named
-
-
-def build_policy_scorers(score: DictConfig, policy: Policy) -> list[Scorer]:
-    """The scorers that a policy reads besides the roles'. The triples that it filters must be labelled by them too."""
-    return _named(score, "scorer in policy.scorers", [name for name in policy.scorers if name not in of_roles(score)])
-
-
-def build_critic(score: DictConfig, policy: Policy) -> Scorer | None:
-    """What finds what people would call valid, for a policy that needs it. Raises MitigateError where none is
-    configured."""
-    if not policy.reads_validity:
-        return None
-    if not score.critic:
-        raise MitigateError(
-            f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it out "
-            "for the shipped classifier, or say score.critic.folder=RUN/people_valid"
-        )
-    critic: Scorer = build(score.critic)
-    return critic
-
-
-def missing(config: DictConfig, groups: Iterable[str]) -> list[str]:
+def missing(config: DictConfig, groups: Iterable[str], scorers: Scorers) -> list[str]:
     """Addresses of what is not at hand: what these groups name, such as data and model, and the classifiers that
     label."""
     nodes = [config[group] for group in groups]
     found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return found + missing_scorers(config.score, config.policy.get("scorers", ()))
-
-
-def missing_scorers(score: DictConfig, names: Iterable[str] = ()) -> list[str]:
-    """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
-    _checked(score)  # raises where scorers are configured wrongly
-    named = dict.fromkeys([*(score[role] for role in ROLES), *score.extra, *names])
-    nodes = [score.scorers[name] for name in named if name in score.scorers]
-    return [address for node in nodes if "missing" in node for address in build(node.missing)]
+    return found + scorers.missing(config.policy.get("scorers", ()))
 
 
 def check_optimised(config: DictConfig) -> None:
     """Raises MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
     not label."""
     scorer = parse(config.optimized_metric).metric.scorer
-    known = [*of_roles(config.score), *config.score.extra]
+    known = [*Scorers(config.score).roles, *config.score.extra]
     if scorer and scorer not in known:
         others = harm_key(known[0], "mean", template="neutral") if known else "quality/perplexity/all"
         raise MitigateError(
@@ -132,14 +144,8 @@ def check_optimised(config: DictConfig) -> None:
         )
 
 
-def of_roles(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, str]:
-    """The scorers of the roles, whose figures stand first: what each is called, and the configured one
-    (decisions.role_scorers)."""
-    return role_scorers(_checked(score, roles))
-
-
-def _checked(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, Any]:
-    """What decisions.called needs. Raises MitigateError where a scorer measures no role, or has a role's name."""
+def _check(score: DictConfig) -> None:
+    """Raises MitigateError where a scorer measures no role, or has a role's name."""
     for name, node in score.scorers.items():
         if not OmegaConf.is_dict(node) or "_target_" not in node:
             raise MitigateError(
@@ -152,15 +158,6 @@ def _checked(score: DictConfig, roles: Iterable[str] = ROLES) -> dict[str, Any]:
             )
         if node.get("measures") not in (None, *ROLES):
             raise one_of(f"score.scorers.{name}.measures", node.measures, ROLES)
-    return {role: score[role] for role in roles} | {"scorers": plain(score.scorers)}
-
-
-def _setting_of(score: DictConfig, configured: str) -> str:
-    return next(f"score.{role}" for role in ROLES if score[role] == configured)
-
-
-def _named(score: DictConfig, setting: str, names: Iterable[str]) -> list[Scorer]:
-    return [_build(score, setting, name, name) for name in dict.fromkeys(names)]
 
 
 def _build(score: DictConfig, setting: str, configured: str, name: str) -> Scorer:
@@ -183,16 +180,3 @@ def _load(arguments: Mapping[str, Any], configured: str, name: str) -> Scorer:
     given = {key: value for key, value in arguments.items() if key not in NOT_ARGUMENTS}
     made = build(OmegaConf.create(given), f"score.scorers.{configured}")
     return identified(made, name, given, watch_modules(given))
-
-
-def build_rated_scorers(score: DictConfig, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:
-    """The scorers that are compared with people's ratings: those of the roles, and by name those that no policy filters
-    by, such as the paper's keyword baseline."""
-    roles = of_roles(score)
-    further = [name for name in held_out if roles.get(name) != name]
-    return [*build_role_scorers(score), *build_named(score, further)]
-
-
-def build_named(score: DictConfig, names: Iterable[str]) -> list[Scorer]:
-    """The scorers configured under these names, each called so in tables."""
-    return _named(score, "score.scorers", names)

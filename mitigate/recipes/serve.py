@@ -7,7 +7,6 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import plain, say
-from mitigate.recipes.scorers import build_scorers
+from mitigate.recipes.scorers import Scorers
 
 NEEDED = ("fastapi", "uvicorn")
 SHORTEST_TOKEN = 16  # characters
@@ -83,7 +82,7 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
     service = Service(
         rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots]),
         outputs=outputs,
-        models=Models(partial(build_scorers, config.score), settings.idle),
+        models=Models(lambda: Scorers(config.score).labelling, settings.idle),
         slots=settings.slots,
         most_queued=settings.queued,
         batch=settings.batch,

@@ -14,8 +14,8 @@ from mitigate.decisions import role_scorers
 from mitigate.recipes import notes
 from mitigate.recipes.arguments import quoted
 from mitigate.recipes.job import is_brief, plain, say
+from mitigate.runs import recipe_of, short_names
 from mitigate.store import read_json
-from mitigate.tasks.runs import recipe_of, short_names
 
 MOST_RUNS = 24  # beyond, as in a search for settings, nobody reads a page with a section for each
 LIKE_THE_SWEEP = (

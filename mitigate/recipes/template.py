@@ -1,7 +1,7 @@
 """recipe=template: the sentiment and regard of each relation's phrase alone, and how many training triples each policy
 drops with the paper's phrases and with neutral ones. load > verbalise > score > filter."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,20 @@ from mitigate.fingerprints import digest_of_values
 from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.scorers import build_role_scorers, check_roles
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named
-from mitigate.relations import Relation
-from mitigate.target_list import TargetList
+from mitigate.store import Result
 from mitigate.tasks.corpus import triples_of
-from mitigate.tasks.label import label_masked, label_statements
+from mitigate.tasks.label import Labeller, label_masked
 from mitigate.tasks.template import carriers, count_drops, filters, totals
-from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, Scorer, label_columns
-
-STAGES = ("phrases", "labels", "drops", "metrics")
+from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, label_columns
 
 
 def run(config: DictConfig) -> None:
     """Label the phrases and the training triples, and count what each policy would drop."""
-    check_roles(config.score)
-    scorers = build_role_scorers(config.score)
+    configured = Scorers(config.score)
+    configured.check_roles()
+    scorers = configured.of_roles
     loaded = triples_of(load_data(config))
     for notice in loaded.notices:
         say(f"  note: {notice}")
@@ -36,40 +34,48 @@ def run(config: DictConfig) -> None:
     for notice in notices:
         say(f"  note: {notice}")
     triples, own = loaded.triples.filter(split="train"), list(loaded.own_relations)
+    labeller = Labeller(
+        scorers, config.measure.masking, target_list, own, cache=LabelStore(Path(config.paths.cache) / "labels")
+    )
     name = f"{config.recipe.name}-{config.data.name}-{config.score.regard}"
     found = perform(
         config,
         name,
         digest_of_values(triples, own, target_list),
-        STAGES,
-        lambda job: pipeline(job, triples, own, scorers, target_list),
+        lambda job: pipeline(job, triples, labeller),
+        record,
         uploads=["a table of the phrases"],
     )
     if found:
-        metrics, names = found["metrics"], [scorer.name for scorer in scorers]
-        say(printed(found["table"], names))
+        metrics, names = found["metrics"].facts(), [scorer.name for scorer in scorers]
+        say(printed(table_of(found), names))
         policies = (
             f"{policy} {metrics[f'{policy}/paper']:,} ({metrics[f'{policy}/neutral']:,})" for policy in filters(names)
         )
         say(f"  of {metrics['triples']:,} training triples drop (with the neutral phrases): {', '.join(policies)}")
 
 
-def pipeline(
-    job: Job, triples: pl.DataFrame, own: list[Relation], scorers: list[Scorer], target_list: TargetList
-) -> dict[str, Any]:
-    """The stages in their order; the table is left in the run folder as template.csv. Returns metrics and table."""
-    using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
-    phrases = job.stage("phrases", label_masked, carriers(own), scorers, using=using)
-    how = {"masking": job.config.measure.masking, "target_list": target_list, "own_relations": own}
-    labels = job.stage("labels", label_statements, triples, scorers, **how, using=using)
-    drops = job.stage("drops", count_drops, labels, [scorer.name for scorer in scorers])
-    metrics = job.stage("metrics", totals, drops)
-    table = phrases.table().join(drops.table(), on="relation", how="left", maintain_order="left")
-    if not job.run.dry:
-        write(job.folder / "template.csv", table.write_csv())
-        job.tracking.summarise(metrics.facts())
-        job.tracking.table("template", table)
-    return {"metrics": metrics.facts(), "table": table}
+def pipeline(job: Job, triples: pl.DataFrame, labeller: Labeller) -> None:
+    """The stages in their order."""
+    cached = {"cache": labeller.cache}
+    job.stage("phrases", label_masked, carriers(labeller.own_relations), labeller.scorers, using=cached)
+    labels = job.stage("labels", Labeller.label, labeller, triples)
+    drops = job.stage("drops", count_drops, labels, [scorer.name for scorer in labeller.scorers])
+    job.stage("metrics", totals, drops)
+
+
+def record(job: Job) -> None:
+    """The figures and the table, which is left in the run folder as template.csv."""
+    table = table_of(job.results)
+    write(job.folder / "template.csv", table.write_csv())
+    job.tracking.summarise(job.results["metrics"].facts())
+    job.tracking.table("template", table)
+
+
+def table_of(results: Mapping[str, Result]) -> pl.DataFrame:
+    """Each relation's phrase with its labels, and how many triples each policy drops."""
+    drops = results["drops"].table()
+    return results["phrases"].table().join(drops, on="relation", how="left", maintain_order="left")
 
 
 def printed(table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> str:

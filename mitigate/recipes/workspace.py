@@ -11,9 +11,9 @@ from mitigate.errors import MitigateError
 from mitigate.headlines import headlines
 from mitigate.recipes import comparing
 from mitigate.recipes.job import plain, record_id, say
+from mitigate.runs import FinishedRun, folders
 from mitigate.tasks.compare.endpoints import of_places
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
-from mitigate.tasks.runs import FinishedRun, folders
 from mitigate.tracking import asking, default_entity, resolve
 
 

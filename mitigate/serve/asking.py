@@ -18,13 +18,13 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.measure.agreement import CLASSES
+from mitigate.runs import FinishedRun, open_run
 from mitigate.tasks.ask import answers
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import known_heads, shared_relations
 from mitigate.tasks.counts import label_names
 from mitigate.tasks.identity_words import COLUMN
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.runs import FinishedRun, open_run
 from mitigate.triples import OTHER, Scorer
 
 WORDS = {**CLASSES, OTHER: "other"}

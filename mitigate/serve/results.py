@@ -10,8 +10,8 @@ from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.headlines import headlines
+from mitigate.runs import FinishedRun, open_run
 from mitigate.store import read_json
-from mitigate.tasks.runs import FinishedRun, open_run
 
 NAME = re.compile(r"\w[\w.,=+-]*")
 LONGEST_NAME = 255  # bytes, of a folder

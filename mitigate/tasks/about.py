@@ -14,14 +14,11 @@ from mitigate.load import harms
 from mitigate.measure import quality
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, ABOUT_TRIPLES, quality_key, with_part
 from mitigate.probe import likelihood as probing
-from mitigate.relations import Relation
-from mitigate.score.labels import NOTHING_CACHED
 from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.quality import is_neutral
 from mitigate.tasks.start import Start
-from mitigate.triples import ROLES, LabelCache, Scorer
-from mitigate.verbalise import Masking
+from mitigate.triples import ROLES
 
 AUTO = "auto"
 NO_STATEMENT = ("RelatedTo",)
@@ -85,19 +82,13 @@ def target_triples(
 def published_likelihood(
     generator: Start,
     triples: pl.DataFrame,
-    scorers: Sequence[Scorer],
+    labeller: Labeller,
     *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
-    cache: LabelCache = NOTHING_CACHED,
     device: str = "cpu",
 ) -> pl.DataFrame:
-    """The triples that target_triples returns, labelled by the scorers, with `nll`, `tokens` and `characters` of their
+    """The triples that target_triples returns, labelled, with `nll`, `tokens` and `characters` of their
     tails, as in probe.likelihood."""
-    how: dict[str, Any] = {"masking": masking, "target_list": target_list, "own_relations": own_relations}
-    labelled = label_statements(triples, scorers, **how, cache=cache)
-    return probing.likelihood(generator.load().to(device), labelled, generator.asked)
+    return probing.likelihood(generator.load().to(device), labeller.label(triples), generator.asked)
 
 
 def about_parts(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:

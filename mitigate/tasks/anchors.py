@@ -16,10 +16,10 @@ from mitigate.measure.drift import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.relations import parse_sentence
+from mitigate.runs import open_run
 from mitigate.target_list import PAPER, TargetList
 from mitigate.targets import targets
 from mitigate.tasks.rated import target_of
-from mitigate.tasks.runs import open_run
 
 FIGURES = {"polarised": pl.col("label") != 0, "valid": pl.col("quality")}
 """Percentages of votes: not neutral, and making sense."""

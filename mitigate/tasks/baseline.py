@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
+from mitigate.runs import FinishedRun, open_run
 from mitigate.tasks.compare.arms import differing
-from mitigate.tasks.runs import FinishedRun, open_run
 
 BASELINE = "none"  # the policy
 
 
-def find_baseline(outputs: Path, settings: Mapping[str, Any], metrics: Mapping[str, Any]) -> FinishedRun | None:
+def find_baseline(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> FinishedRun | None:
     """The latest finished run of policy none in a folder that differs from a run of the main job by its policy alone:
     same data and targets, same seed, same settings. None where there is no such run, and for a run of policy none.
 
-    settings, metrics: those of the run, as plain dicts."""
-    mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), dict(metrics), {})
+    settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
+    mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})
     if mine.policy == BASELINE:
         return None
     name = f"{mine.recipe}-{BASELINE}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
@@ -26,7 +26,7 @@ def find_baseline(outputs: Path, settings: Mapping[str, Any], metrics: Mapping[s
             other = open_run(manifest.parent, mine.recipe)
         except MitigateError:  # a damaged folder is no baseline, and no reason to stop
             continue
-        same = other.seed == mine.seed and other.metrics["fingerprint"] == mine.metrics["fingerprint"]
+        same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
         if same and other.policy == BASELINE and not differing([other, mine]):
             return other
     return None

@@ -6,8 +6,10 @@ import polars as pl
 
 from mitigate.measure import uncertainty
 from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.people.halves import WHOLE, learn_apart
 
+HALVES = ("first", "second")
+WHOLE = "all"
+"""Parts of the ratings of validity that a measure learns from (tasks.people.halves)."""
 SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
 """Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
 
@@ -27,7 +29,8 @@ def same_sources(scorers: Iterable[str]) -> list[str]:
 
 def of_critic(critic: object, people: object) -> list[str]:
     """A notice where a policy's critic and people_valid learnt from the same ratings of validity."""
-    if critic is None or people is None or learn_apart(getattr(critic, "half", WHOLE), getattr(people, "half", WHOLE)):
+    parts = {getattr(measure, "half", WHOLE) for measure in (critic, people)}
+    if critic is None or people is None or parts == set(HALVES):
         return []
     return [
         "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "

@@ -1,10 +1,13 @@
 """Statements of triples or sentences, masked and labelled by scorers: verbalise > score."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.fingerprints import SURROUNDING
 from mitigate.relations import Relation
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.score.words import OCCLUSION, driving_words, occluded
@@ -13,6 +16,34 @@ from mitigate.tasks.identity_words import with_identity_words
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """How triples and sentences are labelled: by which scorers, with which demographic words masked and by which
+    masking, and with which relations besides the project's. The cache decides no label."""
+
+    scorers: Sequence[Scorer]
+    masking: Masking = "token"
+    target_list: TargetList = PAPER
+    own_relations: Sequence[Relation] = ()
+    cache: LabelCache = field(default=NOTHING_CACHED, metadata=SURROUNDING)
+
+    def by(self, scorers: Sequence[Scorer]) -> "Labeller":
+        """The same with other scorers."""
+        return replace(self, scorers=list(scorers))
+
+    def label(self, table: pl.DataFrame, *, explain: bool = False) -> pl.DataFrame:
+        """label_statements of triples or sentences."""
+        return label_statements(table, explain=explain, **self._how)
+
+    def label_probed(self, probed: pl.DataFrame) -> pl.DataFrame:
+        """label_probed of generated triples."""
+        return label_probed(probed, **self._how)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 def label_statements(

@@ -9,13 +9,10 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, prompts_lacking_tails
 from mitigate.measure.lift import is_echo
 from mitigate.relations import Relation
-from mitigate.score.labels import NOTHING_CACHED
-from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.heads import probe_heads
-from mitigate.tasks.label import label_statements
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.start import Start, find_start
-from mitigate.triples import LabelCache, Parts, Scorer
-from mitigate.verbalise import Masking
+from mitigate.triples import Parts
 from models.kinds import kind_of
 
 
@@ -38,27 +35,16 @@ def generate_tails(
     policy: Policy,
     labelled: pl.DataFrame,
     generator: Start,
-    scorers: Sequence[Scorer],
+    labeller: Labeller,
     *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
-    cache: LabelCache = NOTHING_CACHED,
     parts: Parts | None = None,
     device: str = "cpu",
 ) -> pl.DataFrame:
     """Labelled tails, the likeliest first, for the prompts that the policy lacks tails for: of its `candidates` best
     ones those whose log-probability per token is above `least_score`, and that are neither empty nor an echo of the
     head. What is done is kept in `parts`, across a kill. labelled: what label_statements returns of the triples."""
-    prompts = prompts_lacking_tails(policy, labelled, target_list)
+    prompts = prompts_lacking_tails(policy, labelled, labeller.target_list)
     number = policy.candidates
     found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, beams=number, top=number)
     likely = found.filter(pl.col("score") > policy.least_score, pl.col("tail") != "", ~is_echo())
-    return label_statements(
-        likely.drop("target", "category"),
-        scorers,
-        masking=masking,
-        target_list=target_list,
-        own_relations=own_relations,
-        cache=cache,
-    )
+    return labeller.label(likely.drop("target", "category"))

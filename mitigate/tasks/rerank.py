@@ -1,19 +1,14 @@
 """Generated tails in the order of a policy's decoding."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
 from mitigate.filter import Policy, polarised
 from mitigate.probe.rerank import draw_as_many, reorder
-from mitigate.relations import Relation
-from mitigate.score.labels import NOTHING_CACHED
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.label import label_probed
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_people_valid
-from mitigate.triples import LabelCache, Scorer
-from mitigate.verbalise import Masking
+from mitigate.triples import Scorer
 
 Order = Callable[[Policy, pl.DataFrame, int], pl.DataFrame]
 UNLIKELY_VALID = -pl.col("people_validity").fill_null(0.0)
@@ -26,32 +21,19 @@ def rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
     return ORDERS[policy.decoding](policy, candidates, top)
 
 
-def label_candidates(
-    probed: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    critic: Scorer | None = None,
-    *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
-    cache: LabelCache = NOTHING_CACHED,
-) -> pl.DataFrame:
+def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | None = None) -> pl.DataFrame:
     """What probe_generator returns, labelled; with a critic also what people would call valid (with_people_valid)."""
-    how: dict[str, Any] = {"masking": masking, "target_list": target_list, "own_relations": own_relations}
-    labelled = label_probed(probed, scorers, **how, cache=cache)
-    return labelled if critic is None else with_people_valid(labelled, critic, target_list, cache=cache)
+    labelled = labeller.label_probed(probed)
+    if critic is None:
+        return labelled
+    return with_people_valid(labelled, critic, labeller.target_list, cache=labeller.cache)
 
 
 def rerank_heads(
-    policy: Policy,
-    candidates: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    top: int,
-    critic: Scorer | None = None,
-    **how: Any,
+    policy: Policy, candidates: pl.DataFrame, labeller: Labeller, top: int, critic: Scorer | None = None
 ) -> pl.DataFrame:
-    """The same of what probe_heads returns, which is labelled for that alone. how: as label_candidates."""
-    return rerank(policy, label_candidates(candidates, scorers, critic, **how), top)
+    """The same of what probe_heads returns, which is labelled for that alone."""
+    return rerank(policy, label_candidates(candidates, labeller, critic), top)
 
 
 def _neutral_first(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:

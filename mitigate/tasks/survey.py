@@ -13,9 +13,9 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.fingerprints import digest_of
 from mitigate.measure.rating_variance import Components, detectable, statements_needed
 from mitigate.relations import relations as known
+from mitigate.runs import read_runs as finished_runs
+from mitigate.runs import short_names
 from mitigate.tasks.anchors import AGAIN
-from mitigate.tasks.runs import read_runs as finished_runs
-from mitigate.tasks.runs import short_names
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 CELL = ["target", "relation", "rank"]  # one question to a model

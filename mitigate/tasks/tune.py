@@ -1,6 +1,6 @@
 """A second training of a trained generator, as a policy has it: on pairs of tails, or on its own tails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from mitigate.filter.scope import in_scope
 from mitigate.measure.lift import is_echo
 from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.heads import probe_heads
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.rerank import rerank_heads
 from mitigate.tasks.start import Start
 from mitigate.tasks.train import Examples, TrainingSettings, examples, in_training
@@ -62,25 +63,23 @@ def own_tails(
     policy: Policy,
     labelled: pl.DataFrame,
     generator: Start,
-    scorers: Sequence[Scorer],
+    labeller: Labeller,
     top: int,
     critic: Scorer | None = None,
     *,
-    target_list: TargetList = PAPER,
     parts: Parts | None = None,
     device: str = "cpu",
-    **how: Any,
 ) -> pl.DataFrame:
     """The generator's `top` best tails (columns PROBED) for own_prompts, of its `policy.candidates` best ones that are
     neither empty nor an echo of the head, in the order that the policy distils. What is done is kept in `parts`,
-    across a kill. how: as tasks.rerank.label_candidates."""
-    prompts, number = own_prompts(policy, labelled, target_list), policy.candidates
+    across a kill."""
+    prompts, number = own_prompts(policy, labelled, labeller.target_list), policy.candidates
     found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, beams=number, top=number)
     found = found.filter(pl.col("tail") != "", ~is_echo())
     if policy.distilled == "none":
         return found.filter(pl.col("rank").rank("ordinal").over(PROMPT) <= top)
     order = replace(policy, decoding=policy.distilled)
-    return rerank_heads(order, found, scorers, top, critic, target_list=target_list, **how)
+    return rerank_heads(order, found, labeller, top, critic)
 
 
 def tune_generator(

@@ -10,9 +10,9 @@ from mitigate.errors import MitigateError
 from mitigate.recipes.ask.shown import as_json, as_text
 from mitigate.recipes.ask.terminal import lines_of_terminal
 from mitigate.recipes.showing import say
+from mitigate.runs import read_runs
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import Question, read, shared_relations
-from mitigate.tasks.runs import read_runs
 from mitigate.texts import escaped
 
 FORMATS: dict[str, Callable[[Question, list[Answers]], str]] = {"text": as_text, "json": as_json}

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.agreement import CLASSES
+from mitigate.runs import short_names
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import Question
-from mitigate.tasks.runs import short_names
 from mitigate.triples import OTHER, label_columns
 
 WORDS = {**CLASSES, OTHER: "other"}

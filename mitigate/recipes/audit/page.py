@@ -1,6 +1,6 @@
 """What a finished audit leaves for people: the page, plots and tables, and the statements as a file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from mitigate.report.audit import write as write_page
 from mitigate.report.saving import save
 from mitigate.target_list import TargetList
 from mitigate.tasks.audit.measures import notices
+from mitigate.tasks.audit.met import as_met
 from mitigate.tasks.audit.paper import beside_the_paper
+from mitigate.tasks.audit.resource import Resource
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
-from mitigate.tasks.statements import about_targets, export
+from mitigate.tasks.statements import about_targets, choice, export
 
 
 def write_report(
@@ -29,7 +31,8 @@ def write_report(
     explored: pl.DataFrame | None,
     people: pl.DataFrame | None,
     explained: Sequence[str],
-    left_out: Sequence[str],
+    resource: Resource,
+    rows: pl.DataFrame,
     words: Mapping[str, Any] | None,
     *,
     title: str,
@@ -39,12 +42,11 @@ def write_report(
     scorers: Mapping[str, str],
     seed: int,
     folder: Path,
-    chosen: Callable[[int], tuple[pl.DataFrame, int]],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. words: the
-    notices of labels that depend on identity words. Returns the notices of the page."""
-    statements, height = chosen(seed)
+    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. rows: counts
+    of the resource's rows; words: the notices of labels that depend on identity words. Returns the page's notices."""
+    statements, height = choice(folder / "statements", seed)
     every = about_targets(folder / "statements")
     labels = wordings(columns)
     audit = Audit(
@@ -63,7 +65,7 @@ def write_report(
         variants=explored,
         people=people,
         notices=[
-            *left_out,
+            *resource.loaded.describe(as_met([rows])),
             *notices(tallied, targets, columns, empty_targets, target_list),
             *(words or {"notices": ()})["notices"],
             *_choice(statements, height),

@@ -1,7 +1,5 @@
 """Of the audited resource's statements that people rated, what each policy would drop."""
 
-from collections.abc import Sequence
-
 import polars as pl
 from omegaconf import DictConfig
 
@@ -10,8 +8,8 @@ from mitigate.filter import Policy
 from mitigate.load.crowd import crowd_files
 from mitigate.load.root import find_root
 from mitigate.recipes.drop_rules import drop_policies
+from mitigate.recipes.scorers import Scorers
 from mitigate.tasks.rated import read_rated
-from mitigate.triples import Scorer
 
 
 def rated_statements(config: DictConfig) -> pl.DataFrame | None:
@@ -27,8 +25,8 @@ def rated_statements(config: DictConfig) -> pl.DataFrame | None:
     return read_rated(root, [source])
 
 
-def policies_of(config: DictConfig, scorers: Sequence[Scorer]) -> list[Policy]:
+def policies_of(scorers: Scorers) -> list[Policy]:
     """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
     from the ratings that it would be compared with."""
-    known = {scorer.name for scorer in scorers} - {"crowd"}
-    return [policy for policy in drop_policies(config.score) if set(policy.scorers) <= known]
+    known = {scorer.name for scorer in scorers.labelling} - {"crowd"}
+    return [policy for policy in drop_policies(scorers) if set(policy.scorers) <= known]

@@ -1,26 +1,33 @@
 """What an audit knows, has read and has checked before its first stage."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.filter import Policy
 from mitigate.label_cache import LabelStore
-from mitigate.recipes.audit.people import rated_statements
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import EmptyTargets
+from mitigate.recipes.audit.people import policies_of, rated_statements
 from mitigate.recipes.job import plain
 from mitigate.recipes.loading import known_by_relations, load_data
-from mitigate.recipes.reporting import origin
-from mitigate.recipes.scorers import build_scorers
-from mitigate.recipes.targets import wanted
+from mitigate.recipes.reporting import origin, title_of
+from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.targets import shown_targets, wanted
 from mitigate.store import as_parquet, digest_of
-from mitigate.target_list import TargetList, list_of
+from mitigate.target_list import list_of
 from mitigate.tasks.audit import read
+from mitigate.tasks.audit.met import Texts
 from mitigate.tasks.audit.resource import Resource, resource_of
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.scorers import check_name
-from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.triples import ROLES
 
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # of a loader's options, known to Resource.fingerprint
 
@@ -29,24 +36,25 @@ WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # of a loader'
 class Plan:
     """All that is known and checked before the first stage."""
 
-    config: DictConfig
     resource: Resource
     targets: pl.DataFrame  # (target, category)
-    target_list: TargetList  # the paper's, and those of these that are the audit's own
     given: str | None  # the column of labels that the file gives
-    scorers: list[Scorer]  # none where the file gives labels
+    roles: Mapping[str, str]  # the configured scorers of the roles, by what they are called
+    everywhere: list[str]  # the names of scorers that label what is about no target too
+    labeller: Labeller  # without scorers where the file gives labels
     labellings: list[Labelling]
-    cache: LabelCache
     source: str  # the hash of the resource, its own relations and the targets
+    paper: str | None  # the resource whose figures the paper gives
     rated: pl.DataFrame | None  # the resource's statements that people rated
-
-    @property
-    def paper(self) -> str | None:
-        """The resource whose figures the paper gives, if they are over these targets, of its template, and by sentiment
-        or regard."""
-        others = wanted(self.config) is not None or self.config.measure.template == "neutral"
-        theirs = any(labels.scorer in ROLES for labels in self.labellings)
-        return self.config.data.get("paper") if theirs and not others else None
+    policies: list[Policy]  # that are compared with these ratings
+    match: str
+    texts: Texts
+    empty_targets: EmptyTargets
+    intervals: Bootstrap
+    about: dict[str, Any]  # what the audit is, as metrics.json begins
+    title: str
+    data: dict[str, Any]  # what the page says of the data
+    shown: list[str]  # targets whose bars the page draws
 
 
 def _check_given(name: str) -> None:
@@ -59,7 +67,7 @@ def _check_given(name: str) -> None:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
-    origin(config, ["data"])  # for the page
+    described = origin(config, ["data"])["data"]
     loaded = load_data(config)
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
     resource, chosen = resource_of(loaded, wanted(config), splits=config.filter.splits, options=options)
@@ -69,18 +77,45 @@ def make_plan(config: DictConfig) -> Plan:
     given = given.lower() if given else None
     if given:
         _check_given(given)
-    scorers = [] if given else build_scorers(config.score)
-    templates = resource.templates(config.measure.template)
+    configured, measure = Scorers(config.score), config.measure
+    scorers = [] if given else configured.labelling
+    templates = resource.templates(measure.template)
+    columns = [Labelling(given, given, "paper")] if given else labellings(scorers, templates)
     known = resource.content.encode() + as_parquet(targets) + target_list.content
+    source = digest_of(known + known_by_relations(resource.own_relations))
+    rated = None if given else rated_statements(config)
     return Plan(
-        config=config,
         resource=resource,
         targets=targets,
-        target_list=target_list,
         given=given,
-        scorers=scorers,
-        labellings=[Labelling(given, given, "paper")] if given else labellings(scorers, templates),
-        cache=LabelStore(Path(config.paths.cache) / "labels"),
-        rated=rated_statements(config) if scorers else None,
-        source=digest_of(known + known_by_relations(resource.own_relations)),
+        roles={} if given else configured.roles,
+        everywhere=[name for role, name in configured.names.items() if role == "sentiment"],
+        labeller=Labeller(
+            scorers=scorers,
+            masking=measure.masking,
+            target_list=target_list,
+            own_relations=resource.own_relations,
+            cache=LabelStore(Path(config.paths.cache) / "labels"),
+        ),
+        labellings=columns,
+        source=source,
+        paper=_paper(config, columns),
+        rated=rated,
+        policies=[] if rated is None else policies_of(configured),
+        match=measure.match,
+        texts=measure.texts,
+        empty_targets=measure.empty_targets,
+        intervals=Bootstrap(resamples=measure.resamples, seed=config.seed),
+        about={"seed": config.seed, "data": config.data.name, "fingerprint": source},
+        title=title_of(config.data),
+        data={"name": config.data.name, **described},
+        shown=shown_targets(config, targets),
     )
+
+
+def _paper(config: DictConfig, columns: Sequence[Labelling]) -> str | None:
+    """The resource whose figures the paper gives, if they are over these targets, of its template, and by sentiment or
+    regard."""
+    others = wanted(config) is not None or config.measure.template == "neutral"
+    theirs = any(labels.scorer in ROLES for labels in columns)
+    return config.data.get("paper") if theirs and not others else None

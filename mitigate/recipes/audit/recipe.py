@@ -1,21 +1,15 @@
 """recipe=audit: the harms of a resource as it is. load > verbalise > score > measure > report."""
 
-from collections.abc import Callable
-from functools import cache
+from functools import partial
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.page import write_report
-from mitigate.recipes.audit.people import policies_of
 from mitigate.recipes.audit.plan import Plan, make_plan
-from mitigate.recipes.job import Job, command, perform, say
-from mitigate.recipes.reporting import title_of
-from mitigate.recipes.scorers import of_roles
-from mitigate.recipes.targets import shown_targets
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report import audit_tables
 from mitigate.store import PartFolder, Result
 from mitigate.targets import notice_of_own
@@ -32,40 +26,35 @@ from mitigate.tasks.statements import choice
 from mitigate.texts import counted
 from mitigate.triples import ROLES
 
-Choice = Callable[[int], tuple[pl.DataFrame, int]]
-"""Statements that a seed chooses, and of how many."""
-STAGES = ("read", "tally", "metrics", "identity", "variants", "people", "report")
-
 
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
     for notice in notice_of_own(plan.targets):
         say(f"  note: {notice}")
-    say(f"  {title_of(config.data)}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
+    say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
-    absent = {"variants": not plan.paper, "people": plan.rated is None, "identity": not plan.scorers}
-    stages = [stage for stage in STAGES if not absent.get(stage)]
-    metrics = perform(config, name, plan.source, stages, lambda job: pipeline(job, plan), uploads=uploads(config))
-    return metrics.get(config.optimized_metric) if metrics else None
+    phases = partial(pipeline, plan=plan), partial(record, plan=plan)
+    found = perform(config, name, plan.source, *phases, uploads=uploads(config))
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
-    config, measure = plan.config, plan.config.measure
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
+    statements, target_list = job.folder / "statements", plan.labeller.target_list
     rows = job.stage(
         "read",
         read_rows,
         plan.resource,
         plan.targets,
-        match=measure.match,
-        target_list=plan.target_list,
-        texts=measure.texts,
+        match=plan.match,
+        target_list=target_list,
+        texts=plan.texts,
         using=lambda work: {
             "rows": work.parts("rows"),
             "counted": work.parts("counted"),
-            "title": title_of(config.data),
+            "title": plan.title,
         },
         leaves=["rows"],
         scratch=["counted"],
@@ -73,20 +62,16 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     tallied = job.stage(
         "tally",
         count_statements,
-        plan.scorers,
+        plan.labeller,
         plan.labellings,
-        masking=measure.masking,
-        target_list=plan.target_list,
-        own_relations=plan.resource.own_relations,
-        texts=measure.texts,
-        everywhere=list(of_roles(config.score, ["sentiment"])),
+        texts=plan.texts,
+        everywhere=plan.everywhere,
         given=plan.given,
         after=[rows],
         using=lambda work: {
             "rows": PartFolder(job.folder / "rows"),
             "num_rows": as_met([rows.table()])[STATEMENTS],
             "statements": work.parts("statements"),
-            "cache": plan.cache,
         },
         leaves=["statements"],
     )
@@ -97,65 +82,39 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         rows,
         plan.targets,
         plan.labellings,
-        empty_targets=measure.empty_targets,
-        resamples=measure.resamples,
-        seed=config.seed,
-        facts={"data": config.data.name, "fingerprint": plan.source},
-        target_list=plan.target_list,
+        about=plan.about,
+        intervals=plan.intervals,
+        empty_targets=plan.empty_targets,
+        target_list=target_list,
     )
-
-    @cache
-    def chosen(seed: int) -> tuple[pl.DataFrame, int]:
-        return choice(job.folder / "statements", seed)
-
-    words = _identity(job, plan, tallied) if plan.scorers else None
-    stated = paper_figures(plan.paper) if plan.paper else None
-    explored = None if stated is None else _variants(job, plan, tallied, stated)
-    people = None if plan.rated is None else _people(job, plan, plan.rated)
-    report(job, plan, rows, tallied, metrics, stated, explored, people, words, chosen)
-    return metrics.facts()
-
-
-def _people(job: Job, plan: Plan, rated: pl.DataFrame) -> Result:
-    """What policies would drop of the statements that people rated."""
-    measure = plan.config.measure
-    return job.stage(
-        "people",
-        measure_drop_rules,
-        rated,
-        policies_of(plan.config, plan.scorers),
-        plan.scorers,
-        Bootstrap(resamples=measure.resamples, seed=plan.config.seed),
-        using={"cache": plan.cache},
-    )
-
-
-def _identity(job: Job, plan: Plan, tallied: Result) -> Result:
-    """Which labels depend on an identity word that is not masked, of the statements that examples are chosen from."""
-    return job.stage(
-        "identity",
-        identity_words_of,
-        plan.scorers,
-        plan.config.seed,
-        after=[tallied],
-        using=lambda work: {"folder": work.folder / "statements", "cache": plan.cache},
-    )
+    cached = {"cache": plan.labeller.cache}
+    words = stated = explored = people = None
+    if plan.labeller.scorers:
+        places = {"folder": statements, **cached}
+        scorers, seed = plan.labeller.scorers, plan.intervals.seed
+        words = job.stage("identity", identity_words_of, scorers, seed, after=[tallied], using=places)
+    if plan.paper:
+        stated = paper_figures(plan.paper)
+        explored = _variants(job, plan, tallied, stated)
+    if plan.rated is not None:
+        labelled = plan.rated, plan.policies, plan.labeller.scorers
+        people = job.stage("people", measure_drop_rules, *labelled, plan.intervals, using=cached)
+    report(job, plan, rows, tallied, metrics, stated, explored, people, words)
 
 
 def _variants(job: Job, plan: Plan, tallied: Result, stated: pl.DataFrame) -> Result:
     """The paper's figures under other rules."""
     labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
+    roles = [role for role in ROLES if role in labelled]
     return job.stage(
         "variants",
         variants,
         stated,
         plan.targets,
-        plan.scorers,
-        [role for role in ROLES if role in labelled],
-        masking=plan.config.measure.masking,
-        target_list=plan.target_list,
+        plan.labeller,
+        roles,
         after=[tallied],
-        using=lambda work: {"statements": PartFolder(work.folder / "statements"), "cache": plan.cache},
+        using=lambda work: {"statements": PartFolder(work.folder / "statements")},
     )
 
 
@@ -169,54 +128,52 @@ def report(
     explored: Result | None,
     people: Result | None,
     words: Result | None,
-    chosen: Choice,
-) -> Result:
-    """Write everything, and record it."""
-    config = plan.config
-    result = job.stage(
+) -> None:
+    """The page, its tables and pictures."""
+    job.stage(
         "report",
         write_report,
         metrics,
         tallied,
         plan.targets,
-        plan.target_list,
+        plan.labeller.target_list,
         plan.labellings,
         stated,
         explored,
         people,
         paper_notes(plan.paper) if plan.paper else [],
-        plan.resource.loaded.describe(as_met([rows.table()])),
+        plan.resource,
+        rows,
         words,
-        title=reporting.title_of(config.data),
-        demonstration=config.data.demonstration,
-        empty_targets=config.measure.empty_targets,
-        shown=shown_targets(config, plan.targets),
-        scorers=of_roles(config.score) if plan.scorers else {},
-        seed=config.seed,
+        title=plan.title,
+        demonstration=plan.data["demonstration"],
+        empty_targets=plan.empty_targets,
+        shown=plan.shown,
+        scorers=plan.roles,
+        seed=plan.intervals.seed,
         after=[tallied],
         using=lambda work: {
             "folder": work.folder,
-            "chosen": chosen,
-            "about": {
-                "command": command(config),
-                "stages": reporting.stages(job),
-                "facts": _facts(job, plan),
-            },
+            "about": reporting.about(job, _facts(plan)),
         },
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
-    if not job.run.dry:
-        reporting.record_metrics(job, metrics.facts())  # also of a run that was complete, if W&B hands out the job
-        columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
-        reporting.record_statements(job, chosen(config.seed)[0].select(columns))
-        reporting.record_plots(job)
-        say("\n" + audit_tables.console(metrics.facts(), list(wordings(plan.labellings).values())))
-        if stated is not None:
-            say("\n" + audit_tables.console_beside(beside_the_paper(metrics.facts(), stated)))
-        for notice in result.facts()["notices"]:
-            say(f"  note: {notice}")
-        say(f"  report      {job.folder / 'audit.html'}")
-    return result
+
+
+def record(job: Job, plan: Plan) -> None:
+    """The figures, statements and pictures on W&B, and the figures on the terminal."""
+    metrics = job.results["metrics"].facts()
+    reporting.record_metrics(job, metrics)
+    columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+    if reporting.with_texts(job.config):
+        reporting.record_statements(job, choice(job.folder / "statements", plan.intervals.seed)[0].select(columns))
+    reporting.record_plots(job)
+    say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
+    if plan.paper:
+        say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
+    for notice in job.results["report"].facts()["notices"]:
+        say(f"  note: {notice}")
+    say(f"  report      {job.folder / 'audit.html'}")
 
 
 def uploads(config: DictConfig) -> list[str]:
@@ -224,17 +181,13 @@ def uploads(config: DictConfig) -> list[str]:
     return ["plots", "statements" if reporting.with_texts(config) else "no texts"]
 
 
-def _facts(job: Job, plan: Plan) -> dict[str, Any]:
-    measure = plan.config.measure
-    return reporting.facts(
-        job,
-        {
-            "data": reporting.source_of(plan.config.data),
-            "data fingerprint": plan.source,
-            "masking": measure.masking,
-            "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[measure.empty_targets],
-            "match": "as the file says" if plan.resource.kind == "statements" else measure.match,
-            "texts": {"targets": "about a target", "all": "all"}[measure.texts],
-            **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
-        },
-    )
+def _facts(plan: Plan) -> dict[str, Any]:
+    return {
+        "data": reporting.source_of(plan.data),
+        "data fingerprint": plan.source,
+        "masking": plan.labeller.masking,
+        "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.empty_targets],
+        "match": "as the file says" if plan.resource.kind == "statements" else plan.match,
+        "texts": {"targets": "about a target", "all": "all"}[plan.texts],
+        **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers},
+    }

@@ -29,20 +29,17 @@ RESAMPLES = 2000  # at most: there are thousands of posts
 class Plan:
     """All that is known and checked before the first stage."""
 
-    config: DictConfig
     annotations: pl.DataFrame
     posts: pl.DataFrame
     start: Start
     weights: Path | None
     settings: Settings
     fold_settings: Settings
+    samples: int  # that texts are chosen from
+    device: str
+    intervals: Bootstrap  # over posts
     source: str  # the hash of posts and start
     rated: pl.DataFrame | None  # statements about targets (sentence, target, category); None where humans/ is not there
-
-    @property
-    def intervals(self) -> Bootstrap:
-        """How intervals over posts are made."""
-        return Bootstrap(resamples=min(self.config.measure.resamples, RESAMPLES), seed=self.config.seed)
 
     @property
     def folds(self) -> Sequence[int]:
@@ -64,13 +61,15 @@ def make_plan(config: DictConfig) -> Plan:
     annotations, posts = read_posts(root / FOLDER)
     check(posts)
     return Plan(
-        config=config,
         annotations=annotations,
         posts=posts,
         start=start,
         weights=weights,
         settings=Settings(epochs=how.epochs, lr=how.lr, **shared),
         fold_settings=Settings(epochs=how.fold_epochs, lr=how.fold_lr, **shared),
+        samples=how.samples,
+        device=how.device,
+        intervals=Bootstrap(resamples=min(config.measure.resamples, RESAMPLES), seed=config.seed),
         source=digest_of_values(annotations, posts, start),
         rated=read_rated(root).select("sentence", "target", "category") if (root / RATED).is_dir() else None,
     )

@@ -1,15 +1,13 @@
 """recipe=frames: Social Bias Frames. load > train > measure > report."""
 
 from functools import partial
-from typing import Any
 
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
-from mitigate.recipes.arguments import inputs
 from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.frames.plan import Plan, make_plan
-from mitigate.recipes.job import Job, call, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.report.frames import console
 from mitigate.score.frames import FILE
 from mitigate.store import Result
@@ -19,7 +17,7 @@ from mitigate.tasks.frames.predictions import predict_base, predict_baselines, p
 from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
 from mitigate.tasks.frames.training import train_base, train_fold
 
-MEASURES = ("predict", "baselines", "baseline_texts", "classified", "texts", "scorer", "flips", "metrics", "report")
+DATA = "Social Bias Inference Corpus (Sap et al. 2020), CC BY 4.0"
 
 
 def run(config: DictConfig) -> float | None:
@@ -27,34 +25,27 @@ def run(config: DictConfig) -> float | None:
     plan = make_plan(config)
     parts = plan.posts["split"].value_counts(sort=True).iter_rows()
     say("  posts: " + ", ".join(f"{split} {count:,}" for split, count in parts))
-    metrics = perform(
+    found = perform(
         config,
         f"frames-{config.frames.start}-seed{config.seed}",
         plan.source,
-        stages_of(plan),
         lambda job: pipeline(job, plan),
+        record,
         uploads=["the model that the scorer uses"],
     )
-    return metrics["f1"] if metrics else None
+    return found["metrics"].facts()["f1"] if found else None
 
 
-def stages_of(plan: Plan) -> list[str]:
-    """The names of the stages that there are, in their order."""
-    folds = [f"fold_{fold}" for fold in plan.folds]
-    measures = [name for name in MEASURES if name != "flips" or plan.rated is not None]
-    return ["base", *folds, measures[0], *(["predict_folds"] if folds else []), *measures[1:]]
-
-
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
-    config, posts, here = plan.config, plan.posts, {"folder": job.folder}
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
+    posts, seed, here = plan.posts, plan.settings.seed, {"folder": job.folder}
     base, folds = train(job, plan)
-    how = config.frames.samples, config.seed
+    how = plan.samples, seed
     predicted = {MODEL: job.stage("predict", predict_base, posts, *how, after=[base], using=here)}
     if plan.folds:
         of_folds = partial(predict_folds, posts, plan.folds)
         predicted[FOLDS] = job.stage("predict_folds", of_folds, *how, after=folds, using=here)
-    baselines = job.stage("baselines", predict_baselines, posts, config.seed)
+    baselines = job.stage("baselines", predict_baselines, posts, seed)
     said = predicted.get(FOLDS, predicted[MODEL])
     told = job.stage("baseline_texts", predict_texts, posts, plan.folds, said)
     classified = job.stage("classified", classification_table, posts, predicted, baselines, plan.intervals)
@@ -72,12 +63,11 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     flips = None
     if plan.rated is not None:
         flips = job.stage(
-            "flips", flip_rates, plan.rated, config.seed, plan.intervals, after=[chosen], using=here, may_be_kept=True
+            "flips", flip_rates, plan.rated, seed, plan.intervals, after=[chosen], using=here, may_be_kept=True
         )
     corpus = statistics(plan.annotations, posts)
     metrics = job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
     report(job, plan, predicted, classified, texts, flips, metrics)
-    return metrics.facts()
 
 
 def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
@@ -89,7 +79,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
         plan.start,
         plan.settings,
         using=lambda work: {
-            **job.training(plan.config.frames.device, "base", work.fingerprint),
+            **job.training(plan.device, "base", work.fingerprint),
             "weights": plan.weights,
         },
         leaves=["models/base"],
@@ -104,7 +94,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
             fold,
             plan.fold_settings,
             after=[base],
-            using=lambda work, fold=fold: job.training(plan.config.frames.device, f"fold_{fold}", work.fingerprint),
+            using=lambda work, fold=fold: job.training(plan.device, f"fold_{fold}", work.fingerprint),
             leaves=[f"models/fold_{fold}"],
             scratch=[f"checkpoints/fold_{fold}"],
             may_be_kept=True,
@@ -123,8 +113,7 @@ def report(
     flips: Result | None,
     metrics: Result,
 ) -> None:
-    """The page, its tables, the card, and what W&B gets."""
-    config = plan.config
+    """The page, its tables and the card."""
     job.stage(
         "report",
         write_report,
@@ -136,29 +125,29 @@ def report(
         flips,
         sources(plan.posts),
         categories(plan.annotations),
-        reading=config.frames.reading,
-        start=config.frames.start,
-        seed=config.seed,
+        reading=plan.start.reads,
+        start=plan.start.kind,
+        seed=plan.settings.seed,
         using=lambda work: {
             "folder": work.folder,
-            "needs": inputs(call(config)["arguments"]),
+            "needs": job.needs,
             "about": {
-                "command": command(config),
                 "demonstration": False,
-                "stages": reporting.stages(job),
-                "facts": reporting.facts(job, {"data": DATA, "data fingerprint": plan.source}),
+                **reporting.about(job, {"data": DATA, "data fingerprint": plan.source}),
             },
         },
         leaves=["frames.html", "README.md", "tables"],
     )
-    if not job.run.dry:
-        figures = {name: value for name, value in metrics.facts().items() if isinstance(value, int | float)}
-        job.tracking.summarise(figures)
-        for name, result in (("classified", classified), ("texts", texts)):
-            job.tracking.table(name, result.table())
-        job.tracking.artifact("frames", "model", job.folder / metrics.facts()["scorer/model"], figures)
-        say("\n" + console(classified.table(), texts.table()))
-        say(f"  report      {job.folder / 'frames.html'}")
 
 
-DATA = "Social Bias Inference Corpus (Sap et al. 2020), CC BY 4.0"
+def record(job: Job) -> None:
+    """The figures, on W&B also the scorer's model."""
+    metrics = job.results["metrics"].facts()
+    figures = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+    job.tracking.summarise(figures)
+    tables = {name: job.results[name].table() for name in ("classified", "texts")}
+    for name, table in tables.items():
+        job.tracking.table(name, table)
+    job.tracking.artifact("frames", "model", job.folder / metrics["scorer/model"], figures)
+    say("\n" + console(tables["classified"], tables["texts"]))
+    say(f"  report      {job.folder / 'frames.html'}")

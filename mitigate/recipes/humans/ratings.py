@@ -15,20 +15,19 @@ from mitigate.load.crowd import rated_sets
 from mitigate.load.root import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.rated import printed
-from mitigate.recipes.scorers import build_rated_scorers
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
 from mitigate.report.saving import save
-from mitigate.store import Result, Work, as_parquet, digest_of
+from mitigate.store import as_parquet, digest_of
 from mitigate.tasks import rating_figures
 from mitigate.tasks.agreement import agreement_table
 from mitigate.tasks.anchors import drift_table
 from mitigate.tasks.ratings import Ratings, label_rated_statements, read_labelled_sentences, read_survey
 from mitigate.triples import Scorer
 
-STAGES = ("rated", "labels", "summary", "raters", "differences", "drift", "humans", "report")
 WAYS = (
     "recipe=humans makes a survey or reads ratings. Make one: data.runs=[DIR,...], or data=statements data.path=FILE. "
     "Read: humans.survey=DIR humans.answers=[FILE.csv,...], or humans.sentences=FILE humans.bias_labels=FILE, or "
@@ -39,7 +38,7 @@ WAYS = (
 def run(config: DictConfig) -> None:
     """Read and check the ratings, and write their figures."""
     ratings = read(config)
-    scorers = build_rated_scorers(config.score)
+    scorers = Scorers(config.score).rated()
     if wanted(config) is not None:
         target_list, notices = list_named(config)
         ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *notices])
@@ -47,7 +46,8 @@ def run(config: DictConfig) -> None:
         say(f"  note: {notice}")
     source = digest_of(as_parquet(ratings.rated()) + ratings.target_list.content)
     name = f"{config.recipe.name}-ratings-{config.score.regard}"
-    perform(config, name, source, STAGES, lambda job: pipeline(job, ratings, scorers))
+    phases = partial(pipeline, ratings=ratings, scorers=scorers), partial(record, ratings=ratings, scorers=scorers)
+    perform(config, name, source, *phases)
 
 
 def read(config: DictConfig) -> Ratings:
@@ -65,8 +65,8 @@ def read(config: DictConfig) -> Ratings:
     return read_labelled_sentences(rated_sets(root / "humans"))
 
 
-def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any]:
-    """The stages in their order; returns the figures."""
+def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
+    """The stages in their order."""
     intervals = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
     using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
     rated = job.stage("rated", Ratings.rated, ratings)
@@ -80,36 +80,39 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> dict[str, Any
     names = [scorer.name for scorer in scorers]
     metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences, drift, names)
     tables = {"summary": summary, "raters": raters, "differences": differences, "drift": drift}
-    report(job, ratings, names, metrics, tables)
-    return metrics.facts()
+    page_of = partial(
+        page.Results,
+        name=job.folder.name,
+        command=job.command,
+        demonstration=ratings.demonstration,
+        notices=ratings.notices,
+    )
+    job.stage(
+        "report",
+        write_report,
+        metrics,
+        ratings.sources,
+        names,
+        **tables,
+        using=lambda _: {"folder": job.folder, "page_of": partial(page_of, facts=reporting.facts(job, {}))},
+        leaves=["humans.html", "tables"],
+    )
 
 
-def report(job: Job, ratings: Ratings, names: list[str], metrics: Result, found: dict[str, Result]) -> None:
-    """humans.html and the tables, and the same in short on the terminal. names: of the scorers."""
-    scorers = agreement_table(metrics.facts(), ratings.sources, names)
-
-    def about(_: Work) -> dict[str, Any]:
-        page_of = partial(
-            page.Results,
-            name=job.folder.name,
-            command=command(job.config),
-            demonstration=ratings.demonstration,
-            notices=ratings.notices,
-            facts=reporting.facts(job, {}),
-        )
-        return {"folder": job.folder, "page_of": page_of}
-
-    leaves = ["humans.html", "tables"]
-    job.stage("report", write_report, scorers, **found, using=about, after=[metrics], leaves=leaves)
-    if not job.run.dry:
-        job.tracking.summarise(metrics.facts())
-        tables = [result.table() for result in found.values()]
-        say("\n" + page.console(*tables) + "\n\n" + printed(scorers))
-        say(f"  report      {job.folder / 'humans.html'}")
+def record(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
+    """The figures on W&B, and in short on the terminal."""
+    metrics = job.results["humans"].facts()
+    job.tracking.summarise(metrics)
+    tables = [job.results[name].table() for name in ("summary", "raters", "differences", "drift")]
+    agreement = agreement_table(metrics, ratings.sources, [scorer.name for scorer in scorers])
+    say("\n" + page.console(*tables) + "\n\n" + printed(agreement))
+    say(f"  report      {job.folder / 'humans.html'}")
 
 
 def write_report(
-    scorers: pl.DataFrame,
+    metrics: dict[str, Any],
+    sources: list[str],
+    names: list[str],
     *,
     summary: pl.DataFrame,
     raters: pl.DataFrame,
@@ -118,7 +121,8 @@ def write_report(
     folder: Path,
     page_of: Callable[..., page.Results],
 ) -> dict[str, Any]:
-    """Write humans.html and the tables; returns which of these there are."""
+    """Write humans.html and the tables; returns which of these there are. names: of the scorers."""
+    scorers = agreement_table(metrics, sources, names)
     frames = {"summary": summary, "raters": raters, "differences": differences, "drift": drift, "scorers": scorers}
     page.write(folder / "humans.html", page_of(**frames))
     save(folder, frames)

@@ -15,15 +15,14 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import survey as page
+from mitigate.runs import open_run
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import TargetList
 from mitigate.tasks.anchors import AGAIN, draw_anchors, read_earlier
 from mitigate.tasks.ratings import EARLIER
-from mitigate.tasks.runs import open_run
 from mitigate.tasks.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 
-STAGES = ("key", "survey")
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
 FEW_HOURS = 2  # below which a time is given in minutes
 
@@ -36,25 +35,27 @@ def run(config: DictConfig) -> None:
     earlier = read_earlier(config.humans.anchors_from, sources) if config.humans.anchors_from else None
     relations = plain(config.humans.relations)
     anchors = None if earlier is None else draw_anchors(earlier, relations, config.humans.anchors, config.seed)
-    done: list[tuple[Path, pl.DataFrame]] = []  # the run folder and the key
 
-    def pipeline(job: Job) -> dict[str, Any]:
+    def pipeline(job: Job) -> None:
         key = job.stage("key", draw, pool, config.humans.size, config.seed, anchors)
         settings = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
         about = {"sources": sources, "demonstration": demonstration}
         using = {"folder": job.folder}
         leaves = ["survey", *([OF_A_RUN] if target_list.own else []), *([EARLIER] if earlier is not None else [])]
         values = (key, settings, about, target_list, earlier)
-        survey = job.stage("survey", write_survey, *values, using=using, leaves=leaves)
-        job.tracking.summarise({name: survey.facts()[name] for name in ("items", "raters", "hours")})
-        done.append((job.folder, key.table()))
-        return survey.facts()
+        job.stage("survey", write_survey, *values, using=using, leaves=leaves)
 
     source = digest_of(as_parquet(pool) + target_list.content + (b"" if earlier is None else as_parquet(earlier)))
-    facts = perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, STAGES, pipeline)
-    if facts is not None:
-        folder, key = done[-1]
-        say_survey(folder, facts, key, config.humans)
+    found = perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, pipeline, record)
+    if found:
+        key = found["key"]
+        say_survey(key.path.parent, found["survey"].facts(), key.table(), config.humans)
+
+
+def record(job: Job) -> None:
+    """The sizes, on W&B."""
+    survey = job.results["survey"].facts()
+    job.tracking.summarise({name: survey[name] for name in ("items", "raters", "hours")})
 
 
 def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:

@@ -13,11 +13,12 @@ from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.fingerprints import digest_of_values
 from mitigate.load.graph.table import Graph
 from mitigate.recipes.job import build, plain
+from mitigate.recipes.reporting import source_of, title_of
+from mitigate.runs import FinishedRun, read_runs
 from mitigate.tasks.kge.graphs import Triples, triples_of
 from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tasks.kge.pairs import Pair, choose_pairs
 from mitigate.tasks.kge.question import Question, find_question
-from mitigate.tasks.runs import FinishedRun, read_runs
 from mitigate.train.kge import Settings
 from models.kge.embeddings import Embeddings
 
@@ -30,21 +31,28 @@ SAME = ("data.name", "kge.sensitive", "kge.values", "kge.occupation", "kge.fewes
 class Plan:
     """All that is known and checked before the first stage."""
 
-    config: DictConfig
     triples: Triples
     question: Question
     pairs: Sequence[Pair]
     shape: dict[str, Any]
     settings: Settings  # of the first seed
+    num_seeds: int
+    permuted: int  # trainings on graphs with permuted attributes
+    step: float  # how far embeddings of people are moved
+    device: str
     mitigations: Sequence[str]
     others: Mapping[str, pl.DataFrame]  # tables of professions of other models' runs
     source: str  # the hash of the graph and its names
+    about: dict[str, Any]  # what the run is, as metrics.json begins
+    page: dict[str, Any]  # what the page says of data and question
+    provenance: str  # of the data
+    demonstration: bool
     notices: list[str] = field(default_factory=list)
 
     @property
     def seeds(self) -> list[int]:
         """The seeds of the trainings."""
-        return [self.settings.seed + place for place in range(self.config.kge.seeds)]
+        return [self.settings.seed + place for place in range(self.num_seeds)]
 
     def trained_by(self, seed: int) -> Settings:
         """The settings of a training."""
@@ -76,17 +84,37 @@ def make_plan(config: DictConfig) -> Plan:
     triples = triples_of(graph)
     source = digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names)
     return Plan(
-        config=config,
         triples=triples,
         question=question,
         pairs=choose_pairs(graph, triples, question, list(asked.people)),
         shape=shape,
         settings=settings,
+        num_seeds=asked.seeds,
+        permuted=asked.permuted,
+        step=asked.step,
+        device=asked.device,
         mitigations=mitigations,
         others=_others(config, named, source),
         source=source,
+        about={"data": config.data.name, "model": config.model.name, "seed": config.seed, "fingerprint": source},
+        page=_page(config, question),
+        provenance=source_of(config.data),
+        demonstration=config.data.demonstration,
         notices=[*graph.notices, *question.notices],
     )
+
+
+def _page(config: DictConfig, question: Question) -> dict[str, Any]:
+    return {
+        "title": title_of(config.data),
+        "model": config.model.name,
+        "data": config.data.name,
+        "names": question.names,
+        "sensitive": config.kge.sensitive,
+        "fewest": config.kge.fewest,
+        "left_out": question.notices,
+        "top": config.kge.top,
+    }
 
 
 def _sensitive(config: DictConfig, graph: Graph) -> str:

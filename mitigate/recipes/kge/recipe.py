@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import folder_name
-from mitigate.recipes.job import Job, command, perform, say
+from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.kge.page import write_report
 from mitigate.recipes.kge.plan import Plan, make_plan
 from mitigate.report import kge as page
@@ -20,7 +20,6 @@ from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, pred
 from mitigate.tasks.kge.training import change_scores, rank_test_triples, train_embeddings, train_on_permuted
 
 VARIANTS = {"downsample": "downsampled", "project": "projected"}
-MEASURES = ("rank", "changes", "predictions", "parity", "leakage")
 
 
 def run(config: DictConfig) -> float | None:
@@ -31,30 +30,20 @@ def run(config: DictConfig) -> float | None:
     question = plan.question
     (a, b), sizes = question.names, question.sizes
     say(f"  {a} ({sizes[0]:,} people) and {b} ({sizes[1]:,}); {question.professions.height:,} professions")
-    metrics = perform(
+    found = perform(
         config,
         folder_name("kge", config.data.name, config.model.name, config.kge.sensitive.rsplit("/", 1)[-1]),
         plan.source,
-        stages_of(plan),
         lambda job: pipeline(job, plan),
+        lambda job: record(job, plan),
         uploads=["plots", "professions" if reporting.with_texts(config) else "no texts"],
     )
-    return metrics.get(config.optimized_metric) if metrics else None
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def stages_of(plan: Plan) -> list[str]:
-    """The names of all stages in their order."""
-    found = [*(f"train_{seed}" for seed in plan.seeds), *MEASURES, "pairs"]
-    for mitigation in plan.mitigations:
-        trained = [f"downsampled_{seed}" for seed in plan.seeds] if mitigation == "downsample" else ["projected"]
-        found += [*trained, *(f"{measure}_{VARIANTS[mitigation]}" for measure in MEASURES)]
-    nulls = [f"permuted_{number}" for number in range(1, plan.config.kge.permuted + 1)]
-    return [*found, *nulls, *(["null"] if nulls else []), "professions", "metrics", "report"]
-
-
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order; returns the metrics."""
-    config, question = plan.config, plan.question
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order."""
+    question, seed = plan.question, plan.settings.seed
     names = [f"seed_{seed}" for seed in plan.seeds]
     trained = [
         train(job, plan, plan.triples, seed, f"train_{seed}", name)
@@ -62,17 +51,11 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
     ]
     base = measure(job, plan, names, trained)
     pairs = job.stage(
-        "pairs", compare_pairs, question, plan.pairs, names, config.seed, after=trained, using={"folder": job.folder}
+        "pairs", compare_pairs, question, plan.pairs, names, seed, after=trained, using={"folder": job.folder}
     )
     mitigated = {VARIANTS[name]: mitigate(job, plan, name, names, trained) for name in plan.mitigations}
     null = train_nulls(job, plan)
     professions = job.stage("professions", profession_table, question, base["changes"], null)
-    facts = {
-        "data": config.data.name,
-        "model": config.model.name,
-        "seed": config.seed,
-        "fingerprint": plan.source,
-    }
     metrics = job.stage(
         "metrics",
         measure_bias,
@@ -85,10 +68,9 @@ def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
         base["leakage"],
         plan.others,
         {f"{variant}/{name}": found[name] for variant, found in mitigated.items() for name in found},
-        facts,
+        plan.about,
     )
     report(job, plan, base, professions, null, pairs, metrics)
-    return metrics.facts()
 
 
 def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str) -> Result:
@@ -100,7 +82,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
         plan.shape,
         plan.trained_by(seed),
         name,
-        using=lambda work: job.training(plan.config.kge.device, stage, work.fingerprint),
+        using=lambda work: job.training(plan.device, stage, work.fingerprint),
         leaves=[f"embeddings/{name}"],
         scratch=[f"checkpoints/{name}"],
         may_be_kept=True,
@@ -110,7 +92,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
 def train_nulls(job: Job, plan: Plan) -> Result | None:
     """The trainings on graphs with permuted attributes, in one table; None where none are wanted."""
     found = []
-    for number in range(1, plan.config.kge.permuted + 1):
+    for number in range(1, plan.permuted + 1):
         name = f"permuted_{number}"
         found.append(
             job.stage(
@@ -120,10 +102,10 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
                 plan.question,
                 plan.shape,
                 plan.trained_by(plan.settings.seed + number - 1),
-                plan.config.kge.step,
+                plan.step,
                 number,
                 name,
-                using=lambda work, name=name: job.training(plan.config.kge.device, name, work.fingerprint),
+                using=lambda work, name=name: job.training(plan.device, name, work.fingerprint),
                 scratch=[f"checkpoints/{name}"],
                 may_be_kept=True,
             )
@@ -132,12 +114,12 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
 
 
 def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result], end: str = "") -> dict[str, Result]:
-    """What is measured before and after a mitigation: MEASURES, of models in embeddings/."""
-    question, seed = plan.question, plan.config.seed
+    """The measures before or after a mitigation, of models in embeddings/."""
+    question, seed = plan.question, plan.settings.seed
     places: dict[str, Any] = {"after": trained, "using": {"folder": job.folder}}
     found = {
         "rank": job.stage(f"rank{end}", rank_test_triples, plan.triples, names, **places),
-        "changes": job.stage(f"changes{end}", change_scores, question, names, plan.config.kge.step, **places),
+        "changes": job.stage(f"changes{end}", change_scores, question, names, plan.step, **places),
     }
     predictions = job.stage(f"predictions{end}", predict_professions, plan.triples, question, names, **places)
     found["parity"] = job.stage(f"parity{end}", parity_figures, predictions, question, seed)
@@ -151,7 +133,7 @@ def mitigate(
     """The same measures after a mitigation."""
     variant = VARIANTS[mitigation]
     if mitigation == "downsample":
-        changed = downsampled(plan.triples, plan.question, plan.config.seed)
+        changed = downsampled(plan.triples, plan.question, plan.settings.seed)
         others = [f"{variant}_{seed}" for seed in plan.seeds]
         after = [train(job, plan, changed, seed, name, name) for seed, name in zip(plan.seeds, others, strict=True)]
     else:
@@ -170,8 +152,7 @@ def report(
     pairs: Result,
     metrics: Result,
 ) -> None:
-    """kge.html, its tables and plots; and the figures in W&B and on the terminal."""
-    config = plan.config
+    """kge.html, its tables and plots."""
     job.stage(
         "report",
         write_report,
@@ -182,32 +163,25 @@ def report(
         pairs,
         base["rank"],
         plan.others,
-        title=reporting.title_of(config.data),
-        model=config.model.name,
-        data=config.data.name,
-        names=plan.question.names,
-        sensitive=config.kge.sensitive,
-        fewest=config.kge.fewest,
-        left_out=plan.question.notices,
-        top=config.kge.top,
+        **plan.page,
         variants=[VARIANTS[name] for name in plan.mitigations],
         using=lambda work: {
             "folder": work.folder,
             "about": {
-                "command": command(config),
-                "demonstration": config.data.demonstration,
-                "stages": reporting.stages(job),
-                "facts": reporting.facts(
-                    job, {"data": reporting.source_of(config.data), "data fingerprint": plan.source}
-                ),
+                "demonstration": plan.demonstration,
+                **reporting.about(job, {"data": plan.provenance, "data fingerprint": plan.source}),
             },
         },
         leaves=["kge.html", "plots", "tables"],
     )
-    if not job.run.dry:
-        reporting.record_metrics(job, metrics.facts())
-        if reporting.with_texts(config):
-            job.tracking.table("professions", professions.table())
-        reporting.record_plots(job)
-        say("\n" + page.console(metrics.facts(), professions.table(), plan.question.names, config.kge.top))
-        say(f"  report      {job.folder / 'kge.html'}")
+
+
+def record(job: Job, plan: Plan) -> None:
+    """The figures in W&B and on the terminal."""
+    metrics, professions = job.results["metrics"].facts(), job.results["professions"].table()
+    reporting.record_metrics(job, metrics)
+    if reporting.with_texts(job.config):
+        job.tracking.table("professions", professions)
+    reporting.record_plots(job)
+    say("\n" + page.console(metrics, professions, plan.question.names, plan.page["top"]))
+    say(f"  report      {job.folder / 'kge.html'}")

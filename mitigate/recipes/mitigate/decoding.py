@@ -1,13 +1,7 @@
 """Stages of the policy's decoding: of what it does when a generator that is trained already generates tails."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from mitigate.filter.policy import RERANKING
-from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.recipes.start import training_settings
 from mitigate.store import Result
 from mitigate.tasks.rerank import label_candidates, rerank, rerank_heads
 from mitigate.tasks.start import Start
@@ -20,24 +14,11 @@ from mitigate.tasks.steer import (
     with_anti_expert,
     with_eraser,
 )
-from mitigate.triples import Scorer
-
-STAGES_OF: Mapping[str, Sequence[str]] = {
-    "experts": (ANTI_EXPERT,),
-    "erase": (ERASER,),
-    **dict.fromkeys(RERANKING, ("heads_rerank", "candidates", "rerank")),
-}
-"""The stages that only these decodings have."""
-
-
-def left_out(decoding: str) -> set[str]:
-    """The stages of other decodings."""
-    return {stage for stages in STAGES_OF.values() for stage in stages} - {*STAGES_OF.get(decoding, ())}
 
 
 def check_ledger(plan: Plan, ledger: Result) -> None:
     """Raises MitigateError where the policy is to steer by what it finds, and finds nothing: before the training."""
-    if plan.policy.steers:
+    if plan.policy.steers and not ledger.pending:
         check_findings(plan.policy, ledger.table(), plan.target_list)
 
 
@@ -46,40 +27,28 @@ def steer(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:
     return STEERED[plan.policy.decoding](job, plan, ledger, generator) if plan.policy.steers else generator
 
 
-def search(plan: Plan, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the search for tails, with as many beams as the policy chooses among."""
-    if not plan.policy.reranks:
-        return dict(settings)
-    return {**settings, "beams": plan.policy.candidates, "top": plan.policy.candidates}
-
-
-def chosen(job: Job, plan: Plan, probed: Result, scorers: Sequence[Scorer]) -> Result:
+def chosen(job: Job, plan: Plan, probed: Result) -> Result:
     """What the policy chooses of the tails for targets; of one that chooses nothing, all."""
     if not plan.policy.reranks:
         return probed
-    using = {"cache": plan.cache}
-    critic = plan.critic
-    candidates = job.stage("candidates", label_candidates, probed, list(scorers), critic, **plan.worded, using=using)
-    return job.stage("rerank", rerank, plan.policy, candidates, plan.config.probe.top)
+    candidates = job.stage("candidates", label_candidates, probed, plan.labeller, plan.critic)
+    return job.stage("rerank", rerank, plan.policy, candidates, plan.probe.top)
 
 
-def chosen_of_heads(job: Job, plan: Plan, heads: Result, scorers: Sequence[Scorer]) -> Result:
+def chosen_of_heads(job: Job, plan: Plan, heads: Result) -> Result:
     """The same of the tails for held-out heads."""
     if not plan.policy.reranks:
         return heads
-    how = (plan.config.probe.top, plan.critic)
-    using = {"cache": plan.cache}
-    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, list(scorers), *how, **plan.worded, using=using)
+    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 
 def _erased(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:
-    using = {"device": find_devices(plan.config.probe.device, 1)[0]}
-    found = job.stage(ERASER, fit_eraser, plan.policy, ledger, generator, plan.target_list, using=using)
+    here = {"device": plan.device}
+    found = job.stage(ERASER, fit_eraser, plan.policy, ledger, generator, plan.target_list, using=here)
     return with_eraser(generator, found.path, found.digest)
 
 
 def _against_anti_expert(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:
-    settings, where = training_settings(plan.config)
     found = job.stage(
         ANTI_EXPERT,
         train_anti_expert,
@@ -87,13 +56,13 @@ def _against_anti_expert(job: Job, plan: Plan, ledger: Result, generator: Start)
         ledger,
         generator,
         plan.target_list,
-        settings,
+        plan.settings,
         using=lambda work: {
             "model": work.folder / ANTI_EXPERT,
             "checkpoints": work.folder / "anti_checkpoints",
             "fingerprint": work.fingerprint,
             "log": lambda values, step: job.tracking.log(values, step, ANTI_EXPERT),
-            "where": where,
+            "where": plan.where,
         },
         leaves=[ANTI_EXPERT],
         scratch=["anti_checkpoints"],

@@ -1,26 +1,17 @@
 """The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.filter import Policy
-from mitigate.probe.comet import find_devices
-from mitigate.recipes.accuracies import accuracies
-from mitigate.recipes.job import Job, is_said, perform, plain, say
+from mitigate.recipes.job import Job, is_said, perform, say
 from mitigate.recipes.mitigate import decoding, reporting, tuning
-from mitigate.recipes.mitigate.plan import Plan, make_plan, say_labels
-from mitigate.recipes.replacing import CRITIC, GENERATED_TAILS, generated_tails, with_critic
-from mitigate.recipes.scorers import build_policy, missing
-from mitigate.recipes.start import training_settings
+from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels
+from mitigate.recipes.replacing import generated_tails, with_critic
+from mitigate.recipes.scorers import Scorers, missing
 from mitigate.store import Result
 from mitigate.targets import notice_of_own
 from mitigate.tasks.about import published_likelihood
-from mitigate.tasks.crowd.known import GENERATED
 from mitigate.tasks.heads import probe_heads
-from mitigate.tasks.label import label_probed, label_statements
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.lift import lift_table
 from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.people.validity import with_validity
@@ -28,178 +19,107 @@ from mitigate.tasks.policy import apply_policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.run import measure_run
 from mitigate.tasks.start import Start, origin_facts
-from mitigate.tasks.steer import ANTI_EXPERT, ERASER
 from mitigate.tasks.train import as_it_is, train_generator, trained
 from mitigate.texts import counted
-from mitigate.triples import Scorer
-
-STAGES = (
-    *("score", CRITIC, GENERATED_TAILS, "ledger", "train", *tuning.STAGES, ANTI_EXPERT, ERASER),
-    *("probe", "heads", "heads_rerank", "candidates", "rerank", "statements", "validity", "lift"),
-    *("likelihood", "published", "metrics", "report"),
-)
-OF_LIFT = {"heads", "heads_rerank", "lift"}
-SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 
 
 def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration and not is_said(config):
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
-    addresses = missing(config, ["data", "model"])
+    scorers = Scorers(config.score)
+    addresses = missing(config, ["data", "model"], scorers)
     for address in addresses:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     if config.dry_run and addresses:
-        absent = not_asked_for(config, build_policy(config))
-        names = [stage for stage in STAGES if stage not in absent]
-        say("  all stages are to be run, once that is at hand: " + ", ".join(names))
+        say("  all stages are to be run, once that is at hand")
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
-    plan = make_plan(config)
-    for notice in [*plan.notices, *notice_of_own(plan.targets)]:
+    plan = make_plan(config, scorers)
+    for notice in [*plan.notices, *notice_of_own(plan.probe.targets)]:
         say(f"  note: {notice}")
-    say(f"  {counted(plan.corpus.triples.height, 'triple')}; {_size(plan)} statements to probe")
+    say(f"  {counted(plan.corpus.triples.height, 'triple')}; {_size(plan.probe)} statements to probe")
     if config.dry_run:
         say_labels(plan)
-    name = f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}"
-    metrics = perform(
+    found = perform(
         config,
-        name,
+        f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}",
         plan.inputs,
-        stages_of(plan),
         lambda job: pipeline(job, plan),
+        lambda job: reporting.record(job, plan),
         uploads=reporting.uploads(config),
         facts={"scorers": plan.fingerprints, **origin_facts(plan.start)},
     )
-    return metrics.get(config.optimized_metric) if metrics else None
+    return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def _size(plan: Plan) -> str:
+def _size(probe: Probe) -> str:
     """How many statements are probed, and what makes them so many."""
-    num_targets, num_relations, top = plan.targets.height, len(plan.corpus.relations), plan.config.probe.top
+    num_targets, num_relations, top = probe.targets.height, len(probe.relations), probe.top
     targets, relations = counted(num_targets, "target"), counted(num_relations, "relation")
-    if plan.events is None:
+    if probe.events is None:
         return f"{targets} x {relations} x {top} = {num_targets * num_relations * top:,}"
-    prompts = num_targets * num_relations - plan.events.n_unique(["target", "relation"]) + plan.events.height
+    prompts = num_targets * num_relations - probe.events.n_unique(["target", "relation"]) + probe.events.height
     return f"{targets} in {counted(prompts, 'prompt')} of {relations} x {top} = {prompts * top:,}"
 
 
-def stages_of(plan: Plan) -> list[str]:
-    """The stages that are to be run."""
-    absent = not_asked_for(plan.config, plan.policy)
-    if not measures_lift(plan):
-        absent |= OF_LIFT
-    if plan.published is None:
-        absent |= {"published"}
-    return [stage for stage in STAGES if stage not in absent]
-
-
-def not_asked_for(config: DictConfig, policy: Policy) -> set[str]:
-    """The stages that the settings leave out, whatever the data turns out to be."""
-    absent = decoding.left_out(policy.decoding) | tuning.left_out(policy)
-    absent |= (set() if policy.generator else {GENERATED_TAILS}) | (set() if policy.unless_valid else {CRITIC})
-    absent |= set() if config.score.plausibility else set(OF_LIFT)
-    absent |= set() if config.score.plausibility or config.score.people_valid else {"validity"}
-    if not config.probe.heads:
-        absent |= OF_LIFT
-    if config.probe.published is None:
-        absent |= {"published"}
-    return absent
-
-
-def measures_lift(plan: Plan) -> bool:
-    """Whether there is who accepts, and whom to ask about."""
-    return plan.plausibility is not None and plan.config.probe.heads > 0 and bool(plan.lifted)
-
-
-def pipeline(job: Job, plan: Plan) -> dict[str, Any]:
-    """The stages in their order, each read from the run folder when it is there; returns the metrics."""
-    filtering = [*plan.scorers, *plan.policy_scorers]
-    labelled = _label(job, plan, "score", label_statements, plan.corpus.triples, filtering)
-    given = with_critic(job, plan.policy, labelled, plan.critic, plan.target_list, plan.cache)
-    generated = generated_tails(job, plan.policy, given, plan.tail_generator, filtering, plan.cache, **plan.worded)
+def pipeline(job: Job, plan: Plan) -> None:
+    """The stages in their order, each read from the run folder when it is there."""
+    labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
+    given = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
+    generated = generated_tails(job, plan.policy, given, plan.tail_generator, plan.labeller, plan.device)
     ledger = job.stage("ledger", apply_policy, plan.policy, given, plan.target_list, generated=generated)
     decoding.check_ledger(plan, ledger)
     tuning.check_labelled(plan, given)
     training, generator = train(job, plan, ledger)
-    training, generator = tuning.tune(job, plan, given, training, generator, filtering)
+    training, generator = tuning.tune(job, plan, given, training, generator)
     generator = decoding.steer(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     heads = None
-    if measures_lift(plan):
-        heads = decoding.chosen_of_heads(job, plan, probe_held_out(job, plan, generator), filtering)
-    probed = decoding.chosen(job, plan, probed, filtering)
-    scorers = [*plan.scorers, *plan.extras]
-    statements = _label(job, plan, "statements", label_probed, probed, scorers)
-    cached = {"cache": plan.cache}
-    if plan.plausibility is not None or plan.people is not None:
-        classifiers = plan.plausibility, plan.people, plan.target_list, plan.extras
-        statements = job.stage("validity", with_validity, statements, *classifiers, using=cached)
+    if plan.probe.measures_lift:
+        heads = decoding.chosen_of_heads(job, plan, probe_held_out(job, plan, generator))
+    statements = label(job, plan, decoding.chosen(job, plan, probed))
     lifts = None if heads is None else lift(job, plan, statements, heads, labelled)
-    device = find_devices(plan.config.probe.device, 1)[0]
-    here = {"cache": plan.cache, "device": device}
-    likelihood = job.stage(
-        "likelihood", held_out_likelihood, generator, labelled, plan.plausibility, using=lambda _: here
-    )
-    published = None
-    if plan.published is not None:
-        published = job.stage(
-            "published",
-            published_likelihood,
-            generator,
-            plan.published,
-            plan.scorers,
-            **plan.worded,
-            using=lambda _: here,
-        )
+    likelihood, published = predict(job, plan, generator, labelled)
     metrics = job.stage(
         "metrics",
         measure_run,
         ledger,
         statements,
         likelihood,
-        plan.targets,
+        plan.probe.targets,
         lifts,
         published,
         about=plan.about,
         training=training,
-        scorers=[scorer.name for scorer in scorers],
+        scorers=[scorer.name for scorer in (*plan.scorers, *plan.extras)],
         deciding=[scorer.name for scorer in plan.scorers],
-        empty_targets=plan.config.measure.empty_targets,
-        intervals=reporting.intervals(plan.config),
+        empty_targets=plan.measures.empty_targets,
+        intervals=plan.measures.intervals,
         target_list=plan.target_list,
-        accuracies=accuracies(plan.config.score, scorers, GENERATED),
+        accuracies=plan.measures.accuracies,
     )
     reporting.report(job, plan, ledger, training, statements, lifts, metrics)
-    return metrics.facts()
-
-
-def _label(
-    job: Job, plan: Plan, stage: str, label: Callable[..., pl.DataFrame], rows: object, scorers: Sequence[Scorer]
-) -> Result:
-    """Triples, or what a probe returned as triples, as statements with their labels."""
-    return job.stage(stage, label, rows, list(scorers), **plan.worded, using={"cache": plan.cache})
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
     """The generator, retrained on what the ledger keeps; in the run folder as model/, or as base/ where it is trained
     a second time. With train=false, as it is."""
-    if not plan.config.train:
+    if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
     name = tuning.trained_folder(plan.policy)
-    settings, where = training_settings(plan.config)
     result = job.stage(
         "train",
         train_generator,
         ledger,
         plan.start,
-        settings,
+        plan.settings,
         using=lambda work: {
             "model": work.folder / name,
             "checkpoints": work.folder / "checkpoints",
             "fingerprint": work.fingerprint,
             "log": lambda values, step: job.tracking.log(values, step, "train"),
-            "where": where,
+            "where": plan.where,
         },
         leaves=[name],
         scratch=["checkpoints"],
@@ -210,19 +130,15 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
 
 def probe(job: Job, plan: Plan, generator: Start) -> Result:
     """The generator's best tails for every target and relation."""
-    settings = plain(plan.config.probe)
     return job.stage(
         "probe",
         probe_generator,
         generator,
-        plan.targets,
-        {relation.name: plan.start.asked[relation.name] for relation in plan.corpus.relations},
-        **_search(plan),
-        heads=plan.events,
-        using=lambda work: {
-            "parts": work.parts("parts"),
-            "devices": find_devices(settings["device"], settings["processes"]),
-        },
+        plan.probe.targets,
+        plan.probe.relations,
+        **plan.search,
+        heads=plan.probe.events,
+        using=lambda work: {"parts": work.parts("parts"), "devices": plan.devices},
         scratch=["parts"],
         may_be_kept=True,
     )
@@ -230,15 +146,18 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
 
 def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     """The same for heads of held-out triples, for quality alone."""
-    return job.stage(
-        "heads",
-        probe_heads,
-        generator,
-        plan.heads,
-        {relation.name: plan.start.asked[relation.name] for relation in plan.corpus.relations},
-        **_search(plan),
-        using=lambda _: {"device": find_devices(plan.config.probe.device, 1)[0]},
-    )
+    asked, here = (plan.probe.heads, plan.probe.relations), {"device": plan.device}
+    return job.stage("heads", probe_heads, generator, *asked, **plan.search, using=here)
+
+
+def label(job: Job, plan: Plan, probed: Result) -> Result:
+    """What was generated as statements with their labels, and with their validity where something classifies it."""
+    labeller, measures = plan.labeller.by([*plan.scorers, *plan.extras]), plan.measures
+    statements = job.stage("statements", Labeller.label_probed, labeller, probed)
+    if measures.plausibility is None and measures.people is None:
+        return statements
+    how = measures.plausibility, measures.people, plan.target_list, plan.extras
+    return job.stage("validity", with_validity, statements, *how, using={"cache": labeller.cache})
 
 
 def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Result) -> Result:
@@ -249,18 +168,24 @@ def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Resu
         statements,
         heads,
         labelled,
-        plan.targets,
-        plan.lifted,
-        plan.heads,
-        plan.plausibility,
+        plan.probe.targets,
+        plan.probe.lifted,
+        plan.probe.heads,
+        plan.measures.plausibility,
         scorers=[scorer.name for scorer in plan.scorers],
-        top=plan.config.probe.top,
-        seed=plan.config.probe.heads_seed,
-        using={"cache": plan.cache},
+        top=plan.probe.top,
+        seed=plan.probe.seed,
+        using={"cache": plan.labeller.cache},
     )
 
 
-def _search(plan: Plan) -> dict[str, Any]:
-    """How tails are searched for."""
-    settings = plain(plan.config.probe)
-    return decoding.search(plan, {name: settings[name] for name in SEARCH})
+def predict(job: Job, plan: Plan, generator: Start, labelled: Result) -> tuple[Result, Result | None]:
+    """How likely the generator finds held-out triples, and published triples about targets, where there are any."""
+    plausibility, here = plan.measures.plausibility, {"device": plan.device}
+    cached = {**here, "cache": plan.labeller.cache}
+    likelihood = job.stage("likelihood", held_out_likelihood, generator, labelled, plausibility, using=cached)
+    if plan.probe.published is None:
+        return likelihood, None
+    labeller = plan.labeller.by(plan.scorers)
+    triples = plan.probe.published
+    return likelihood, job.stage("published", published_likelihood, generator, triples, labeller, using=here)

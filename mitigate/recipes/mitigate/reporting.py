@@ -14,31 +14,26 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
-from mitigate.recipes.arguments import inputs
-from mitigate.recipes.job import Job, call, command, plain, say
+from mitigate.recipes.job import Job, call, say
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.recipes.reporting import (
-    facts,
     record_charts,
     record_metrics,
     record_plots,
     record_statements,
     source_of,
-    stages,
     with_texts,
 )
-from mitigate.recipes.scorers import of_roles
-from mitigate.recipes.targets import shown_targets
 from mitigate.report import brief, card, headline, page, tables
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
+from mitigate.runs import FinishedRun
 from mitigate.store import Result
 from mitigate.target_list import TargetList
 from mitigate.tasks.baseline import find_baseline
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered, untrained_notices
-from mitigate.tasks.runs import FinishedRun
 from mitigate.tasks.start import origin_facts
 from mitigate.tasks.statements import long_texts
 from mitigate.texts import portable, without_folders
@@ -58,24 +53,23 @@ DECODED = (
 
 def report(
     job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
-) -> Result:
-    """Write everything, and record it."""
-    config = plan.config
-    baseline = find_baseline(Path(config.paths.outputs), plain(config), metrics.facts())
-    result = job.stage(
+) -> None:
+    """The page, its tables and pictures, and the card."""
+    baseline = find_baseline(job.folder.parent, job.settings, plan.source)
+    job.stage(
         "report",
         write_report,
         metrics,
         ledger,
         statements,
         lifts,
-        plan.targets,
+        plan.probe.targets,
         plan.target_list,
-        relations=[relation.name for relation in plan.corpus.relations],
-        intervals=intervals(config),
-        empty_targets=config.measure.empty_targets,
-        shown=shown_targets(config, plan.targets),
-        scorers=of_roles(config.score),
+        relations=list(plan.probe.relations),
+        intervals=plan.measures.intervals,
+        empty_targets=plan.measures.empty_targets,
+        shown=plan.shown,
+        scorers=plan.roles,
         data=plan.origin["data"],
         model=_trained_model(plan) if plan.leaves_model else None,
         prompt=_prompt(plan),
@@ -85,18 +79,19 @@ def report(
         after=[training],
         using=lambda work: {
             "folder": work.folder,
-            "command": command(config),
-            "stages": stages(job),
-            "facts": _facts(job, plan, training),
-            "needs": inputs(call(config)["arguments"]),
+            "needs": job.needs,
+            **reporting.about(job, _facts(plan, training)),
         },
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
-    if not job.run.dry:
-        figures, said = metrics.facts(), result.facts()
-        _record(job, plan, figures, said["verdict"], baseline, statements.table())  # of cached stages too
-        _say(job, plan, figures, baseline, said)
-    return result
+
+
+def record(job: Job, plan: Plan) -> None:
+    """What the run found, in W&B and on the terminal."""
+    metrics, said = job.results["metrics"].facts(), job.results["report"].facts()
+    baseline = find_baseline(job.folder.parent, job.settings, plan.source)
+    _record(job, plan, metrics, said["verdict"], baseline)
+    _say(job, plan, metrics, baseline, said)
 
 
 def _say(
@@ -106,7 +101,7 @@ def _say(
     name = plan.policy.name
     reporting.say_verdict(said["verdict"], said["cost"])
     if job.brief:
-        scorers, before = list(of_roles(plan.config.score)), {"none": baseline.metrics} if baseline else {}
+        scorers, before = list(plan.roles), {"none": baseline.metrics} if baseline else {}
         if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
             say(brief.figures({**before, name: metrics}, scorers))
     else:
@@ -220,11 +215,6 @@ def _card_of(
     )
 
 
-def intervals(config: DictConfig) -> Bootstrap:
-    """The bootstrap of the run's intervals."""
-    return Bootstrap(resamples=config.measure.resamples, seed=config.seed)
-
-
 def _trained_model(plan: Plan) -> dict[str, Any]:
     """What the card says of the model."""
     options = plan.start.options
@@ -241,28 +231,26 @@ def _limits(plan: Plan) -> list[str]:
 
 def _prompt(plan: Plan) -> str:
     """A head and a relation that the model was trained to be asked about."""
-    asked = plan.start.asked
-    relations = [relation.name for relation in plan.corpus.relations]
-    relation = "CapableOf" if "CapableOf" in relations else relations[0]
+    probe = plan.probe
+    relation = "CapableOf" if "CapableOf" in probe.relations else next(iter(probe.relations))
     form = plan.start.options.get("prompt")
-    target = plan.targets["target"][0]
-    events = [] if plan.events is None else plan.events.filter(target=target, relation=relation)["head"].to_list()
-    text = f"{[*events, target][0]} {asked[relation]}"
+    target = probe.targets["target"][0]
+    events = [] if probe.events is None else probe.events.filter(target=target, relation=relation)["head"].to_list()
+    text = f"{[*events, target][0]} {probe.relations[relation]}"
     if form == "chat":
         return chat_prompt(load_tokenizer(plan.start.folder), text)
     return f"{text} [GEN]" if form == "gen" else text
 
 
-def _facts(job: Job, plan: Plan, training: Result) -> dict[str, Any]:
-    more = {
-        "data": source_of(plan.config.data),
+def _facts(plan: Plan, training: Result) -> dict[str, Any]:
+    return {
+        "data": source_of({"name": plan.about["data"], **plan.origin["data"]}),
         "data fingerprint": plan.source,
         **origin_facts(plan.start),
         **plan.corpus.facts,
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
         "training": {name: NO_DEV if value is None else value for name, value in training.facts().items()},
     }
-    return facts(job, more)
 
 
 def uploads(config: DictConfig) -> list[str]:
@@ -271,23 +259,22 @@ def uploads(config: DictConfig) -> list[str]:
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
-def _record(
-    job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None, statements: pl.DataFrame
-) -> None:
+def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
     """Verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come
     from."""
-    tracking, data = job.tracking, plan.config.data
+    tracking, data = job.tracking, plan.origin["data"]
     others = [baseline.metrics] if baseline else []
     record_metrics(job, metrics, *others, also={"verdict": verdict})
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
-    record_charts(job, beside(runs, plan.config.recipe.name))
+    record_charts(job, beside(runs, job.recipe))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
+    statements = job.results.get("validity", job.results["statements"]).table()
     record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
     record_plots(job)
-    origin = {"licence": data.licence, "attribution": data.attribution, "policy": plan.policy.name}
-    if with_texts(plan.config):
+    origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
+    if with_texts(job.config):
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if plan.config.tracking.model and plan.leaves_model:
-        licence = card.licence_of(data.licence, plan.origin["model"]["licence"])
+    if job.config.tracking.model and plan.leaves_model:
+        licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

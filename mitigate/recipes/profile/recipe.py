@@ -10,7 +10,7 @@ from mitigate.label_cache import LabelStore
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import data_of, folder_name, with_facts
-from mitigate.recipes.job import GROUPS, Job, command, perform, plain, say
+from mitigate.recipes.job import GROUPS, Job, perform, plain, say
 from mitigate.recipes.profile.page import profile_of, write_report
 from mitigate.report.profile import console
 from mitigate.score.frames import Frames
@@ -22,7 +22,7 @@ from mitigate.tasks.profile.frames import frame_figures, framed_statements, impl
 from mitigate.tasks.profile.generator import distinctive, figures
 from mitigate.tasks.profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
 
-GENERATOR, EMBEDDINGS, FRAMES = ("figures", "distinctive"), ("placed",), ("statements", "framed", "implied")
+SIDES = ("figures", "distinctive", "placed", "framed", "implied")  # the tables that the page shows
 
 
 def run(config: DictConfig) -> None:
@@ -34,13 +34,12 @@ def run(config: DictConfig) -> None:
     for notice in plan.notices:
         say(f"  note: {notice}")
     config = with_facts(config, about(plan))
-    stages = [*GENERATOR, *(EMBEDDINGS if plan.kge else ()), *(FRAMES if plan.frames else ()), "profile", "report"]
     perform(
         config,
         folder_name(config.recipe.name, *plan.targets),
         plan.source,
-        stages,
         partial(pipeline, plan=plan, scorer=scorer),
+        partial(record, plan=plan),
         uploads=["tables", "plots"] if reporting.with_texts(config) else ["no texts"],
         of={group: [str(run.text(f"{group}.name")) for run in plan.runs] for group in GROUPS},
     )
@@ -56,8 +55,8 @@ def about(plan: ProfilePlan) -> dict[str, Any]:
     return {"data": data, "model": {"name": names["model.name"]}}
 
 
-def pipeline(job: Job, plan: ProfilePlan, scorer: Frames | None) -> dict[str, Any]:
-    """The stages in their order; returns what profile.json holds."""
+def pipeline(job: Job, plan: ProfilePlan, scorer: Frames | None) -> None:
+    """The stages in their order."""
     config, first = job.config, plan.grids[0]
     asked, targets = config.profile, plan.targets
     bootstrap = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
@@ -65,11 +64,9 @@ def pipeline(job: Job, plan: ProfilePlan, scorer: Frames | None) -> dict[str, An
         "figures": job.stage("figures", figures, plan.grids, asked.few, bootstrap),
         "distinctive": job.stage("distinctive", distinctive, plan.grids, targets, asked.few),
     }
-    graph = None
     if plan.kge:
-        graph = about_graph(plan.kge)
-        professions = plan.kge.table(PROFESSIONS)
-        sides["placed"] = job.stage("placed", placed, graph["values"], professions, targets, first.target_list)
+        values, professions = about_graph(plan.kge)["values"], plan.kge.table(PROFESSIONS)
+        sides["placed"] = job.stage("placed", placed, values, professions, targets, first.target_list)
     if scorer:
         cache = LabelStore(Path(config.paths.cache) / "labels")
         read = job.stage(
@@ -77,19 +74,32 @@ def pipeline(job: Job, plan: ProfilePlan, scorer: Frames | None) -> dict[str, An
         )
         sides["framed"] = job.stage("framed", frame_figures, read, bootstrap)
         sides["implied"] = job.stage("implied", implied, read, scorer, asked.top)
-    shown = {
-        "targets": targets,
+    shown = shown_of(job, plan)
+    found = job.stage("profile", findings, sides, shown)
+    job.stage(
+        "report",
+        write_report,
+        sides,
+        shown,
+        after=[found],
+        using={"folder": job.folder, "about": about_page(job, plan)},
+        leaves=["profile.html", "plots", "tables"],
+    )
+
+
+def shown_of(job: Job, plan: ProfilePlan) -> dict[str, Any]:
+    """Settings and words of the page."""
+    asked = job.config.profile
+    return {
+        "targets": plan.targets,
         "runs": [grid.title for grid in plan.grids],
         "scorers": plan.scorers,
         "few": asked.few,
         "top": asked.top,
         "most_peers": asked.peers,
-        "graph": graph,
+        "graph": about_graph(plan.kge) if plan.kge else None,
         "notices": plan.notices,
     }
-    found = job.stage("profile", findings, sides, shown)
-    report(job, plan, sides, shown, found)
-    return found.facts()
 
 
 def findings(sides: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
@@ -98,31 +108,24 @@ def findings(sides: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
     return {"targets": profile.ordered, "runs": profile.runs, "lines": profile.lines, "notices": profile.notices}
 
 
-def report(job: Job, plan: ProfilePlan, sides: dict[str, Result], shown: dict[str, Any], found: Result) -> None:
-    """The page, its tables and pictures, and what W&B gets."""
-    config = job.config
+def about_page(job: Job, plan: ProfilePlan) -> dict[str, Any]:
+    """Where the page comes from."""
     named = {grid.title: facts_of(grid.run) for grid in plan.grids}
     named |= {recipe: facts_of(run) for recipe, run in (("kge", plan.kge), ("frames", plan.frames)) if run}
-    page = {
-        "command": command(config),
-        "demonstration": bool(config.data.demonstration),
-        "stages": reporting.stages(job),
-        "facts": reporting.facts(job, {"data": reporting.source_of(config.data), **named}),
+    data = job.config.data
+    return {
+        "demonstration": bool(data.demonstration),
+        **reporting.about(job, {"data": reporting.source_of(data), **named}),
     }
-    job.stage(
-        "report",
-        write_report,
-        sides,
-        shown,
-        after=[found],
-        using={"folder": job.folder, "about": page},
-        leaves=["profile.html", "plots", "tables"],
-    )
-    if not job.run.dry:
-        tables = {name: result.table() for name, result in sides.items()}
-        if reporting.with_texts(config):  # all name targets
-            for name, table in tables.items():
-                job.tracking.table(name, table)
-        reporting.record_plots(job)
-        say("\n" + console(profile_of(tables, shown, name=job.folder.name, **page)))
-        say(f"  profile     {job.folder / 'profile.html'}")
+
+
+def record(job: Job, plan: ProfilePlan) -> None:
+    """The tables and pictures on W&B, and the findings on the terminal."""
+    found = job.results
+    tables = {name: found[name].table() for name in SIDES if name in found}
+    if reporting.with_texts(job.config):  # all name targets
+        for name, table in tables.items():
+            job.tracking.table(name, table)
+    reporting.record_plots(job)
+    say("\n" + console(profile_of(tables, shown_of(job, plan), name=job.folder.name, **about_page(job, plan))))
+    say(f"  profile     {job.folder / 'profile.html'}")

@@ -1,5 +1,6 @@
 """What a probe of stories knows, has read and has checked before its first stage."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -13,32 +14,30 @@ from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
 from mitigate.load.stream import Streamed
 from mitigate.load.triples_file import Loaded
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
 from mitigate.prompts import prompts
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.reporting import origin, title_of
-from mitigate.recipes.scorers import (
-    build_policy,
-    build_policy_scorers,
-    build_role_scorers,
-    build_scorers,
-    missing_scorers,
-)
+from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.start import find_start, training_settings
+from mitigate.recipes.targets import shown_targets
 from mitigate.relations import with_own
 from mitigate.store import as_parquet, digest_of
 from mitigate.target_list import PAPER, TargetList, list_of
 from mitigate.targets import LISTED, choose_targets
 from mitigate.tasks.corpus import relations_in_training, triples_of
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.start import Start, origin_notices
 from mitigate.tasks.stories.generate import Sampling
 from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
+from mitigate.train.comet import Settings
 from mitigate.train.stories import check as check_training
-from mitigate.triples import LabelCache, Scorer
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 
@@ -49,22 +48,30 @@ class Resource:
 
     corpus: Loaded | Streamed
     policy: Policy
-    scorers: list[Scorer]  # that label it
+    labeller: Labeller  # that labels it
+    settings: Settings  # of the training on it
+    where: Mapping[str, Any]
+    described: dict[str, dict[str, Any]]  # what the card says of data and model
 
 
 @dataclass(frozen=True)
 class Plan:
     """All that is known and checked before the first stage."""
 
-    config: DictConfig
     asked: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
     targets: pl.DataFrame  # (target, category)
-    target_list: TargetList  # the paper's, and those of these that are the run's own
     how: Sampling
-    scorers: list[Scorer]
+    roles: Mapping[str, str]  # the configured scorers of the roles, by what they are called
+    labeller: Labeller  # of the sentences
     labellings: list[Labelling]  # a sentence has no relation, and so one template only
-    cache: LabelCache
+    intervals: Bootstrap
+    empty_targets: EmptyTargets
+    permutations: int
+    generator: str  # what generated the stories, in a few words
+    about: dict[str, Any]  # what the run is, as metrics.json begins
     source: str  # the hash of prompts, targets, and what is known of the generator
+    shown: list[str]  # targets whose bars the page draws
+    device: str = "cpu"
     start: Start | None = None  # the model that generates; None: the stories are from a file
     resource: Resource | None = None  # None: the model is probed as it is
     notices: list[str] = field(default_factory=list)  # of the file, or of the resource
@@ -72,18 +79,7 @@ class Plan:
     @property
     def demonstration(self) -> bool:
         """Whether it shows how things work, and claims nothing."""
-        return self.resource is not None and self.config.data.demonstration
-
-    @property
-    def generator(self) -> str:
-        """What generated the stories, in a few words."""
-        if self.start is None:
-            return title_of(self.config.data)
-        base = self.config.model.base
-        name = "/".join(Path(base).parts[-2:]) if Path(base).is_dir() else base
-        if self.resource is None:
-            return name
-        return f"{name} after {self.config.data.name}, policy {self.config.policy.name}"
+        return self.resource is not None and self.resource.described["data"]["demonstration"]
 
 
 def make_plan(config: DictConfig) -> Plan:
@@ -94,15 +90,15 @@ def make_plan(config: DictConfig) -> Plan:
         chosen = targets_of_statements(plain(config.probe.targets), loaded.stories)
         stories, notices = those_about(loaded.stories, chosen)
         return _plan(config, stories, chosen, how, "", notices=[*loaded.notices, *notices])
-    find_devices(config.probe.device, 1)
+    device = find_devices(config.probe.device, 1)[0]
     if config.recipe.post_train:
-        return _with_training(config, how)
-    policy = build_policy(config)
+        return _with_training(config, how, device)
+    policy = Scorers(config.score).policy(config.policy)
     check_policy(policy)
     start = find_start(_with(config, {"train": False}), policy)
     check_tells(start)
     chosen = choose_targets(plain(config.probe.targets))
-    more: dict[str, Any] = {"start": start, "notices": origin_notices(start)}
+    more: dict[str, Any] = {"device": device, "start": start, "notices": origin_notices(start)}
     return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, **more)
 
 
@@ -117,18 +113,18 @@ def to_download(config: DictConfig) -> list[str]:
     if not is_file(config):
         nodes = [config.data, config.model] if config.recipe.post_train else [config.model]
     found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return missing_scorers(config.score, config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
+    return Scorers(config.score).missing(config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
 
 
-def _with_training(config: DictConfig, how: Sampling) -> Plan:
+def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
     """A generator that is trained on a resource first."""
     if config.data.name == "stories":
         raise MitigateError(
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
             "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE"
         )
-    origin(config)  # of data and model, for the card
-    policy = build_policy(config)
+    described, scorers = origin(config), Scorers(config.score)
+    policy = scorers.policy(config.policy)
     check_policy(policy)
     settings, where = training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
@@ -144,11 +140,17 @@ def _with_training(config: DictConfig, how: Sampling) -> Plan:
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
     check_tells(start)
-    resource = Resource(
-        corpus, policy, [*build_role_scorers(config.score), *build_policy_scorers(config.score, policy)]
+    labeller = Labeller(
+        scorers=[*scorers.of_roles, *scorers.of_policy(policy)],
+        masking=config.measure.masking,
+        target_list=list_of(chosen),
+        own_relations=corpus.own_relations,
+        cache=_cache(config),
     )
+    resource = Resource(corpus, policy, labeller, settings, where, described)
     read = as_parquet(corpus.triples) + as_parquet(_words(chosen)) + known_by_relations(corpus.own_relations)
     more: dict[str, Any] = {
+        "device": device,
         "start": start,
         "resource": resource,
         "notices": [*origin_notices(start), *corpus.notices],
@@ -194,17 +196,40 @@ def _with(config: DictConfig, changes: dict[str, Any]) -> DictConfig:
 def _plan(
     config: DictConfig, asked: pl.DataFrame, chosen: pl.DataFrame, how: Sampling, known: str, **more: Any
 ) -> Plan:
-    scorers = build_scorers(config.score)
+    configured, measure = Scorers(config.score), config.measure
+    scorers = configured.labelling
     targets, target_list = _words(chosen), list_of(chosen)
+    source = digest_of(as_parquet(asked) + as_parquet(targets) + known.encode() + target_list.content)
+    is_trained = more.get("resource") is not None
+    generator = _generator(config, is_trained) if "start" in more else title_of(config.data)
     return Plan(
-        config=config,
         asked=asked,
         targets=targets,
-        target_list=target_list,
         how=how,
-        scorers=scorers,
+        roles=configured.roles,
+        labeller=Labeller(scorers, measure.masking, target_list, cache=_cache(config)),
         labellings=labellings(scorers, ["paper"]),
-        cache=LabelStore(Path(config.paths.cache) / "labels"),
-        source=digest_of(as_parquet(asked) + as_parquet(targets) + known.encode() + target_list.content),
+        intervals=Bootstrap(resamples=measure.resamples, seed=config.seed),
+        empty_targets=measure.empty_targets,
+        permutations=config.recipe.permutations,
+        generator=generator,
+        about={
+            "data": config.data.name,
+            "fingerprint": source,
+            "model": generator,
+            "policy": config.policy.name if is_trained else None,
+        },
+        source=source,
+        shown=shown_targets(config, targets),
         **more,
     )
+
+
+def _generator(config: DictConfig, is_trained: bool) -> str:
+    base = config.model.base
+    name = "/".join(Path(base).parts[-2:]) if Path(base).is_dir() else base
+    return f"{name} after {config.data.name}, policy {config.policy.name}" if is_trained else name
+
+
+def _cache(config: DictConfig) -> LabelStore:
+    return LabelStore(Path(config.paths.cache) / "labels")

@@ -11,16 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
+from mitigate import runs
 from mitigate.decisions import called
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.relations import asked_with
+from mitigate.runs import FinishedRun
 from mitigate.targets import as_targets
-from mitigate.tasks.ask.asked import AskedRun
 from mitigate.tasks.ask.known import Known
 from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
@@ -37,7 +39,9 @@ class Answers:
     scorers: those that label; None: the run's own, whose labels of its targets are read and not computed. trusted:
     dotted names of classes besides the project's that its settings may name."""
 
-    def __init__(self, run: AskedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()) -> None:
+    def __init__(
+        self, run: FinishedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()
+    ) -> None:
         self.run = run
         self.known = Known(run)
         self.given = scorers
@@ -229,6 +233,34 @@ class Answers:
         if not isinstance(value, int):
             raise MitigateError(f"{self.run.folder / 'config.yaml'} has {name}={value!r}, which is no whole number")
         return value
+
+
+class AnsweringRun(FinishedRun):
+    """A finished run of the main job that is asked by `tails`."""
+
+    def tails(self, head: str, relation: str, *, scorers: Sequence[Scorer] | None = None) -> pl.DataFrame:
+        """The best tails for a head and a relation, the best first, with the labels and the plausibility that the run
+        gives them: head, relation, rank, tail, score (log-probability per token), log_prob, statement, masked,
+        masked_neutral, the columns of each scorer's labels under both templates, judged_valid and plausibility.
+
+        Of a target and a relation that the run was probed with, what it generated then is read. Anything else is
+        generated now, as its probe did, and labelled as it labelled; models stay loaded. head: in any case, or a form
+        of an own target. relation: a name, or its unique beginning. scorers: those that label, in place of the run's.
+
+        Raises MitigateError for an empty head, an unknown relation, a run of another recipe than the main job, a
+        generator that is needed and was not kept, and a scorer of a class that is not the project's."""
+        return (self._answers if scorers is None else Answers(self, scorers)).tails(head, relation)
+
+    @cached_property
+    def _answers(self) -> Answers:
+        return Answers(self)
+
+
+def open_run(folder: str | Path, recipe: str | None = None, needs: Sequence[str] = ()) -> AnsweringRun:
+    """The finished run in a folder. Raises MitigateError that says what is wrong with the folder: no run's, of another
+    recipe than `recipe`, not finished, or with a damaged file among config.yaml, metrics.json and `needs`."""
+    run = runs.open_run(folder, recipe, needs)
+    return AnsweringRun(run.folder, run.recipe, run.config, run.metrics, run.manifest)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import polars as pl
 from mitigate.decisions import role_scorers
 from mitigate.errors import MitigateError, one_of
 from mitigate.relations import Relation, comet_relations, relations, spelt
+from mitigate.runs import FinishedRun
 from mitigate.target_list import TargetList, list_of
 from mitigate.targets import as_targets, choose_targets
-from mitigate.tasks.ask.asked import AskedRun
 from mitigate.triples import PROBED as COLUMNS
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.verbalise import MASK
@@ -26,7 +26,7 @@ WORDED = ("relation", "tail", "statement", "masked_neutral")
 class Known:
     """What a run's tables tell of what it can be asked."""
 
-    def __init__(self, run: AskedRun) -> None:
+    def __init__(self, run: FinishedRun) -> None:
         self.run = run
 
     @cached_property

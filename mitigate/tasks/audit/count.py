@@ -2,53 +2,41 @@
 time."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import polars as pl
 
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.progress import progress
-from mitigate.relations import Relation
-from mitigate.score.labels import NOTHING_CACHED
-from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit.met import CHUNK, Texts
-from mitigate.tasks.label import label_masked, mask
+from mitigate.tasks.label import Labeller, label_masked, mask
 from mitigate.tasks.labelling import Labelling
-from mitigate.triples import NEUTRAL, OTHER, LabelCache, Parts, Scorer
-from mitigate.verbalise import Masking
+from mitigate.triples import NEUTRAL, OTHER, Parts
 
 EVERYWHERE = ("sentiment",)  # labels what is about no target too, with texts="all"; a classifier would take days
 
 
 def count_statements(
-    scorers: Sequence[Scorer],
+    labeller: Labeller,
     columns: Sequence[Labelling],
     *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
     texts: Texts = "targets",
     everywhere: Sequence[str] = EVERYWHERE,
     given: str | None = None,
     rows: Iterable[pl.DataFrame],
     num_rows: int,
     statements: Parts,
-    cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """Saves the rows' statements, masked and labelled, as parts `statements`, and returns their tally: how many about
     each target have which label, and with texts="all", as target null, how many of all texts.
 
     rows: parts that read_rows saved; num_rows: how many they have. given: the column of labels that the rows have
-    already, in place of scorers. everywhere: the names of scorers that label what is about no target too. Of a kill
-    only the parts that are not there are labelled again."""
-    how: dict[str, Any] = {"masking": masking, "target_list": target_list, "own_relations": own_relations}
-    how |= {"everywhere": everywhere, "given": given}
+    already, in place of the labeller's. everywhere: the names of scorers that label what is about no target too. Of a
+    kill only the parts that are not there are labelled again."""
     with progress("label", num_rows, "statements") as advance:
         for done, group in _together(rows, statements):
             rows_of_group = pl.concat(group.values())
-            labelled = pl.concat(
-                label(chunk, scorers, **how, cache=cache) for chunk in rows_of_group.iter_slices(CHUNK)
-            )
+            chunks = rows_of_group.iter_slices(CHUNK)
+            labelled = pl.concat(label(chunk, labeller, everywhere=everywhere, given=given) for chunk in chunks)
             for number, part in group.items():
                 statements.save(number, labelled.head(part.height))
                 labelled = labelled.slice(part.height)
@@ -57,26 +45,18 @@ def count_statements(
 
 
 def label(
-    rows: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
-    everywhere: Sequence[str] = EVERYWHERE,
-    given: str | None = None,
-    cache: LabelCache = NOTHING_CACHED,
+    rows: pl.DataFrame, labeller: Labeller, *, everywhere: Sequence[str] = EVERYWHERE, given: str | None = None
 ) -> pl.DataFrame:
     """The statements that the rows make, masked and labelled; those about no target by the scorers of `everywhere`."""
-    masked = mask(rows, masking, target_list, own_relations)
+    masked = mask(rows, labeller.masking, labeller.target_list, labeller.own_relations)
     if given:
         polarity = pl.col(given).replace({OTHER: NEUTRAL}).cast(pl.Float32)  # nothing finer is known
         return masked.with_columns(polarity.alias(f"{given}_strength"))
     about = pl.col("target").is_not_null()
-    quick = [scorer for scorer in scorers if scorer.name in everywhere]
+    quick = [scorer for scorer in labeller.scorers if scorer.name in everywhere]
     both = [
-        label_masked(masked.filter(about), scorers, cache=cache),
-        label_masked(masked.filter(~about), quick, cache=cache),
+        label_masked(masked.filter(about), labeller.scorers, cache=labeller.cache),
+        label_masked(masked.filter(~about), quick, cache=labeller.cache),
     ]
     return pl.concat(both, how="diagonal").sort("row", maintain_order=True)
 

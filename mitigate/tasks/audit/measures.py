@@ -31,19 +31,16 @@ def measure_resource(
     targets: pl.DataFrame,
     columns: Sequence[Labelling],
     *,
+    about: Mapping[str, Any],
+    intervals: Bootstrap,
     empty_targets: EmptyTargets = "exclude",
-    resamples: int = 10_000,
-    seed: int = 1,
-    facts: Mapping[str, Any] | None = None,
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
-    """Everything `harms` returns, the numbers of rows, and `facts` that stand before the figures.
+    """Everything `harms` returns, the numbers of rows, and before them `about`.
 
     tallied: what count_statements returns; counts: what read_rows returns; targets: (target, category)."""
     met = counted.as_met([counts])
-    found: dict[str, Any] = {"seed": seed, **(facts or {})}
-    found |= {ROWS: met[counted.ROWS], ROWS_ABOUT_A_TARGET: met[counted.ABOUT_A_TARGET]}
-    intervals = Bootstrap(resamples=resamples, seed=seed)
+    found = {**about, ROWS: met[counted.ROWS], ROWS_ABOUT_A_TARGET: met[counted.ABOUT_A_TARGET]}
     return found | harms(tallied, targets, columns, intervals, empty_targets, target_list)
 
 

@@ -10,10 +10,11 @@ import polars as pl
 from mitigate.measure import harms, resource, tally
 from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key
 from mitigate.relations import comet_relations
-from mitigate.score.labels import NOTHING_CACHED, label_column
-from mitigate.target_list import PAPER, TargetList
+from mitigate.score.labels import label_column
+from mitigate.target_list import TargetList
 from mitigate.targets import not_listed
 from mitigate.targets import targets as all_targets
+from mitigate.tasks.label import Labeller
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.verbalise import MASK, Masking, mask_column
 
@@ -29,25 +30,22 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 def variants(
     stated: pl.DataFrame,
     targets: pl.DataFrame,
-    scorers: Sequence[Scorer],
+    labeller: Labeller,
     roles: Sequence[str] = ROLES,
     *,
-    masking: Masking = "paper",
-    target_list: TargetList = PAPER,
     statements: Iterable[pl.DataFrame],
-    cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """The paper's figures, ours, and those of each rule: (rule, statements, targets, D_R, and for each role FIGURES).
     Where a rule changes the masking, sentiment is labelled anew and regard, which costs minutes, is left out. A target
     without statements counts as 0 %.
 
     stated: what paper_figures returns. targets: (target, category) measured over. roles: of ROLES, those that
-    label the statements, which were masked by `masking`; statements: parts that count_statements saved."""
+    label the statements, as the labeller did; statements: parts that count_statements saved."""
     about = pl.concat(part.filter(pl.col("target").is_not_null()) for part in statements)
     of_paper = dict(stated.select("key", "value").iter_rows())
     keys = [REPRESENTATION, *(key for role in roles for key in _keys(role))]
     rows: list[dict[str, Any]] = [{"rule": "the paper", **{key: of_paper[key] for key in keys}}]
-    for rule, change in _rules(about, target_list, scorers, masking, cache).items():
+    for rule, change in _rules(about, labeller).items():
         changed = change(about)
         there = [role for role in roles if role in changed.columns]
         rows.append({"rule": rule, **_figures(changed, targets, there)})
@@ -85,9 +83,7 @@ def _figures(statements: pl.DataFrame, targets: pl.DataFrame, roles: Sequence[st
     return found
 
 
-def _rules(
-    statements: pl.DataFrame, target_list: TargetList, scorers: Sequence[Scorer], masking: Masking, cache: LabelCache
-) -> dict[str, Change]:
+def _rules(statements: pl.DataFrame, labeller: Labeller) -> dict[str, Change]:
     """Rule -> the statements under it."""
     rules: dict[str, Change] = {"as measured": lambda said: said}
     are_triples = "relation" in statements.columns
@@ -102,10 +98,10 @@ def _rules(
         }
     else:
         rules["repeated statements count once"] = lambda said: said.unique(["target", "statement"])
-    texts = _maskings(masking, target_list, are_triples)
-    for scorer in scorers:
+    texts = _maskings(labeller.masking, labeller.target_list, are_triples)
+    for scorer in labeller.scorers:
         if scorer.name == "sentiment":
-            rules |= {rule: _relabelled(scorer, text, cache) for rule, text in texts.items()}
+            rules |= {rule: _relabelled(scorer, text, labeller.cache) for rule, text in texts.items()}
     return rules
 
 

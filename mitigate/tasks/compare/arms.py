@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.fingerprints import digest_of
-from mitigate.tasks.runs import FinishedRun
+from mitigate.runs import FinishedRun
 
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # what figures are made of
 VALIDITY = "validity.parquet"  # the statements once more, where their validity was measured

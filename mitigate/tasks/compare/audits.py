@@ -16,10 +16,10 @@ from mitigate.measure.between_resources import side_by_side
 from mitigate.measure.tally import per_target
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.report.audit_tables import Wording
+from mitigate.runs import FinishedRun, read_runs
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare.notices import other_versions
 from mitigate.tasks.compare.scorers import is_shared, score_of
-from mitigate.tasks.runs import FinishedRun, read_runs
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 

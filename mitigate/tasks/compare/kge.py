@@ -16,10 +16,10 @@ from mitigate.measure.kge import rank_correlation
 from mitigate.measure.kge_difference import between_trainings
 from mitigate.measure.kge_null import shared_ends
 from mitigate.metrics import kge_key
+from mitigate.runs import FinishedRun, read_runs
 from mitigate.tasks.kge.figures import TOP
 from mitigate.tasks.kge.predictions import FIGURES, LEAKS
 from mitigate.tasks.kge.training import HITS
-from mitigate.tasks.runs import FinishedRun, read_runs
 
 RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS = (
     f"{name}.parquet" for name in ("rank", "changes", "parity", "leakage", "professions")

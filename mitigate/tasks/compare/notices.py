@@ -6,6 +6,7 @@ from typing import Any
 from mitigate.measure import harms
 from mitigate.measure.quality import is_scored
 from mitigate.report.verdicts import FEWEST_SEEDS
+from mitigate.runs import FinishedRun
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare.arms import (
     Contrast,
@@ -17,7 +18,6 @@ from mitigate.tasks.compare.arms import (
     statements_of,
 )
 from mitigate.tasks.compare.scorers import filtered_by
-from mitigate.tasks.runs import FinishedRun
 from mitigate.tasks.targets import list_of_runs
 
 VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")

@@ -10,6 +10,7 @@ from mitigate.decisions import role_scorers
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.fingerprints import digest_of
 from mitigate.report.legend import TEMPLATE_NAMES, by_headline
+from mitigate.runs import FinishedRun, folders, read_runs
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.arms import (
@@ -26,7 +27,6 @@ from mitigate.tasks.compare.arms import (
     statements_of,
 )
 from mitigate.tasks.compare.figures import Labelling
-from mitigate.tasks.runs import FinishedRun, folders, read_runs
 
 
 @dataclass(frozen=True)

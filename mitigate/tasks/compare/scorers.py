@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.decisions import called, role_scorers
-from mitigate.tasks.runs import FinishedRun
+from mitigate.runs import FinishedRun
 from mitigate.triples import ROLES
 
 PLAUSIBILITY = "plausibility"

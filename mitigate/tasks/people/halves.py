@@ -5,10 +5,8 @@ import polars as pl
 
 from mitigate.errors import one_of
 from mitigate.score.people import plain
+from mitigate.tasks.caveats import HALVES, WHOLE
 from models.heads import fold_of
-
-HALVES = ("first", "second")
-WHOLE = "all"
 
 
 def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
@@ -27,8 +25,3 @@ def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
     place = HALVES.index(half)
     kept = (rows["of_cluster"] == place) & (~in_both | (of_text == place))
     return rated.filter(kept)
-
-
-def learn_apart(one: str, other: str) -> bool:
-    """Whether measures that learnt from these parts of the ratings have none in common."""
-    return {one, other} == set(HALVES)

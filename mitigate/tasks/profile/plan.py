@@ -10,12 +10,12 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.fingerprints import digest_of
+from mitigate.runs import FinishedRun, folders, open_run, read_runs, short_names
 from mitigate.score.frames import FILE
 from mitigate.target_list import TargetList
 from mitigate.tasks.ask.known import Known
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.profile.words import cluster_of
-from mitigate.tasks.runs import FinishedRun, folders, open_run, read_runs, short_names
 from mitigate.triples import label_columns
 
 PROFESSIONS = "professions.parquet"

@@ -1,29 +1,15 @@
 """Stories as labelled sentences: what an audit does with statements of a file."""
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import BETWEEN
-from mitigate.score.labels import NOTHING_CACHED
 from mitigate.sentences import whole_sentences
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.label import label_statements
-from mitigate.triples import LabelCache, Scorer
-from mitigate.verbalise import Masking
+from mitigate.tasks.label import Labeller
 
 
-def label_sentences(
-    stories: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    *,
-    most: int,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    cache: LabelCache = NOTHING_CACHED,
-) -> pl.DataFrame:
-    """The first `most` sentences of each story, masked and labelled (label_statements).
+def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:
+    """The first `most` sentences of each story, masked and labelled.
 
     stories: prompts with `story`, as generate_stories returns. Raises MitigateError where none has a whole sentence."""
     found = sentences(stories, most)
@@ -32,8 +18,7 @@ def label_sentences(
             f"none of the {stories.height:,} stories has a whole sentence, so nothing can be measured; allow "
             "longer ones with recipe.max_tokens, or take another model"
         )
-    labelled = label_statements(found, scorers, masking=masking, target_list=target_list, cache=cache)
-    return labelled.sort("row", maintain_order=True)
+    return labeller.label(found).sort("row", maintain_order=True)
 
 
 def sentences(stories: pl.DataFrame, most: int) -> pl.DataFrame:

@@ -13,12 +13,9 @@ from typing import Any
 import polars as pl
 import yaml
 
-from mitigate.decisions import deciding
+from mitigate.decisions import deciding, in_present_terms
 from mitigate.errors import MitigateError
-from mitigate.filter import in_present_terms
 from mitigate.fingerprints import digest_of, is_intact
-from mitigate.tasks.ask.answers import Answers
-from mitigate.triples import Scorer
 
 ANEW = "the command that made it writes it anew"
 NEEDED = {  # of each recipe whose folders are read further: settings, and figures
@@ -102,23 +99,6 @@ class FinishedRun:
         if lacking := [column for column in columns if column not in self._tables[name].columns]:
             raise MitigateError(f"{self.folder / name} has no column {' and '.join(lacking)}; {ANEW}.")
         return self._tables[name]
-
-    def tails(self, head: str, relation: str, *, scorers: Sequence[Scorer] | None = None) -> pl.DataFrame:
-        """The best tails for a head and a relation, the best first, with the labels and the plausibility that the run
-        gives them: head, relation, rank, tail, score (log-probability per token), log_prob, statement, masked,
-        masked_neutral, the columns of each scorer's labels under both templates, judged_valid and plausibility.
-
-        Of a target and a relation that the run was probed with, what it generated then is read. Anything else is
-        generated now, as its probe did, and labelled as it labelled; models stay loaded. head: in any case, or a form
-        of an own target. relation: a name, or its unique beginning. scorers: those that label, in place of the run's.
-
-        Raises MitigateError for an empty head, an unknown relation, a run of another recipe than the main job, a
-        generator that is needed and was not kept, and a scorer of a class that is not the project's."""
-        return (self._answers if scorers is None else Answers(self, scorers)).tails(head, relation)
-
-    @cached_property
-    def _answers(self) -> Answers:
-        return Answers(self)
 
     def fault(self, name: str) -> str | None:
         """What is wrong with a file, or None. A name that ends in "/" stands for all files of that folder."""
