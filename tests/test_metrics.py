@@ -218,7 +218,7 @@ def _top(path: Path) -> str:
 
 def test_no_module_spells_a_key_itself() -> None:
     assert {_top(path) for path in modules()} >= CONVERTED
-    found = {path.name: list(spelled(path.read_text(encoding="utf-8"))) for path in modules()}
+    found = {str(path): list(spelled(path.read_text(encoding="utf-8"))) for path in modules()}
     assert {name: keys for name, keys in found.items() if keys} == {}
     for text in ('"NSM"', 'f"{scorer}/O-"', 'f"quality/{name}/all"', '("", "_low")', 'key + "D_R/a"'):
         assert list(spelled(f"value = {text}")), text

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.metrics import bounds
 
 FIGURES = ("f1", "precision", "recall")
 BINS = 10
@@ -31,7 +32,7 @@ def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstra
     for number, name in enumerate(FIGURES):
         known = resampled[:, number][~np.isnan(resampled[:, number])]
         ends = np.percentile(known, tails) if len(known) else [np.nan, np.nan]
-        for key, value in zip((name, f"{name}_low", f"{name}_high"), (found[number], *ends), strict=True):
+        for key, value in zip((name, *bounds(name)), (found[number], *ends), strict=True):
             row[key] = None if np.isnan(value) else float(value)
     return row
 
@@ -87,8 +88,8 @@ def text_figures(scores: np.ndarray, intervals: Bootstrap) -> dict[str, float | 
         ("rouge_l", total[1] / len(scores), sums[:, 1] / len(scores)),
         ("corpus_bleu2", corpus_bleu2(total[2:]), corpus_bleu2(sums[:, 2:])),
     ):
-        low, high = np.percentile(resampled, tails)
-        row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
+        figures = (value, *np.percentile(resampled, tails))
+        row |= dict(zip((name, *bounds(name)), map(float, figures), strict=True))
     return row
 
 

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from mitigate.metrics import bounds
 from mitigate.tasks.agreement import FIGURES
 from mitigate.tasks.identity import farthest
 
@@ -33,7 +34,7 @@ def printed_drops(frame: pl.DataFrame) -> str:
     headings = {"precision": "precision", "recall": "recall", "before": "polarised before", "after": "after"}
     lines = [f"{'% of rated statements':<28}{'dropped':>8}" + "".join(f"{name:>22}" for name in headings.values())]
     for row in frame.rows(named=True):
-        cells = (_with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], decimals=1) for name in headings)
+        cells = (_with_interval(*(row[key] for key in (name, *bounds(name))), decimals=1) for name in headings)
         start = f"{row['resource']:<12}{row['policy']:<16}{row['dropped']:>8.1f}"
         lines.append(start + "".join(f"{cell:>22}" for cell in cells))
     return "\n".join(lines)
@@ -45,7 +46,8 @@ def printed_identity(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
     headings = f"{'mean':>7}{'farthest from the mean':>27}{'beyond 5':>10}{'masked':>8}  farthest terms"
     lines = [f"{'% of unseen identity terms':<31}{headings}"]
     for row in summed.filter(pl.col("part") == "unseen", pl.col("number") == "both").rows(named=True):
-        gap = f"{row['largest']:+.1f} [{row['largest_low']:+.1f}, {row['largest_high']:+.1f}]"
+        low, high = (row[bound] for bound in bounds("largest"))
+        gap = f"{row['largest']:+.1f} [{low:+.1f}, {high:+.1f}]"
         named = ", ".join(f"{term} {share:.1f}" for term, share in farthest(terms, row["scorer"], row["error"]))
         start = f"{row['scorer']:<14}{row['error'].replace('_', ' '):<17}{row['mean']:>7.1f}{gap:>27}"
         lines.append(f"{start}{row['beyond']:>4} of {row['terms']:<3}{row['masked']:>7.1f}  {named}")

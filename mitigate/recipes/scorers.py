@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
-from mitigate.metrics import harm_key, parse
+from mitigate.metrics import harm_key, parse, quality_key
 from mitigate.recipes.building import NOT_ARGUMENTS, build, watch_modules
 from mitigate.recipes.job import plain
 from mitigate.score.own import OwnScorer
@@ -137,7 +137,7 @@ def check_optimised(config: DictConfig) -> None:
     scorer = parse(config.optimized_metric).metric.scorer
     known = [*Scorers(config.score).roles, *config.score.extra]
     if scorer and scorer not in known:
-        others = harm_key(known[0], "mean", template="neutral") if known else "quality/perplexity/all"
+        others = harm_key(known[0], "mean", template="neutral") if known else quality_key("perplexity")
         raise MitigateError(
             f"optimized_metric={config.optimized_metric} is a figure of {scorer}, and these jobs are labelled by "
             f"{' and '.join(known) or 'no scorer'}; name one that they have, such as optimized_metric={others}"

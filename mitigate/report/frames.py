@@ -9,6 +9,7 @@ import polars as pl
 
 from mitigate import files
 from mitigate.frames import CHOICES, NAMES, TEXTS
+from mitigate.metrics import bounds
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, span
 
@@ -102,7 +103,7 @@ def beside_baselines(
 
 def with_interval(row: Mapping[str, Any], name: str, decimals: int = 1) -> str:
     """ "70.6 [69.1, 72.0]"; a dash where there is no value."""
-    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    value, low, high = (row.get(key) for key in (name, *bounds(name)))
     return number(value, decimals) if low is None else f"{number(value, decimals)} [{span(low, high, decimals)}]"
 
 

@@ -10,6 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.frames import CHOICES, PARENTS, TEXTS
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import FIGURES, classification, describe, text_figures, text_scores
+from mitigate.metrics import bounds
 from mitigate.tasks.frames.predictions import truth_of
 
 MODEL, FOLDS = "model", "model, five folds"
@@ -40,7 +41,7 @@ def classification_table(
         for system, table in systems.items():
             joined = known.join(_decided(table, variable), on="key", maintain_order="left")
             row: dict[str, Any] = {"variable": variable, "system": system, "posts": joined.height, "positive": None}
-            row |= dict.fromkeys(name + end for name in FIGURES for end in ("", "_low", "_high"))
+            row |= dict.fromkeys(key for name in FIGURES for key in (name, *bounds(name)))
             if joined.height:
                 truth = joined["truth"].to_numpy().astype(bool)
                 row |= describe(truth) | classification(truth, joined["said"].to_numpy().astype(bool), intervals)
@@ -105,7 +106,7 @@ def text_table(
 TEXT_SCHEMA = {
     **dict.fromkeys(("variable", "system"), pl.String),
     "posts": pl.Int64,
-    **dict.fromkeys([name + end for name in TEXT_FIGURES for end in ("", "_low", "_high")], pl.Float64),
+    **dict.fromkeys([key for name in TEXT_FIGURES for key in (name, *bounds(name))], pl.Float64),
     **dict.fromkeys(("generated", "distinct"), pl.Float64),
 }
 
