@@ -41,7 +41,7 @@ class Function:
 
     @property
     def calls(self) -> list[ast.expr]:
-        """What is called, in the order of the source; of partial(function, ...) the function."""
+        """Calls in the order of the source; of partial(function, ...) the function."""
         found = [node for node in ast.walk(self.node) if isinstance(node, ast.Call)]
         found.sort(key=lambda call: (call.lineno, call.col_offset))
         is_partial = [isinstance(call.func, ast.Name) and call.func.id == "partial" for call in found]
@@ -70,7 +70,7 @@ class Tree:
         return {name: tree for name, tree in self.trees.items() if name.split(".")[0] == "mitigate"}
 
     def imports_of(self, tree: ast.Module) -> dict[str, str]:
-        """What a module imports, inside functions too: the local name and the dotted name of the project's."""
+        """Imports of a module, inside functions too: the local name and the dotted name in the project."""
         found = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):

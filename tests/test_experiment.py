@@ -166,7 +166,7 @@ def test_all_tables_and_pictures_of_a_made_up_file(tmp_path: Path, monkeypatch, 
     given = ["--csv", str(tmp_path / "runs.csv"), "--page", str(page), "--pictures", str(tmp_path / "p")]
     monkeypatch.setattr(sys, "argv", ["experiment_tables.py", *given])
     tables.main()
-    assert "| `both` | 1 | 100 | 64 | 0.50 | abc |" in page.read_text()
+    assert "| `both` | 1, 2, 3, 4, 5 | 100 | 64 | 2.50 | abc |" in page.read_text()
     assert "20 runs, 10.0 hours of one thread." in page.read_text()
     drawn = {"harm-against-quality.png", "by-category.png", "by-relation.png"}
     assert {path.name for path in (tmp_path / "p").glob("*.png")} == drawn

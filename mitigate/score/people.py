@@ -66,7 +66,7 @@ class Crowd2(FromRatings):
 
     @property
     def polar(self) -> "Polar":
-        """What scores texts by the probability that they are not neutral."""
+        """A scorer of texts by the probability that they are not neutral."""
         return Polar(self)
 
 
