@@ -16,7 +16,7 @@ from mitigate.measure import seeds
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import holm
 from mitigate.measure.correction import Accuracy
-from mitigate.tasks.crowd.known import GENERATED, known_accuracy
+from mitigate.tasks.crowd.accuracy import GENERATED, known_accuracy
 
 ALPHA = 0.05
 HOPED = 5.0

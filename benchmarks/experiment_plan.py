@@ -12,8 +12,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from mitigate.recipes.mitigate.plan import make_plan
+from mitigate.recipes.model_spec import training_settings
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.start import training_settings
 from mitigate.tasks.policy import apply_policy
 
 ROOT = Path(__file__).parents[1]

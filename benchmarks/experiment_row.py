@@ -17,18 +17,18 @@ import polars as pl
 
 from benchmarks.results import processor
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
-from mitigate.label_cache import LabelStore
 from mitigate.measure.quality import perplexity
 from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
-from mitigate.target_list import PAPER
-from mitigate.tasks.crowd.known import RELATIONS as ALIKE
-from mitigate.tasks.crowd.known import alike
+from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
+from mitigate.tasks.crowd.accuracy import alike
 from mitigate.tasks.lift import GENERATOR, HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
+from mitigate.words.target_list import PAPER
 
 CROWD = label_columns("crowd", "neutral")[0]
 """The column of labels that harm is measured by."""

@@ -24,10 +24,10 @@ from benchmarks.experiment import FOLDER, THREADS, commit, finished, say, split_
 from benchmarks.experiment_effects import Effect, counts, ratio_change
 from benchmarks.experiment_plan import ROOT, arms
 from benchmarks.experiment_row import is_polarised, pack
-from mitigate.files import write
-from mitigate.fingerprints import digest_of
 from mitigate.metrics import DISTINCT_SENTENCES, NAMING_TARGET, STORIES, harm_key
-from mitigate.target_list import PAPER
+from mitigate.runs.files import write
+from mitigate.runs.fingerprints import digest_of
+from mitigate.words.target_list import PAPER
 
 CSV = Path(__file__).with_name("experiment_stories.csv")
 ARMS = ("none_short", "both_neutral", "random_both_neutral")

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.results import machine, processor, write_section
 from mitigate.load import conceptnet, sample
 from mitigate.probe.comet import Precision, probe
-from mitigate.relations import comet_relations
-from mitigate.store import PartFolder
-from mitigate.targets import choose_targets
+from mitigate.runs.store import PartFolder
 from mitigate.train.comet import Examples, Settings, fit
+from mitigate.words.relations import comet_relations
+from mitigate.words.targets import choose_targets
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding

@@ -94,8 +94,8 @@ def take_turn(given: argparse.Namespace) -> None:
 
 def examples() -> Any:
     from mitigate.load.conceptnet import load
-    from mitigate.relations import comet_relations
     from mitigate.train.comet import Examples
+    from mitigate.words.relations import comet_relations
 
     triples = load(None).triples.filter(split="train")
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
@@ -206,8 +206,8 @@ def matrices(model: Any) -> tuple[dict[tuple[int, int], int], tuple[int, int]]:
 
 
 def asked(given: argparse.Namespace, learner: Any) -> list[list[int]]:
-    from mitigate.relations import comet_relations
-    from mitigate.targets import choose_targets
+    from mitigate.words.relations import comet_relations
+    from mitigate.words.targets import choose_targets
 
     relations = comet_relations()
     pairs = [(head, r.phrase) for head in choose_targets("all")["target"].to_list() for r in relations]

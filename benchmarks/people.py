@@ -32,16 +32,15 @@ from mitigate.measure.confusion import confusion, kappa, sensitivity, specificit
 from mitigate.measure.correction import corrected_share
 from mitigate.measure.ranking import auc
 from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
-from mitigate.runs import open_run
+from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
 from mitigate.score.plausibility import Plausibility, with_plausibility
-from mitigate.targets import clusters
 from mitigate.tasks.agreement import words_and_texts
 from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
+from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, known_accuracy
 from mitigate.tasks.crowd.figures import BOTH
-from mitigate.tasks.crowd.known import GENERATED, RELATIONS, known_accuracy
 from mitigate.tasks.crowd.unseen import label_unseen
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.people.figures import (
@@ -60,6 +59,7 @@ from mitigate.tasks.rated import read_rated, read_with_quality
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK
+from mitigate.words.targets import clusters
 from models.heads import FOLDS, LABELS
 
 SEED = 20261125

@@ -39,7 +39,6 @@ from mitigate.measure.rating_variance import (
     statements_needed,
     within_relations,
 )
-from mitigate.relations import parse_sentence
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, PeopleValid
@@ -53,8 +52,9 @@ from mitigate.tasks.rated import describe_rated
 from mitigate.tasks.ratings import read_labelled_sentences
 from mitigate.tasks.scorers import default_scorers
 from mitigate.tasks.survey import POINTS
-from mitigate.texts import counted
 from mitigate.triples import TEMPLATES, label_columns
+from mitigate.words.relations import parse_sentence
+from mitigate.words.texts import counted
 
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"

@@ -32,9 +32,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, processor, write_section
 from mitigate.load.conceptnet import load
-from mitigate.relations import comet_relations
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.train.harness import native_precision
+from mitigate.words.relations import comet_relations
 from models.comet import Comet, Layout
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding

@@ -10,7 +10,7 @@ import yaml
 
 import mitigate
 from mitigate import metrics
-from mitigate.recipes.helping import comment, options
+from mitigate.cli.help import comment, options
 from mitigate.settings import Setting, settings
 
 CONF = Path(__file__).resolve().parents[1] / "conf"

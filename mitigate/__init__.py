@@ -11,25 +11,25 @@ __version__ = "0.1.0"
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.bootstrap",
     "ComparedRuns": "mitigate.tasks.compare.compared",
-    "FinishedRun": "mitigate.runs",
-    "LabelStore": "mitigate.label_cache",
+    "FinishedRun": "mitigate.runs.finished",
+    "LabelStore": "mitigate.runs.label_cache",
     "Labels": "mitigate.triples",
     "MitigateError": "mitigate.errors",
     "Policy": "mitigate.filter.policy",
     "Scorer": "mitigate.triples",
-    "Start": "mitigate.tasks.start",
-    "TargetList": "mitigate.target_list",
+    "Start": "mitigate.tasks.base_model",
+    "TargetList": "mitigate.words.target_list",
     "TrainingSettings": "mitigate.tasks.train",
     "about_targets": "mitigate.match",
     "apply_policy": "mitigate.tasks.policy",
-    "choose_targets": "mitigate.targets",
+    "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.compared",
     "default_scorers": "mitigate.tasks.scorers",
     "held_out_likelihood": "mitigate.tasks.likelihood",
     "label_identity_terms": "mitigate.tasks.identity",
     "label_probed": "mitigate.tasks.label",
     "label_statements": "mitigate.tasks.label",
-    "list_of": "mitigate.target_list",
+    "list_of": "mitigate.words.target_list",
     "make_scorer": "mitigate.tasks.scorers",
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
@@ -49,15 +49,13 @@ __all__ = [*_PLACES]
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.filter.policy import Policy as Policy
-    from mitigate.label_cache import LabelStore as LabelStore
     from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.match import about_targets as about_targets
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
-    from mitigate.runs import FinishedRun as FinishedRun
-    from mitigate.target_list import TargetList as TargetList
-    from mitigate.target_list import list_of as list_of
-    from mitigate.targets import choose_targets as choose_targets
+    from mitigate.runs.finished import FinishedRun as FinishedRun
+    from mitigate.runs.label_cache import LabelStore as LabelStore
     from mitigate.tasks.ask.answers import open_run as open_run
+    from mitigate.tasks.base_model import Start as Start
     from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.compared import compare_runs as compare_runs
     from mitigate.tasks.generator import open_generator as open_generator
@@ -75,11 +73,13 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.read import sample_triples as sample_triples
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
-    from mitigate.tasks.start import Start as Start
     from mitigate.tasks.train import TrainingSettings as TrainingSettings
     from mitigate.tasks.train import train_generator as train_generator
     from mitigate.triples import Labels as Labels
     from mitigate.triples import Scorer as Scorer
+    from mitigate.words.target_list import TargetList as TargetList
+    from mitigate.words.target_list import list_of as list_of
+    from mitigate.words.targets import choose_targets as choose_targets
 
 
 def __getattr__(name: str) -> Any:

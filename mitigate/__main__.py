@@ -16,14 +16,17 @@ from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import metrics
+from mitigate.cli import arguments, faults
+from mitigate.cli import help as helping
+from mitigate.cli.output import say
+from mitigate.cli.threads import set_waiting
 from mitigate.errors import MitigateError
-from mitigate.files import disk_fault, interrupted
-from mitigate.recipes import arguments, failures, faults, helping, notes
-from mitigate.recipes.building import watch_modules
-from mitigate.recipes.showing import say
+from mitigate.recipes import failures
+from mitigate.recipes import sweep_notes as notes
+from mitigate.recipes.instantiate import watch_modules
+from mitigate.runs.files import disk_fault, interrupted
 from mitigate.settings import check, left_open, settings, with_lists
-from mitigate.texts import escaped
-from mitigate.threads import set_waiting
+from mitigate.words.texts import escaped
 
 HERE = Path(__file__).parent
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout

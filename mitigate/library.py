@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.label_cache import LabelStore
+from mitigate.runs.label_cache import LabelStore
 from mitigate.triples import LabelCache, Scorer
 
 SHOWN = 60  # characters of a value

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.target_list import TargetList, list_of
+from mitigate.words.target_list import TargetList, list_of
 
 Match = Literal["exact", "contains"]
 

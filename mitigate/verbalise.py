@@ -9,10 +9,10 @@ from typing import Literal
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.events import PERSON, as_one_person, is_of_event
-from mitigate.relations import Relation, with_own
-from mitigate.target_list import PAPER, TargetList
-from mitigate.word_forms import replace_all
+from mitigate.words.events import PERSON, as_one_person, is_of_event
+from mitigate.words.relations import Relation, with_own
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.word_forms import replace_all
 
 Masking = Literal["token", "paper"]
 MASKINGS = ("token", "paper")

@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from models import layouts
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 WEIGHTS = "adapter_model.safetensors"
 NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
@@ -90,7 +90,7 @@ def load_merged(folder: Path, kind: Any) -> Any:
     or another class of these. Raises ValueError without peft and for an adapter that is a pickle, OSError where the
     base is not at hand."""
     from models import hub  # these load transformers and the hub's client: a second, for adapters alone
-    from models.bars import no_bars
+    from models.progress_bars import no_bars
 
     peft, base = _peft(), hub.locate(base_of(folder))
     hub.refuse_pickles(folder, WEIGHTS)

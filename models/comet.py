@@ -16,7 +16,7 @@ from models.beams import Beam
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedTrees, fill, pack
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """The most tokens of each part, as in COMeT; the tail's end token is not counted."""

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from models import layouts
 from models.dropout import Dropout
-from models.stored import ANEW
+from models.stored_tensors import ANEW
 
 Kind = Literal["gpt1", "gpt2", "minilm"]
 

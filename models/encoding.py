@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 

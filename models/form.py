@@ -19,7 +19,7 @@ from models.dropout import Dropout
 from models.encoding import Encoding
 from models.form_rows import LaidOut, Rows
 from models.packing import PackedTrees
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 Reads = Literal["both", "left"]
 """The attention among a text's tokens: in both directions, as in an encoder, or to earlier ones only, as in GPT."""

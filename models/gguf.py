@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from models import layouts
 from models.digests import sha256_of
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 MAGIC = b"GGUF"
 NEEDED = "a GGUF file needs the libraries gguf and accelerate: pip install 'mitigate[gguf]'"
@@ -123,7 +123,7 @@ def _convert(file: Path, folder: Path, origin: Origin) -> None:
     """Writes the model and the tokenizer of a file to a folder."""
     from transformers import AutoTokenizer  # which takes seconds to load
 
-    from models.bars import no_bars
+    from models.progress_bars import no_bars
 
     with TemporaryDirectory() as alone, no_bars():  # beside other files, transformers would read these too
         link = Path(alone, "model.gguf")

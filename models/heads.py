@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from models.minilm import SHA256
 from models.regard.minilm import CONFIG, WEIGHTS
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 LABELS = ("negative", "neutral", "positive")
 """The meaning of the columns."""
@@ -111,7 +111,7 @@ class CrossFitted:
 
     @classmethod
     def load(cls, folder: Path) -> "CrossFitted":
-        """The heads of a folder. Raises OSError and ValueError as models.stored does."""
+        """The heads of a folder. Raises OSError and ValueError as models.stored_tensors does."""
         facts = read_facts(folder / CONFIG, ["labels", "sha256", "layers", "depth", "reads"])
         stored = load_file(folder / WEIGHTS)
         halves = {name: stored[name].astype(np.float32) for name in ("weight", "bias", "threshold")}

@@ -8,7 +8,7 @@ from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, S
 from safetensors import SafetensorError
 
 from models import layouts
-from models.stored import ANEW, read_facts
+from models.stored_tensors import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from models import layouts
 from models.comet import Comet
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 if TYPE_CHECKING:
     from models.language_model import LanguageModel

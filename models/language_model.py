@@ -20,10 +20,10 @@ from models.beam import beam_search
 from models.beams import Beam
 from models.cached_search import CausalReading
 from models.comet import TAIL_TOKENS, regimen
-from models.learning import WHOLE, Learning
 from models.llama import Llama, fits
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
+from models.trainable import WHOLE, Learning
 
 TASK = "Complete the sentence in a few words:"
 LONGEST = 256  # tokens of a text for models/llama.py, whose attention keeps the scores of all pairs of tokens

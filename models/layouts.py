@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.stored import ANEW, check, read, read_facts
+from models.stored_tensors import ANEW, check, read, read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone

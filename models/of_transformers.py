@@ -12,13 +12,13 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AddedToken, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from models.adapters import is_adapter, load_merged
-from models.bars import no_bars
 from models.beams import Beam
 from models.cached_search import Reading, cached_search
 from models.hub import opened, without_code
 from models.layouts import CONFIG
-from models.learning import WHOLE, Learning
-from models.stored import read_facts
+from models.progress_bars import no_bars
+from models.stored_tensors import read_facts
+from models.trainable import WHOLE, Learning
 
 SHOWN = 60  # characters of a prompt that is too long
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB

@@ -19,8 +19,8 @@ from transformers import (
 
 from models.cached_search import CACHE
 from models.comet import TAIL_TOKENS, regimen
-from models.learning import WHOLE, Learning
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
+from models.trainable import WHOLE, Learning
 
 
 class Seq2Seq(OfTransformers):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.results import write_section
-from mitigate.files import write
+from mitigate.runs.files import write
 
 CSV = Path(__file__).parents[1] / "benchmarks" / "faults.csv"
 MENDED = (  # what earlier attempts found

@@ -44,7 +44,7 @@ from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, left_in, prepared, share_imports
 from recipe_commands import COMMANDS, make_compared
 
-from mitigate.fingerprints import SEAL, digest_of, is_intact
+from mitigate.runs.fingerprints import SEAL, digest_of, is_intact
 
 CAPABILITIES = 0x20080522  # the version of the system's call that sets them
 PLACE = re.compile(rf"{re.escape(tempfile.gettempdir())}/mitigate-\w{{8}}")  # of a run, or of its copy (a_copy)

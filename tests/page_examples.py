@@ -11,7 +11,6 @@ from mitigate.measure import stories as measured
 from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST
-from mitigate.prompts import kind_of
 from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
 from mitigate.report.pair import Moved
 from mitigate.report.profile import Profile
@@ -19,6 +18,7 @@ from mitigate.report.profile import render as render_profile
 from mitigate.tasks import anchors as anchors_of
 from mitigate.tasks import rating_figures
 from mitigate.tasks.frames.figures import published
+from mitigate.words.prompts import kind_of
 
 ASKED = pl.DataFrame(
     [

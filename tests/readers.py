@@ -27,9 +27,9 @@ from mitigate.load.sbic import read_annotations
 from mitigate.load.stream import Met, Streamed
 from mitigate.load.triples_file import read_triples
 from mitigate.score.lexicon import read_dic
-from mitigate.target_list import list_of
 from mitigate.tasks.tails import open_tails
-from mitigate.texts import escaped
+from mitigate.words.target_list import list_of
+from mitigate.words.texts import escaped
 
 ASSERTION = '/a/[/r/IsA/,/c/en/nurse/,/c/en/person/]\t/r/IsA\t/c/en/nurse\t/c/en/person\t{"weight": 1.0}\n'
 GENERATIONS = '{"head": "PersonX works", "relation": "xAttr", "generations": ["kind", "none"]}\n'

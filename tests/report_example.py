@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 
-from mitigate.relations import comet_relations
 from mitigate.report.html import Stage
 from mitigate.report.page import Report
-from mitigate.targets import targets
+from mitigate.words.relations import comet_relations
+from mitigate.words.targets import targets
 
 SCORERS = ("sentiment", "regard")
 TAILS = ("go to work", "help people", "win a case", "be tired", "make a mistake", "live in city", "laugh", "lie")

@@ -21,10 +21,10 @@ from test_train_language_model import QUICK, TEXTS, same
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
-from mitigate.relations import asked_with
-from mitigate.tasks.start import Start, find_start
+from mitigate.tasks.base_model import Start, find_start
 from mitigate.tasks.train import check_training, train_generator
 from mitigate.train.comet import Settings
+from mitigate.words.relations import asked_with
 from models.adapters import check_targets
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq

@@ -22,25 +22,26 @@ from omegaconf import DictConfig, OmegaConf
 from recipe_commands import STATEMENTS, STORIES
 from small_models import save_gpt1, save_llama
 
+from mitigate.cli import faults
 from mitigate.errors import MitigateError
 from mitigate.filter import apply
 from mitigate.probe.comet import check_search, find_devices
-from mitigate.recipes import faults, labels
+from mitigate.recipes import labels
 from mitigate.recipes.job import plain
 from mitigate.recipes.kge.plan import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
+from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.start import find_start, training_settings
 from mitigate.recipes.stories.plan import make_plan as plan_stories
-from mitigate.targets import choose_targets
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
+from mitigate.tasks.base_model import check_length
 from mitigate.tasks.data_set import check_filters
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.probe import PartsInMemory
-from mitigate.tasks.start import check_length
 from mitigate.tasks.train import check_training
 from mitigate.train import launch
+from mitigate.words.targets import choose_targets
 
 HEADER = "head\trelation\ttail\n"
 LINES = "".join(

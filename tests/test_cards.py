@@ -11,10 +11,10 @@ import yaml
 from markdown_it import MarkdownIt
 from test_report_card import CARD
 
-from mitigate.recipes.arguments import inputs
+from mitigate.cli.arguments import inputs
 from mitigate.report import card, datasheet, stories_card
 from mitigate.report.markdown import block, code, plain
-from mitigate.texts import portable
+from mitigate.words.texts import portable
 
 NAMES = [
     "[click](https://example.org)",

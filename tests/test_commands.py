@@ -21,8 +21,8 @@ from omegaconf import OmegaConf
 from overrides import RECIPES, command_of, drawn, fault
 
 from mitigate import __main__ as command_line
+from mitigate.cli.arguments import named_folders, readable
 from mitigate.errors import MitigateError
-from mitigate.recipes.arguments import named_folders, readable
 from mitigate.settings import check, left_open, with_lists
 
 SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|ray|wandb|cat|\.) ")

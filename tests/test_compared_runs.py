@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 from compared_runs import configured, edit, make_run, plan_of, seal
 
-from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError
-from mitigate.runs import open_run, read_runs, recipe_of, short_names
-from mitigate.tasks.compare import arms, scorers
+from mitigate.result_settings import called, role_scorers
+from mitigate.runs.finished import open_run, read_runs, recipe_of, short_names
+from mitigate.tasks.compare import run_groups as arms
+from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.findings import axes_of
 from mitigate.tasks.compare.quality import quality_differences
 

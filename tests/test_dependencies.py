@@ -25,26 +25,14 @@ from few_terms import use_few_terms
 from kept_runs import RUNS
 from recipe_commands import SMALL, arguments_of
 
-from mitigate import fingerprints, sources
-from mitigate.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
-from mitigate.store import Run
+from mitigate.runs import fingerprints, sources
+from mitigate.runs.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
+from mitigate.runs.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
-    *(
-        "__main__",
-        "errors",
-        "progress",
-        "settings",
-        "texts",
-        "files",
-        "fingerprints",
-        "sources",
-        "store",
-        "status",
-        "label_cache",
-    ),
-    *("tracking", "dashboards"),
+    *("__main__", "errors", "settings", "words/texts", "tracking/record", "tracking/dashboards"),
+    *(f"runs/{name}" for name in ("fingerprints", "sources", "progress", "files", "store", "status", "label_cache")),
 }
 KEPT = max(path for path in RUNS.iterdir() if path.is_dir())
 COMPARED = {"compare": ("none", "both"), "compare_audits": ("audit", "other_audit")}
@@ -128,7 +116,7 @@ def own(names: set[str]) -> set[Path]:
 
 def is_around(path: Path) -> bool:
     parts = path.relative_to(PROJECT).with_suffix("").parts
-    around = parts[0] == "mitigate" and (parts[1] in AROUND or parts[1] == "recipes")
+    around = parts[0] == "mitigate" and (parts[1] in {"recipes", "cli"} or "/".join(parts[1:]) in AROUND)
     return around or path.suffix not in {".py", ".csv", ".jinja", ".safetensors", ".json", ".txt"}
 
 

@@ -18,13 +18,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, BertConfig, BertMo
 from transformers.utils import logging
 
 from models import digests
-from models.bars import no_bars
 from models.bert import Bert
 from models.decoder import Decoder
 from models.digests import sha256_of
 from models.encoding import Encoding
 from models.language_model import LanguageModel
 from models.minilm import causal, locate
+from models.progress_bars import no_bars
 from models.regard.sequence import SequenceClassifier
 
 TOKENS = torch.tensor([[101, 5160, 2003, 5214, 1997, 102], [101, 6821, 102, 0, 0, 0]])

@@ -38,7 +38,7 @@ from benchmarks.experiment_row import (
 )
 from mitigate.measure.correction import Accuracy
 from mitigate.metrics import quality_key
-from mitigate.tasks.crowd.known import known_accuracy
+from mitigate.tasks.crowd.accuracy import known_accuracy
 
 OF_SEEDS = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
 CROWD = known_accuracy("COMeT", template="neutral")[""]

@@ -15,7 +15,7 @@ import pytest
 from command import SMALL, here
 from small_models import save_classifier, save_gpt1, save_llama
 
-from mitigate import fingerprints
+from mitigate.runs import fingerprints
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -13,7 +13,7 @@ from mitigate.load.relations_file import read_relations
 from mitigate.load.texts import load as texts
 from mitigate.settings import check
 from mitigate.tasks.audit.read import repeats
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 QUOTED = [
     ('"nurse"', "nurse"),

@@ -10,8 +10,8 @@ from mitigate.measure.jackknife import variance_interval
 from mitigate.measure.resource import figures, intervals, names, of_all_texts, representation
 from mitigate.measure.tally import per_target, tally, tally_rows, total
 from mitigate.measure.uncertainty import cluster_numbers, few_targets, neutral_intervals
-from mitigate.targets import clusters as shipped
-from mitigate.targets import targets
+from mitigate.words.targets import clusters as shipped
+from mitigate.words.targets import targets
 
 STATEMENTS = pl.DataFrame(  # lawyer: one of four against, one for; nurse: two of two neutral; a word that is no target
     {

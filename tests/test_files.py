@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.files import disk_fault, remove_parts, replacing, replacing_folder, write, writing
+from mitigate.runs.files import disk_fault, remove_parts, replacing, replacing_folder, write, writing
 
 
 def test_text_and_bytes_are_written_and_errors_of_other_places_stay(tmp_path: Path) -> None:

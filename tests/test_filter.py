@@ -11,9 +11,9 @@ from mitigate.filter.balance import MOST
 from mitigate.filter.scope import people
 from mitigate.filter.swap import groups
 from mitigate.report.ledger import summary
-from mitigate.target_list import PAPER, TargetList, list_of
-from mitigate.targets import targets
 from mitigate.verbalise import verbalise
+from mitigate.words.target_list import PAPER, TargetList, list_of
+from mitigate.words.targets import targets
 
 # sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]

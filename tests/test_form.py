@@ -9,8 +9,8 @@ from small_models import save_gpt1
 
 from models.decoder import Decoder
 from models.dropout import Dropout
-from models.filling import fill_in
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
+from models.form_filling import fill_in
 from models.packing import PackedTrees
 
 FIELDS = [

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.frames import CHOICES, Frame, assignments, consistent, is_consistent, linearise, most_probable, parse
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import (
     calibrated,
@@ -19,6 +18,16 @@ from mitigate.measure.frames import (
     text_scores,
 )
 from mitigate.tasks.frames.posts import read_posts
+from mitigate.words.frames import (
+    CHOICES,
+    Frame,
+    assignments,
+    consistent,
+    is_consistent,
+    linearise,
+    most_probable,
+    parse,
+)
 
 OFFENSIVE = Frame(offensive=True, intent=False, lewd=None, targeted=True, group="women", implied="women are late")
 LINE = "[STR] they hire anyone [SEP] [lewdU] [offY] [intN] [grpY] [SEP] women [SEP] women are late [SEP] [ingU] [END]"

@@ -26,7 +26,7 @@ from mitigate.report.verdicts import (
     gate,
     gates,
 )
-from mitigate.tracking import NoTracking
+from mitigate.tracking.record import NoTracking
 
 
 @pytest.mark.parametrize(

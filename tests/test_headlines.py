@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 import yaml
 
-from mitigate import dashboards
-from mitigate.charts import DIFFERENCES, beside, compared, headline_differences, summary
-from mitigate.headlines import FIGURES, figures, headline, headlines, table
 from mitigate.metrics import SCORER, find, harm_key
+from mitigate.tracking import dashboards
+from mitigate.tracking.charts import DIFFERENCES, beside, compared, headline_differences, summary
+from mitigate.tracking.headlines import FIGURES, figures, headline, headlines, table
 
 CONF = Path(__file__).parents[1] / "conf"
 REGARD, VALID, PERPLEXITY = "neutral_template/NRM", "quality/valid/all", "quality/perplexity/neutral"

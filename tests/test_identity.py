@@ -21,10 +21,9 @@ from mitigate.load.identity import (
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
 from mitigate.metrics import find
-from mitigate.recipes.rated import printed_identity
+from mitigate.recipes.rated_scorers import printed_identity
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.vader import Vader
-from mitigate.target_list import list_of
 from mitigate.tasks.identity import (
     identity_metrics,
     identity_notices,
@@ -37,7 +36,8 @@ from mitigate.tasks.identity_words import identity_word_notices, identity_words_
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
-from mitigate.word_forms import article
+from mitigate.words.target_list import list_of
+from mitigate.words.word_forms import article
 
 FEW = Bootstrap(resamples=200)
 FUNCTION_WORDS = {

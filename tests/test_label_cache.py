@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate import label_cache
-from mitigate.label_cache import LabelStore
+from mitigate.runs import label_cache
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.triples import Labels
 

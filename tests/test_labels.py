@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.label_cache import LabelStore
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column, with_labels
 from mitigate.triples import Labels

@@ -9,15 +9,15 @@ from command import here
 from recipe_commands import STATEMENTS
 from small_models import save_gpt1, save_llama
 
+from mitigate.cli.arguments import repeated
 from mitigate.errors import MitigateError
-from mitigate.files import replacing_folder
 from mitigate.recipes import labels as labels_recipe
-from mitigate.recipes.arguments import repeated
-from mitigate.store import PartFolder, Run
+from mitigate.runs.files import replacing_folder
+from mitigate.runs.store import PartFolder, Run
+from mitigate.tasks.base_model import cut_notices
 from mitigate.tasks.filtered import loss_notices, untrained
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.run import untrained_notices
-from mitigate.tasks.start import cut_notices
 from mitigate.tasks.statements import LONG, long_texts
 
 LONG_TARGETS = ["a b c d e f g h i j k", "a b c d e f g h i j l"]  # eleven letters, each a token

@@ -16,9 +16,9 @@ import pytest
 from small_models import save_gpt1
 
 import mitigate
-from mitigate import fingerprints
 from mitigate.errors import MitigateError
 from mitigate.metrics import quality_key
+from mitigate.runs import fingerprints
 from mitigate.triples import TRIPLES
 
 ROOT = Path(__file__).parents[1]

@@ -14,9 +14,9 @@ from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.information import Information
 from mitigate.probe.likelihood import completions, likelihood
-from mitigate.progress import listening
-from mitigate.targets import targets
+from mitigate.runs.progress import listening
 from mitigate.tasks.plausibility.information import other_heads, pointwise_information
+from mitigate.words.targets import targets
 from models.comet import Comet
 from models.decoder import DecoderConfig
 from models.encoding import Encoding

@@ -14,8 +14,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from models.adapters import Adapters, begin_adapters
 from models.language_model import LONGEST, LanguageModel
-from models.learning import Learning
 from models.llama import Llama, fits
+from models.trainable import Learning
 
 SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48, "vocab_size": 90}
 HEADS = [

@@ -16,9 +16,9 @@ from mitigate.load.ratings import _table as read_ratings
 from mitigate.load.stream import text_blocks
 from mitigate.load.table import open_table
 from mitigate.load.triples_file import read_triples
-from mitigate.relations import comet_relations
-from mitigate.targets import targets
 from mitigate.triples import TRIPLES
+from mitigate.words.relations import comet_relations
+from mitigate.words.targets import targets
 
 Write = Callable[[str | bytes], Path]
 

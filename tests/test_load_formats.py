@@ -16,11 +16,11 @@ from mitigate.errors import MitigateError
 from mitigate.load import any_triples, assertions, atomic, generations, genericskb, sentences
 from mitigate.load.relations_file import read_relations
 from mitigate.probe.tails import GivenTails
-from mitigate.relations import Relation
 from mitigate.score.vader import Vader
 from mitigate.tasks.tails import open_tails
 from mitigate.tasks.template import carriers, not_neutral
 from mitigate.verbalise import verbalise
+from mitigate.words.relations import Relation
 
 TRIPLE = ["head", "relation", "tail"]
 PLACES = {"head": 1, "relation": 2, "tail": 3}

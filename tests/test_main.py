@@ -13,8 +13,8 @@ from command import ROOT, here
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
+from mitigate.cli import help as helping
 from mitigate.errors import MitigateError
-from mitigate.recipes import helping
 from mitigate.recipes.job import command, science
 from mitigate.settings import settings
 

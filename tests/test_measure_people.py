@@ -16,7 +16,7 @@ from mitigate.measure.agreement import (
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
 from mitigate.metrics import find
-from mitigate.tasks.crowd.known import FEWEST, alike, corrected_figures, known_accuracy, probable_figures
+from mitigate.tasks.crowd.accuracy import FEWEST, alike, corrected_figures, known_accuracy, probable_figures
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(

@@ -193,7 +193,7 @@ SPELLED = re.compile(
     r"(neutral_template|quality|filter|novelty|frequent_relations|by_kind|all_texts|stories)/|"
     r"(?<![A-Za-z])O[-+](?![A-Za-z])|^_(low|high)$|/polarised|rank_correlation"
 )
-CONVERTED = {"measure", "report", "tracking", "dashboards", "triples"}
+CONVERTED = {"measure", "report", "tracking", "triples"}
 
 
 def spelled(source: str) -> Iterator[str]:

@@ -10,8 +10,8 @@ import pytest
 from command import SMALL
 from small_models import save_gpt1, save_llama, save_original
 
-from mitigate.relations import asked_with
 from mitigate.triples import PROBED
+from mitigate.words.relations import asked_with
 from models import original
 from models.comet import Comet
 from models.language_model import LanguageModel

@@ -11,11 +11,11 @@ import torch
 from command import ROOT, here
 from safetensors.torch import save_file
 
-from mitigate import threads
+from mitigate.cli import threads
+from mitigate.cli.output import say
 from mitigate.errors import MitigateError
-from mitigate.progress import Step, listening, notice
-from mitigate.recipes.showing import say
-from mitigate.store import Run
+from mitigate.runs.progress import Step, listening, notice
+from mitigate.runs.store import Run
 
 LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
 

@@ -16,10 +16,10 @@ import pytest
 from command import ROOT, SMALL, here
 from omegaconf import DictConfig
 
-from mitigate import fingerprints
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
 from mitigate.recipes.scorers import Scorers
+from mitigate.runs import fingerprints
 
 EXAMPLE = ROOT / "docs" / "examples" / "own"
 RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,teeth]", "score.extra=[rude,keyword]")

@@ -12,9 +12,9 @@ import pytest
 from omegaconf import OmegaConf
 
 import mitigate
-from mitigate import fingerprints
-from mitigate.recipes.building import build, named, watch_modules
-from mitigate.store import Run
+from mitigate.recipes.instantiate import build, named, watch_modules
+from mitigate.runs import fingerprints
+from mitigate.runs.store import Run
 from mitigate.tasks.policy import apply_policy
 
 TEXTS = ["it is rude", "it is lazy"]

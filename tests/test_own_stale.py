@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mitigate import fingerprints
-from mitigate.label_cache import LabelStore
 from mitigate.recipes.scorers import _load
+from mitigate.runs import fingerprints
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import NOTHING_CACHED, label_column
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

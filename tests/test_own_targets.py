@@ -12,12 +12,12 @@ from omegaconf import OmegaConf
 
 from mitigate.measure.stories import naming_target
 from mitigate.recipes.targets import shown_targets
-from mitigate.runs import open_run
-from mitigate.target_list import list_of
-from mitigate.targets import choose_targets
+from mitigate.runs.finished import open_run
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.stories.measures import named_again
 from mitigate.tasks.targets import list_of_runs
+from mitigate.words.target_list import list_of
+from mitigate.words.targets import choose_targets
 
 TARGETS = """target,category,forms,kind
 deaf person,disability,the deaf; signer,people

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from mitigate.errors import MitigateError
 from mitigate.recipes.reporting import origin, source_of
 from mitigate.report.reasons import why
-from mitigate.runs import open_run
+from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.corpus import Corpus, corpus_of
 from models.comet import Comet
@@ -59,7 +59,7 @@ def finished(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     outputs, said = tmp_path_factory.mktemp("finished"), []
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
-        monkeypatch.setattr("mitigate.recipes.showing.print", lambda text, flush: said.append(text), raising=False)
+        monkeypatch.setattr("mitigate.cli.output.print", lambda text, flush: said.append(text), raising=False)
         assert here(monkeypatch, "policy=both", f"paths.outputs={outputs}", *MINE, *files.values()) == 0
     (folder,) = outputs.iterdir()
     return folder, "\n".join(said)

@@ -10,9 +10,9 @@ import report_example
 from comparison_example import example_comparison
 
 from mitigate import metrics
-from mitigate.headlines import headline
 from mitigate.report import comparison, legend, page, tables
 from mitigate.report.pareto import HARMS, QUALITIES, pareto
+from mitigate.tracking.headlines import headline
 
 
 @pytest.fixture(scope="module")

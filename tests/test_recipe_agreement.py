@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.crowd import FILTERED, KNOWLEDGE
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.agreement import read
-from mitigate.recipes.rated import printed, printed_intervals
+from mitigate.recipes.rated_scorers import printed, printed_intervals
 from mitigate.tasks.agreement import (
     FEWEST,
     FIGURES,

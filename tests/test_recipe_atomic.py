@@ -8,7 +8,7 @@ import pytest
 from command import SMALL, here
 from small_models import save_bart
 
-from mitigate.runs import open_run
+from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from models.kinds import kind_of
 

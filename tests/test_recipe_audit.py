@@ -7,18 +7,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mitigate.label_cache import LabelStore
 from mitigate.load import harms
 from mitigate.match import about_targets
 from mitigate.measure.resource import figures
 from mitigate.measure.tally import per_target, tally
 from mitigate.recipes.audit import recipe as audit_recipe
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
-from mitigate.targets import choose_targets
 from mitigate.tasks.audit.paper import paper_figures
-from mitigate.tracking import NoTracking
+from mitigate.tracking.record import NoTracking
 from mitigate.verbalise import verbalise
+from mitigate.words.targets import choose_targets
 
 STATEMENTS = (
     "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\ngamer\ta gamer sits\n"

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from command import here
 
-from mitigate import store
-from mitigate.files import write
 from mitigate.load import stream
 from mitigate.load.files import load as load_statements
+from mitigate.runs import store
+from mitigate.runs.files import write
 from mitigate.tasks import statements as audit_statements
 from mitigate.tasks.audit import count as counting
 

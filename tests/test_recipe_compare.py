@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from mitigate.errors import MitigateError
 from mitigate.tasks.compare.compared import compare_runs
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
-from mitigate.tracking import NoTracking
+from mitigate.tracking.record import NoTracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")
 POLICIES = ("none", "both")

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from mitigate.measure.kge_difference import between_trainings
 from mitigate.report.kge_comparison import verdict
-from mitigate.tracking import NoTracking
+from mitigate.tracking.record import NoTracking
 
 TARGETS = ("lawyer", "nurse", "woman", "man", "italy", "muslim", "teacher", "she")
 RUDE, PLAIN = "is a terrible <b>thing</b>", "is at home"

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from command import here
 
-from mitigate import formats
 from mitigate.load.any_triples import load
 from mitigate.recipes.template import printed
-from mitigate.report.proxies import measured
+from mitigate.report.scorer_reliability import measured
+from mitigate.runs import formats
 from mitigate.score.vader import Vader
 from mitigate.tasks.template import carriers, count_drops, totals
 

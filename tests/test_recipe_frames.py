@@ -12,7 +12,6 @@ from frames_corpus import write_corpus, write_published
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.frames import CHOICES
 from mitigate.load.sbic import read_annotations
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
@@ -25,6 +24,7 @@ from mitigate.tasks.label import label_statements
 from mitigate.tasks.policy import Policy, apply_policy
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
+from mitigate.words.frames import CHOICES
 from models.form import Form
 
 pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")

@@ -12,7 +12,7 @@ from kge_graphs import SMALL, planted, write_graph
 
 from mitigate.metrics import find
 from mitigate.report.tables import console
-from mitigate.tracking import NoTracking
+from mitigate.tracking.record import NoTracking
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.label_cache import LabelStore
 from mitigate.load.texts import load as texts_of
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score.vader import Vader
 from mitigate.tasks.counts import count_labels
 from mitigate.tasks.label import label_statements

@@ -15,7 +15,7 @@ import pytest
 from command import SMALL, apart, here, killed
 from polars.testing import assert_frame_equal
 
-from mitigate import store
+from mitigate.runs import store
 from mitigate.tasks.ask.answers import Answers, open_run
 from models.comet import Comet
 

@@ -12,8 +12,8 @@ from command import apart
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
 from mitigate.recipes.plausibility import read_probe, read_probes
+from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.plausibility.figures import figures, made_wrong
 from mitigate.tasks.plausibility.threshold import check_dev

@@ -11,15 +11,15 @@ import pytest
 from compared_runs import edit, make_run, seal
 from omegaconf import OmegaConf
 
-from mitigate.label_cache import LabelStore
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.target_list import TargetList
+from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.profile.embeddings import placed
 from mitigate.tasks.profile.frames import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
 from mitigate.tasks.profile.plan import make_plan
-from mitigate.tracking import NoTracking
+from mitigate.tracking.record import NoTracking
 from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise
+from mitigate.words.target_list import TargetList
 
 CATEGORIES = {"nurse": "profession", "chef": "profession", "pilot": "profession", "female": "gender", "male": "gender"}
 Said = Mapping[str, Mapping[str, Sequence[str]]]

@@ -9,9 +9,9 @@ import pytest
 import wandb
 from compared_runs import edit, make_run
 
-from mitigate import dashboards
 from mitigate.recipes import workspace
 from mitigate.recipes.job import record_id
+from mitigate.tracking import dashboards
 
 
 @pytest.fixture

@@ -14,14 +14,12 @@ from few_terms import use_few_terms
 from small_models import save_classifier
 from test_identity import words
 
-from mitigate import fingerprints
 from mitigate.errors import MitigateError
 from mitigate.load.identity import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
-from mitigate.relations import comet_relations
+from mitigate.runs import fingerprints
 from mitigate.score.crowd import Crowd
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
 from mitigate.score.weights import CHOSEN_BY, digest_of_folder, native_dtype
-from mitigate.targets import targets
 from mitigate.tasks.regard import teacher
 from mitigate.tasks.regard.copies import swapped, terms, with_copies, written_statements
 from mitigate.tasks.regard.figures import figures
@@ -29,6 +27,8 @@ from mitigate.train.harness import native_precision
 from mitigate.train.regard_data import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
 from mitigate.verbalise import MASK
+from mitigate.words.relations import comet_relations
+from mitigate.words.targets import targets
 from models.regard import ngram
 
 

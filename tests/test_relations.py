@@ -5,12 +5,12 @@ import pytest
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
-from mitigate.prompts import kind_of
-from mitigate.relations import Relation, asked_with, comet_relations, named, relations, with_own
-from mitigate.targets import choose_targets
-from mitigate.tasks.heads import event_heads
+from mitigate.tasks.probe_heads import event_heads
 from mitigate.verbalise import verbalise
+from mitigate.words.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
+from mitigate.words.prompts import kind_of
+from mitigate.words.relations import Relation, asked_with, comet_relations, named, relations, with_own
+from mitigate.words.targets import choose_targets
 from models.encoding import Encoding
 from models.minilm import locate
 

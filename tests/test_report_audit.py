@@ -12,13 +12,13 @@ from report_example import UNTRUSTED
 from mitigate.report import resources
 from mitigate.report.audit import Audit, other_ends, render, sentences
 from mitigate.report.audit_tables import console, measures, rows
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.frames import beside_baselines, findings
 from mitigate.report.html import environment
 from mitigate.report.identity import ERRORS, identity_errors
-from mitigate.report.left_out import left_out
-from mitigate.report.proxies import measured, paper, proxies, reliability
 from mitigate.report.resources import line
-from mitigate.targets import targets
+from mitigate.report.scorer_reliability import measured, paper, proxies, reliability
+from mitigate.words.targets import targets
 
 SHIPPED = {"sentiment": "vader", "regard": "minilm"}
 PAPER = (

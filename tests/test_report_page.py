@@ -16,7 +16,7 @@ from page_elements import Elements
 from mitigate.report import drawing, page
 from mitigate.report.findings import findings
 from mitigate.report.html import Page, Stage, environment, render_page
-from mitigate.report.proxies import proxies, reliability
+from mitigate.report.scorer_reliability import proxies, reliability
 
 TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
 PARTS = ("base", "macros", "reliability", "filter", "targets", "lift")  # not pages themselves

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 import report_example
 
-from mitigate.report import drawing, gallery, plots
+from mitigate.report import drawing, plots
+from mitigate.report import run_figures as gallery
 from mitigate.report.regions import regions, with_regions
-from mitigate.report.words import words
+from mitigate.report.word_clouds import words
 
 SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
     {

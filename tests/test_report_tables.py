@@ -7,7 +7,7 @@ import pytest
 import report_example
 
 from mitigate.report import ledger, legend, tables
-from mitigate.report.leak import leak
+from mitigate.report.template_leak import leak
 
 ONE = {
     **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.71, "NSM/origin": 60.0, "NSM/origin_low": 55.5},

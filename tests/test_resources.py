@@ -12,9 +12,9 @@ from mitigate.measure.between_resources import rank_correlation, representation,
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
 from mitigate.measure.coverage import coverage, per_target, worst
-from mitigate.target_list import list_of
-from mitigate.targets import choose_targets
-from mitigate.tasks.about import about_figures, published_file, read_published, target_triples
+from mitigate.tasks.published_likelihood import about_figures, published_file, read_published, target_triples
+from mitigate.words.target_list import list_of
+from mitigate.words.targets import choose_targets
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
 FILE = """nurse CapableOf help_people

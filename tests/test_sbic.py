@@ -8,11 +8,11 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.frames import CHOICES
 from mitigate.load.sbic import normalise, read_annotations
 from mitigate.tasks.frames.posts import categories, check, gather, read_posts, sources, statistics
 from mitigate.tasks.frames.predictions import truth_of
 from mitigate.tasks.frames.training import fold_numbers, fold_posts, needs_folds
+from mitigate.words.frames import CHOICES
 
 COLUMNS = [
     *("whoTarget", "intentYN", "sexYN", "sexReason", "offensiveYN", "annotatorGender", "annotatorMinority"),

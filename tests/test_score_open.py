@@ -11,11 +11,11 @@ import pytest
 from command import composed
 from omegaconf import DictConfig
 
-from mitigate import fingerprints
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
-from mitigate.label_cache import LabelStore
 from mitigate.recipes.scorers import Scorers
+from mitigate.runs import fingerprints
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score import vader
 from mitigate.score.labels import label_column
 from mitigate.tasks.label import label_statements

@@ -9,7 +9,7 @@ import pytest
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.label_cache import LabelStore
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score import words
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import label_column

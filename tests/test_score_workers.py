@@ -17,9 +17,9 @@ import pytest
 from command import composed, here
 
 from mitigate.errors import MitigateError
-from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import science
 from mitigate.recipes.scorers import Scorers
+from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column, text_for, with_explanations
 from mitigate.score.workers import OnWorkers, Worker
 from mitigate.triples import Labels

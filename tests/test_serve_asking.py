@@ -12,7 +12,7 @@ from served import Length
 from test_ask import probed_run
 
 from mitigate.errors import MitigateError
-from mitigate.runs import open_run
+from mitigate.runs.finished import open_run
 from mitigate.serve.asking import Asked, Batcher, BusyError, Models
 from mitigate.tasks.ask.answers import Answers
 

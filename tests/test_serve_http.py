@@ -17,9 +17,10 @@ from compared_runs import make_run, seal
 from starlette.testclient import TestClient
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import sealed
+from mitigate.runs.fingerprints import sealed
 from mitigate.serve import app as serving
-from mitigate.serve import queue, shapes
+from mitigate.serve import queue
+from mitigate.serve import schemas as shapes
 from mitigate.serve.app import Service, make_app
 from mitigate.serve.asking import Asked, Models
 from mitigate.serve.guard import COOKIE, LARGEST_BODY

@@ -166,7 +166,7 @@ def control_is_compared(shown: list[str]) -> None:
             baseline, value, change, low, high = numbers(line)
             assert value - baseline == pytest.approx(change, abs=0.11)  # rounded
             assert low < change < high
-    assert "two models are compared, not two policies" in shown[-1]
+    assert "two trained models are compared, not two policies" in shown[-1]
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from command import SMALL
 
+from mitigate.cli.output import Showing
 from mitigate.errors import MitigateError
-from mitigate.progress import Step, listening, progress
-from mitigate.recipes.showing import Showing
-from mitigate.status import Status
+from mitigate.runs.progress import Step, listening, progress
+from mitigate.runs.status import Status
 from mitigate.tasks import label
 
 

@@ -14,12 +14,11 @@ from test_filter import STATEMENTS, triples
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.runs import open_run
-from mitigate.target_list import PAPER
+from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.generator import open_generator
 from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.start import Start
 from mitigate.tasks.steer import (
     check_findings,
     check_steered,
@@ -32,6 +31,7 @@ from mitigate.tasks.steer import (
     with_eraser,
 )
 from mitigate.tasks.train import TrainingSettings
+from mitigate.words.target_list import PAPER
 from models.comet import Comet, hidden_before
 
 EXPERTS = Policy(

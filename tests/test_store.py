@@ -10,9 +10,9 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.files import replacing, write
-from mitigate.fingerprints import as_parquet
-from mitigate.store import (
+from mitigate.runs.files import replacing, write
+from mitigate.runs.fingerprints import as_parquet
+from mitigate.runs.store import (
     BusyError,
     NotComputedError,
     PartFolder,
@@ -152,7 +152,7 @@ def failing() -> dict[str, Any]:
 def test_a_result_stays_though_its_code_changed_where_the_user_says_so(run: Run, monkeypatch) -> None:
     first = run.stage("train", one_row, may_be_kept=True)
     run.close()
-    monkeypatch.setattr("mitigate.store.digest_of_stage", lambda *_: "edited")
+    monkeypatch.setattr("mitigate.runs.store.digest_of_stage", lambda *_: "edited")
     assert Run(run.folder, dry=True).stage("train", one_row, may_be_kept=True).pending
     keeping = Run(run.folder, keep_code=True)
     kept = keeping.stage("train", one_row, may_be_kept=True)

@@ -15,20 +15,20 @@ from small_models import save_llama, save_neox
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
-from mitigate.progress import listening
-from mitigate.prompts import prompts
-from mitigate.sentences import whole_sentences
-from mitigate.store import PartFolder
-from mitigate.targets import choose_targets
+from mitigate.runs.progress import listening
+from mitigate.runs.store import PartFolder
 from mitigate.tasks.stories.train import as_language_model, paragraphs
 from mitigate.train import stories as training
 from mitigate.train.comet import Fitted, Settings
 from mitigate.train.stories import Texts, fit
+from mitigate.words.prompts import prompts
+from mitigate.words.sentences import whole_sentences
+from mitigate.words.targets import choose_targets
 from models.comet import Comet
 from models.language_model import LanguageModel
 from models.minilm import locate
-from models.reading import Reader
 from models.sampling import Drawn, SentenceEnds, until
+from models.text_model import Reader
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
 HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)

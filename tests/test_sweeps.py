@@ -20,11 +20,12 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.__main__ import CONF
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import SCOPES
-from mitigate.headlines import headline
-from mitigate.recipes import job, labels, notes, sweep
+from mitigate.recipes import job, labels, sweep
+from mitigate.recipes import sweep_notes as notes
 from mitigate.recipes.failures import Failures
 from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare, short_names
-from mitigate.store import Run
+from mitigate.runs.store import Run
+from mitigate.tracking.headlines import headline
 from mitigate.triples import TEMPLATES
 
 OPTUNA = "hydra_plugins.hydra_optuna_sweeper"

@@ -9,11 +9,11 @@ import pytest
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.target_list import PAPER, list_of
-from mitigate.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets
-from mitigate.tasks.heads import HELD_OUT
+from mitigate.tasks.probe_heads import HELD_OUT
 from mitigate.tasks.quality import subsets
-from mitigate.word_forms import any_of, inflections, spellings, with_plurals
+from mitigate.words.target_list import PAPER, list_of
+from mitigate.words.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets
+from mitigate.words.word_forms import any_of, inflections, spellings, with_plurals
 
 
 @pytest.fixture

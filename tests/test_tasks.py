@@ -7,31 +7,31 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of_stage
 from mitigate.load.files import LoadedStatements
 from mitigate.load.files import load as load_statements
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.triples_file import Loaded
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.prompts import PROMPTS
-from mitigate.relations import Relation, relations
+from mitigate.runs.fingerprints import digest_of_stage
+from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
-from mitigate.store import PartFolder
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import measure_resource, value_of
-from mitigate.tasks.audit.met import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met
 from mitigate.tasks.audit.paper import beside_the_paper
 from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.read_counts import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met
 from mitigate.tasks.audit.resource import resource_of
+from mitigate.tasks.base_model import check_told_apart, find_start
 from mitigate.tasks.corpus import corpus_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
 from mitigate.tasks.policy import Policy, apply_policy
-from mitigate.tasks.start import check_told_apart, find_start
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.sentences import label_sentences
 from mitigate.tasks.targets import those_about
 from mitigate.triples import TRIPLES, label_columns
+from mitigate.words.prompts import PROMPTS
+from mitigate.words.relations import Relation, relations
 from models.comet import Comet
 from models.encoding import TOKENIZER
 from models.minilm import locate

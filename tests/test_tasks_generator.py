@@ -12,11 +12,11 @@ from refusals import refuses
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
-from mitigate.files import replacing_folder
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
-from mitigate.relations import Relation, asked_with
+from mitigate.runs.files import replacing_folder
+from mitigate.tasks.base_model import Start, find_start
 from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
 from mitigate.tasks.filtered import filter_figures
 from mitigate.tasks.generator import open_generator
@@ -26,10 +26,10 @@ from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.policy import Policy
 from mitigate.tasks.probe import probe_generator
 from mitigate.tasks.rerank import rerank
-from mitigate.tasks.start import Start, find_start
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels
+from mitigate.words.relations import Relation, asked_with
 from models.beams import Beam
 
 TARGETS = pl.DataFrame({"target": ["nurse", "man"], "category": ["profession", "gender"]})

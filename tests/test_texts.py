@@ -6,11 +6,11 @@ import re
 import polars as pl
 import pytest
 
-from mitigate import word_forms
-from mitigate.target_list import list_of
-from mitigate.targets import targets
-from mitigate.texts import counted, escaped, portable, readable, without_folders
-from mitigate.word_forms import BLANK, LARGEST, contains, extract_all, pattern, replace_all, with_plurals
+from mitigate.words import word_forms
+from mitigate.words.target_list import list_of
+from mitigate.words.targets import targets
+from mitigate.words.texts import counted, escaped, portable, readable, without_folders
+from mitigate.words.word_forms import BLANK, LARGEST, contains, extract_all, pattern, replace_all, with_plurals
 
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"
 ORDINARY = "two\nlines\twith tabs, עברית, فارسی, \N{GRINNING FACE} and é"

@@ -14,10 +14,10 @@ import pytest
 import wandb
 from PIL import Image
 
-from mitigate import tracking
-from mitigate.charts import Chart
 from mitigate.errors import MitigateError
-from mitigate.tracking import MODES_OF_WANDB, NoTracking, Tracking, open_tracking, resolve
+from mitigate.tracking import record as tracking
+from mitigate.tracking.charts import Chart
+from mitigate.tracking.record import MODES_OF_WANDB, NoTracking, Tracking, open_tracking, resolve
 
 OPTIONS = {
     **{"project": "mitigate", "entity": None, "name": "a-run", "group": "sample-comet_minilm", "job_type": "mitigate"},

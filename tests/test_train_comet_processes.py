@@ -12,7 +12,7 @@ from test_train_checkpoints import Page, StoppedError
 from test_train_comet import EXAMPLES, small_comet
 
 from mitigate.errors import MitigateError
-from mitigate.progress import listening
+from mitigate.runs.progress import listening
 from mitigate.train import comet as training
 from mitigate.train import launch
 from mitigate.train.comet import Settings

@@ -25,8 +25,8 @@ from mitigate.train import launch
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
 from models.kinds import kind_of
 from models.language_model import LanguageModel
-from models.learning import Learning
 from models.seq2seq import Seq2Seq
+from models.trainable import Learning
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]
 QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")

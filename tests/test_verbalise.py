@@ -5,10 +5,10 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.match import about_targets, check, sentences_about_targets
-from mitigate.relations import Relation
-from mitigate.target_list import list_of
-from mitigate.targets import choose_targets
 from mitigate.verbalise import verbalise
+from mitigate.words.relations import Relation
+from mitigate.words.target_list import list_of
+from mitigate.words.targets import choose_targets
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:

@@ -11,10 +11,10 @@ from command import ROOT, here
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
+from mitigate.cli import faults
+from mitigate.cli.arguments import named_folders, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import parse
-from mitigate.recipes import faults
-from mitigate.recipes.arguments import named_folders, readable
 from mitigate.recipes.job import build
 from mitigate.settings import settings
 

@@ -16,9 +16,9 @@ from mitigate.filter.random_drop import drop_at_random
 from mitigate.filter.replace import lacking, preferred, replace_at_random, replace_tails
 from mitigate.filter.scope import in_scope
 from mitigate.filter.swap import swap
-from mitigate.relations import relations
-from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
+from mitigate.words.relations import relations
+from mitigate.words.target_list import PAPER, TargetList
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
 IN_SCOPE = pl.col("in_scope")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mitigate.decisions import FORMER_ACTIONS, in_present_terms
 from mitigate.errors import MitigateError, one_of
-from mitigate.fingerprints import SURROUNDING
+from mitigate.result_settings import FORMER_ACTIONS, in_present_terms
+from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
 
 SCOPES = ("all", "people", "person_heads", "targets")

@@ -7,8 +7,8 @@ from functools import cache
 import polars as pl
 
 from mitigate.data_tables import rows_of
-from mitigate.target_list import PAPER, TargetList
-from mitigate.word_forms import contains, pattern, with_plurals
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.word_forms import contains, pattern, with_plurals
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:

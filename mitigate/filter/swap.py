@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.data_tables import rows_of
-from mitigate.target_list import PAPER, TargetList
-from mitigate.word_forms import ARTICLE, article, contains, spellings, with_plurals
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.word_forms import ARTICLE, article, contains, spellings, with_plurals
 
 ENDS = ("head", "tail")
 

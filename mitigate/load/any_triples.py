@@ -13,7 +13,7 @@ from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Columns, open_table
 from mitigate.load.triples_chunk import triples_chunk
-from mitigate.targets import targets
+from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")
 KGTK = {"head": "node1;label", "relation": "relation", "tail": "node2;label"}

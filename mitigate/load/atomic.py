@@ -14,14 +14,14 @@ import polars as pl
 
 from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError
-from mitigate.events import Persons, check_persons, published_names, without_persons
 from mitigate.load.layout import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Table, open_table
 from mitigate.load.triples_chunk import triples_chunk
-from mitigate.relations import Relation, relations
 from mitigate.triples import SPLITS
+from mitigate.words.events import Persons, check_persons, published_names, without_persons
+from mitigate.words.relations import Relation, relations
 
 NAMES = ("head", "relation", "tail")
 EXPECTED = "head<TAB>relation<TAB>tail"

@@ -12,8 +12,8 @@ import polars as pl
 import pooch
 
 from mitigate.errors import MitigateError
-from mitigate.files import write
 from mitigate.load.triples_file import Loaded, OnBadLine, read_triples
+from mitigate.runs.files import write
 
 FOLDER = "conceptnet100k"
 URL = "https://ttic.uchicago.edu/~kgimpel/comsense_resources/{name}.gz"

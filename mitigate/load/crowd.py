@@ -11,8 +11,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import first, read_lines
 from mitigate.load.ratings import RATINGS
-from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+from mitigate.words.texts import counted
 
 KNOWLEDGE = ("ConceptNet", "GenericsKB")
 """The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""

@@ -14,8 +14,8 @@ from mitigate.load.any_triples import columns_of
 from mitigate.load.layout import layout_of
 from mitigate.load.lines import OnBadLine, check, check_once, report_faults
 from mitigate.load.table import read_table
-from mitigate.targets import targets
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+from mitigate.words.targets import targets
 
 COLUMNS = ["target", "statement"]
 SCHEMA = {"row": pl.UInt32, "target": pl.String, "category": pl.String, "statement": pl.String}

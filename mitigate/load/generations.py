@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.events import published_names
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, open_table
 from mitigate.load.triples_chunk import triples_chunk
+from mitigate.words.events import published_names
 
 IN_FACT = "fact."  # GPT's outputs there have head and relation in it
 GENERATED = tuple(f"{place}{name}" for name in ("generations", "tails", "tail") for place in ("", IN_FACT))

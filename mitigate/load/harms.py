@@ -12,9 +12,9 @@ from mitigate.load.files import LoadedStatements
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.load.root import root_with
 from mitigate.load.triples_file import Loaded
-from mitigate.relations import relations
-from mitigate.texts import counted
 from mitigate.triples import TRIPLES
+from mitigate.words.relations import relations
+from mitigate.words.texts import counted
 
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
 GENERICSKB = "harms/genericskb_target_sentences.tsv"

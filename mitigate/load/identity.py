@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import polars as pl
 
-from mitigate.word_forms import article, spellings
+from mitigate.words.word_forms import article, spellings
 
 AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body")
 POLARITIES = ("neutral", "kind", "unkind")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from mitigate.errors import MitigateError
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted

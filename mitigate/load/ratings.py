@@ -13,8 +13,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, first, report_faults
 from mitigate.load.table import Column, read_table
-from mitigate.texts import counted
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+from mitigate.words.texts import counted
 
 RATINGS = {
     "item": pl.String,  # what was rated

@@ -10,8 +10,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.layout import Layout, layout_of
 from mitigate.load.table import Column, read_table
-from mitigate.relations import Relation, spellings, spelt
 from mitigate.settings import LONGEST_NAME, NAME
+from mitigate.words.relations import Relation, spellings, spelt
 
 NEEDED, SECOND = ("relation", "phrase"), "neutral_phrase"
 SHOWN = "a table such as\n  relation,phrase,neutral_phrase\n  Mentors,is a mentor of,works with"

@@ -19,10 +19,10 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.frames import CHOICES
 from mitigate.load.layout import TABLES, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.triples import SPLITS
+from mitigate.words.frames import CHOICES
 
 COLUMNS = {
     "lewd": "sexYN",

@@ -28,8 +28,8 @@ from mitigate.load.lines import (
     report_faults,
     unpacked,
 )
-from mitigate.relations import Relation, with_own
-from mitigate.texts import counted
+from mitigate.words.relations import Relation, with_own
+from mitigate.words.texts import counted
 from models.digests import sha256_of
 
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of

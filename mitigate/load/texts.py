@@ -13,7 +13,7 @@ from mitigate.load.lines import OnBadLine, check
 from mitigate.load.sentences import open_texts
 from mitigate.load.stream import BLANK, describe
 from mitigate.load.table import read_all
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 STANDARD_INPUT = "-"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.events import published_names
 from mitigate.load.stream import MOST_NAMES, Chunk, Met, bad
-from mitigate.relations import Relation, spellings
 from mitigate.triples import SPLITS
+from mitigate.words.events import published_names
+from mitigate.words.relations import Relation, spellings
 
 OTHER_LANGUAGE = "neither end is English"
 ONE_END = "one end is not English (another language, or an address)"

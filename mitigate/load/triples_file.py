@@ -8,9 +8,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, first, read_lines, report_faults
-from mitigate.relations import Relation, relations
-from mitigate.texts import counted
 from mitigate.triples import TRIPLES
+from mitigate.words.relations import Relation, relations
+from mitigate.words.texts import counted
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.files import disk_fault
 from mitigate.probe.generator import Generator
 from mitigate.probe.grid import Grid, answer, prompts
-from mitigate.processes import Send, share_out
-from mitigate.progress import progress
+from mitigate.runs.files import disk_fault
+from mitigate.runs.processes import Send, share_out
+from mitigate.runs.progress import progress
 from mitigate.triples import Parts
 
 Precision = Literal["fp32", "bf16"]

@@ -11,7 +11,7 @@ import polars as pl
 import torch
 
 from mitigate.probe.generator import Generator
-from mitigate.progress import progress
+from mitigate.runs.progress import progress
 from models.comet import TAIL_TOKENS
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words

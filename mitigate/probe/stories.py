@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
-from mitigate.progress import progress
-from mitigate.sentences import ENDS, whole_sentences
+from mitigate.runs.progress import progress
 from mitigate.triples import Parts
+from mitigate.words.sentences import ENDS, whole_sentences
 
 PART = 64  # prompts, of like lengths
 

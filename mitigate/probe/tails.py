@@ -9,8 +9,8 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from mitigate.relations import spelt
-from mitigate.word_forms import plain
+from mitigate.words.relations import spelt
+from mitigate.words.word_forms import plain
 from models.beams import Beam
 
 EVERY_HEAD = None

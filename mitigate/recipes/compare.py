@@ -11,7 +11,6 @@ from urllib.parse import quote
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import (
     MOST_OF_A_TAG,
@@ -30,6 +29,7 @@ from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared, shared
 from mitigate.tasks.compare.quality import quality_differences
+from mitigate.tracking.charts import headline_differences
 
 
 def run(config: DictConfig) -> None:

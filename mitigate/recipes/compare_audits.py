@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.charts import headline_differences
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
 from mitigate.recipes.job import Job, perform, say
@@ -19,6 +18,7 @@ from mitigate.report.saving import save
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_figures import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
+from mitigate.tracking.charts import headline_differences
 from mitigate.triples import ROLES
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate.cli.arguments import literally
 from mitigate.errors import MitigateError
-from mitigate.recipes.arguments import literally
 from mitigate.recipes.job import call, is_brief, plain, say
 from mitigate.recipes.reporting import say_notices, say_verdict
 from mitigate.report.verdicts import FAILS, HOLDS, OPEN
-from mitigate.runs import FinishedRun, folders, recipe_of
+from mitigate.runs.finished import FinishedRun, folders, recipe_of
 from mitigate.tasks.compare.endpoints import Endpoints
 
 RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by what is compared

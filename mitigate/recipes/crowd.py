@@ -6,13 +6,13 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.files import write
-from mitigate.label_cache import LabelStore
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import crowd_card
+from mitigate.runs.files import write
+from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.agreement import label_described
 from mitigate.tasks.crowd.figures import SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.texts import Texts, read_texts

@@ -16,9 +16,9 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
 from mitigate.errors import MitigateError
-from mitigate.processes import EXITED
-from mitigate.recipes import notes
-from mitigate.texts import escaped
+from mitigate.recipes import sweep_notes as notes
+from mitigate.runs.processes import EXITED
+from mitigate.words.texts import escaped
 
 HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 LONGEST = 400  # letters of a launcher's error

@@ -10,8 +10,6 @@ from omegaconf import DictConfig
 
 from mitigate import verbalise as verbalising
 from mitigate.filter import Policy, check_relations
-from mitigate.fingerprints import digest_of_values
-from mitigate.label_cache import LabelStore
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
@@ -19,8 +17,9 @@ from mitigate.recipes.loading import load_data
 from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.recipes.targets import list_named
-from mitigate.relations import with_own
-from mitigate.store import Result
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
 from mitigate.tasks.filtered import loss_notices, measure_filter, replaced_notices
@@ -28,8 +27,9 @@ from mitigate.tasks.label import Labeller
 from mitigate.tasks.policy import apply_policy, check_left
 from mitigate.tasks.replacing import find_generator
 from mitigate.tasks.statements import long_texts
-from mitigate.texts import counted, portable
 from mitigate.triples import Scorer
+from mitigate.words.relations import with_own
+from mitigate.words.texts import counted, portable
 
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 

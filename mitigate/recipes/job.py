@@ -14,18 +14,18 @@ import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
-from mitigate.decisions import deciding
+from mitigate.cli.arguments import inputs
+from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
-from mitigate.files import write
-from mitigate.fingerprints import plain as known_by
-from mitigate.fingerprints import sealed
-from mitigate.progress import listening
-from mitigate.recipes import notes
-from mitigate.recipes.arguments import inputs
-from mitigate.recipes.building import build as build
-from mitigate.recipes.showing import EVERY, SELDOM, Showing, say
-from mitigate.status import Status
-from mitigate.store import (
+from mitigate.recipes import sweep_notes as notes
+from mitigate.recipes.instantiate import build as build
+from mitigate.result_settings import deciding
+from mitigate.runs.files import write
+from mitigate.runs.fingerprints import plain as known_by
+from mitigate.runs.fingerprints import sealed
+from mitigate.runs.progress import listening
+from mitigate.runs.status import Status
+from mitigate.runs.store import (
     SETTINGS,
     BusyError,
     NotComputedError,
@@ -37,8 +37,8 @@ from mitigate.store import (
     tidy,
     wait_for,
 )
-from mitigate.texts import counted, without_folders
-from mitigate.tracking import NoTracking, Tracking, is_handed_out, open_tracking
+from mitigate.tracking.record import NoTracking, Tracking, is_handed_out, open_tracking
+from mitigate.words.texts import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
 GROUPS = ("policy", "data", "model")  # of settings, by which runs are found in W&B

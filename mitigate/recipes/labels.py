@@ -8,10 +8,6 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.files import elsewhere, write
-from mitigate.fingerprints import digest_of_values
-from mitigate.formats import FORMATS, table_bytes
-from mitigate.label_cache import LabelStore
 from mitigate.load.files import LoadedStatements
 from mitigate.load.layout import TABLES
 from mitigate.load.texts import STANDARD_INPUT
@@ -21,12 +17,16 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named
+from mitigate.runs.files import elsewhere, write
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.formats import FORMATS, table_bytes
+from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.counts import count_labels, label_names
 from mitigate.tasks.identity_words import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
 from mitigate.tasks.statements import long_texts
-from mitigate.texts import counted
 from mitigate.triples import OTHER, Scorer
+from mitigate.words.texts import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
 

@@ -6,10 +6,10 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of_values
 from mitigate.load.stories import LoadedStories
-from mitigate.recipes.building import build
-from mitigate.relations import Relation
+from mitigate.recipes.instantiate import build
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.words.relations import Relation
 
 
 def load_data(config: DictConfig) -> Any:

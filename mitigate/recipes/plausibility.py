@@ -9,14 +9,14 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.files import write
-from mitigate.fingerprints import digest_of_values
-from mitigate.label_cache import LabelStore
 from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import plausibility_card
-from mitigate.runs import open_run
+from mitigate.runs.files import write
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.finished import open_run
+from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.plausibility.average import average_networks
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
 from mitigate.tasks.plausibility.threshold import check_dev

@@ -8,11 +8,11 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from mitigate.files import write
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import regard_card
+from mitigate.runs.files import write
 from mitigate.tasks.identity import identity_summary
 from mitigate.tasks.regard import teacher
 from mitigate.tasks.regard.figures import gate_figures, identity_terms, measure_regard

@@ -3,11 +3,11 @@ valid of the triples, and tails of a generator."""
 
 from mitigate.filter import Policy
 from mitigate.recipes.job import Job
-from mitigate.store import Result
+from mitigate.runs.store import Result
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.replacing import generate_tails
-from mitigate.tasks.start import Start
 from mitigate.triples import Scorer
 
 GENERATED_TAILS = "generated_tails"

@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.charts import Chart, compared, summary
 from mitigate.errors import MitigateError
-from mitigate.headlines import figures, headlines
 from mitigate.recipes.job import Job, is_brief, is_said, provenance, say
 from mitigate.report.page import Stage
+from mitigate.tracking.charts import Chart, compared, summary
+from mitigate.tracking.headlines import figures, headlines
 
 NOT_GIVEN = "not given"
 NOTHING: Mapping[str, str] = {}

@@ -8,12 +8,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.decisions import called, role_scorers
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
 from mitigate.metrics import harm_key, parse, quality_key
-from mitigate.recipes.building import NOT_ARGUMENTS, build, watch_modules
+from mitigate.recipes.instantiate import NOT_ARGUMENTS, build, watch_modules
 from mitigate.recipes.job import plain
+from mitigate.result_settings import called, role_scorers
 from mitigate.score.own import OwnScorer
 from mitigate.score.workers import OnWorkers
 from mitigate.tasks.scorers import check_name, identified

@@ -10,12 +10,12 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from mitigate.decisions import role_scorers
-from mitigate.recipes import notes
-from mitigate.recipes.arguments import quoted
+from mitigate.cli.arguments import quoted
+from mitigate.recipes import sweep_notes as notes
 from mitigate.recipes.job import is_brief, plain, say
-from mitigate.runs import recipe_of, short_names
-from mitigate.store import read_json
+from mitigate.result_settings import role_scorers
+from mitigate.runs.finished import recipe_of, short_names
+from mitigate.runs.store import read_json
 
 MOST_RUNS = 24  # beyond, as in a search for settings, nobody reads a page with a section for each
 LIKE_THE_SWEEP = (

@@ -5,9 +5,9 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes.job import plain
-from mitigate.target_list import PAPER, TargetList, list_of
-from mitigate.targets import LISTED, NAMED, choose_targets, not_listed, notice_of_own
 from mitigate.tasks.targets import Wanted, targets_of_statements
+from mitigate.words.target_list import PAPER, TargetList, list_of
+from mitigate.words.targets import LISTED, NAMED, choose_targets, not_listed, notice_of_own
 
 
 def wanted(config: DictConfig) -> Wanted:

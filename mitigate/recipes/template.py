@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.files import write
-from mitigate.fingerprints import digest_of_values
-from mitigate.label_cache import LabelStore
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named
-from mitigate.store import Result
+from mitigate.runs.files import write
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import Result
 from mitigate.tasks.corpus import triples_of
 from mitigate.tasks.label import Labeller, label_masked
 from mitigate.tasks.template import carriers, count_drops, filters, totals

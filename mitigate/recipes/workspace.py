@@ -6,15 +6,15 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from mitigate import dashboards
 from mitigate.errors import MitigateError
-from mitigate.headlines import headlines
 from mitigate.recipes import comparing
 from mitigate.recipes.job import plain, record_id, say
-from mitigate.runs import FinishedRun, folders
+from mitigate.runs.finished import FinishedRun, folders
 from mitigate.tasks.compare.endpoints import of_places
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
-from mitigate.tracking import asking, default_entity, resolve
+from mitigate.tracking import dashboards
+from mitigate.tracking.headlines import headlines
+from mitigate.tracking.record import asking, default_entity, resolve
 
 
 def run(config: DictConfig) -> None:

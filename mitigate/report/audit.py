@@ -8,18 +8,18 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.metrics import Share, harm_key
 from mitigate.report import audit_tables, legend
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import examples
-from mitigate.report.gallery import GROUPS, Picture, gallery
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.left_out import left_out
 from mitigate.report.page import by_group, target_rows
+from mitigate.report.run_figures import GROUPS, Picture, gallery
 from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
-from mitigate.texts import counted
+from mitigate.runs import files
 from mitigate.triples import FAVOURITISM, PREJUDICE
+from mitigate.words.texts import counted
 
 MOST_RELATIONS = 20
 SHARES: tuple[Share, ...] = ("polarised", "prejudice", "favouritism")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate import files
 from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import legend
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
-from mitigate.report.left_out import left_out
 from mitigate.report.markdown import environment
 from mitigate.report.reasons import why
+from mitigate.runs import files
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}

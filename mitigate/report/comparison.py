@@ -9,19 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.metrics import BASELINE_LIFTS, SWAP_LIFT, lift_of, parse, quality, quality_key
 from mitigate.report import change_reasons, comparison_brief, comparison_tables, legend, pareto
 from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, measure_named
 from mitigate.report.comparison_tables import said_margin as margin_of
-from mitigate.report.gallery import Picture
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.headline import QUALITY
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
-from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
 from mitigate.report.pair import Pair
+from mitigate.report.run_figures import Picture
 from mitigate.report.verdicts import FEWEST_SEEDS, MARGINS, SAID_OF_MARGINS, kept, listed, p_value, said_together
+from mitigate.runs import files
 
 MOST_VALUES = 4  # contrasts whose values stand in one sentence
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment
-from mitigate.report.proxies import RESOURCES, measured
+from mitigate.report.scorer_reliability import RESOURCES, measured
 
 MEASURES = tuple(f"{label}/{measure}" for label in ("prejudice", "favouritism") for measure in ("precision", "recall"))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
-from mitigate.frames import CHOICES, NAMES, TEXTS
 from mitigate.metrics import bounds
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, span
+from mitigate.runs import files
+from mitigate.words.frames import CHOICES, NAMES, TEXTS
 
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}

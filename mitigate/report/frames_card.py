@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from mitigate.frames import NAMES
 from mitigate.report.frames import TEXT_FIGURES, Results, measured, with_interval
 from mitigate.report.markdown import environment
-from mitigate.texts import portable
+from mitigate.words.frames import NAMES
+from mitigate.words.texts import portable
 
 STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 or GPT-2 given by the user"}
 

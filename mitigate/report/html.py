@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mitigate.report import drawing, legend, reasons
-from mitigate.report.gallery import Picture
 from mitigate.report.identity import identity_errors
-from mitigate.report.proxies import proxies, reliability
-from mitigate.texts import readable
+from mitigate.report.run_figures import Picture
+from mitigate.report.scorer_reliability import proxies, reliability
+from mitigate.words.texts import readable
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate import files
 from mitigate import metrics as keys
 from mitigate.metrics import kge_key, metric
 from mitigate.report import legend
-from mitigate.report.gallery import Picture
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import null_strip, scatter
 from mitigate.report.legend import number
+from mitigate.report.run_figures import Picture
+from mitigate.runs import files
 
 TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
 BEFORE_AND_AFTER = (

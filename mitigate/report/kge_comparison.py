@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate import metrics as keys
 from mitigate.metrics import Metric, metric
 from mitigate.report import legend
-from mitigate.report.gallery import Picture
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import rankings
 from mitigate.report.legend import number
+from mitigate.report.run_figures import Picture
+from mitigate.runs import files
 
 MOVED = 15  # professions of a table
 BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", "unknown: no interval"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from mitigate import metrics as table
 from mitigate.metrics import PAPER_SCORERS, Metric, bounds, find, with_part
-from mitigate.targets import CATEGORIES
+from mitigate.words.targets import CATEGORIES
 
 Value = float | int | str | None
 Metrics = Mapping[str, Value]

@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mitigate.report import legend
-from mitigate.texts import readable
+from mitigate.words.texts import readable
 
 
 def environment(folder: Path) -> Environment:

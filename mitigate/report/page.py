@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.learnt import faults
 from mitigate.metrics import (
     ABOUT_BITS,
@@ -28,13 +27,14 @@ from mitigate.metrics import (
 )
 from mitigate.report import brief, legend
 from mitigate.report.examples import examples
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.findings import findings
-from mitigate.report.gallery import GROUPS, Picture, firsts, gallery
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
-from mitigate.report.leak import difference, leak
 from mitigate.report.ledger import most_polarised, summary, touched
-from mitigate.report.left_out import left_out
+from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
+from mitigate.report.template_leak import difference, leak
+from mitigate.runs import files
 from mitigate.triples import label_columns
 
 MOST_LEAKS = 10  # relations named in the section on the templates

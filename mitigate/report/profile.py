@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
-from mitigate.report.gallery import Picture
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, span
 from mitigate.report.profile_plots import among_peers
+from mitigate.report.run_figures import Picture
+from mitigate.runs import files
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
 FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"

@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.metrics import ENDS
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
 from mitigate.report.verdicts import p_value
-from mitigate.texts import counted
+from mitigate.runs import files
+from mitigate.words.texts import counted
 
 Column = tuple[str, str, int]  # in the frame, its heading, decimals
 

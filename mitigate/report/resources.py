@@ -9,19 +9,20 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.metrics import Share, Statistic, harm_key, with_part
-from mitigate.report import audit_tables, gallery, legend, regions, resource_plots
+from mitigate.report import audit_tables, legend, regions, resource_plots
+from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.comparison_tables import CORRECTED, change, interval
-from mitigate.report.gallery import Picture
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
 from mitigate.report.html import Stage as Stage
-from mitigate.report.left_out import left_out
 from mitigate.report.legend import number
 from mitigate.report.page import by_group
+from mitigate.report.run_figures import Picture
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
-from mitigate.texts import counted
+from mitigate.runs import files
+from mitigate.words.texts import counted
 
 MORE, LESS = "more", "less"
 SHARES = ("prejudice", "neutral", "favouritism")

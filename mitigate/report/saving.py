@@ -5,8 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.report import gallery, tables
-from mitigate.report.gallery import Picture
+from mitigate.report import run_figures as gallery
+from mitigate.report import tables
+from mitigate.report.run_figures import Picture
 
 
 def save(

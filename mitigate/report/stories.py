@@ -9,18 +9,18 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate import metrics as keys
 from mitigate.learnt import no_conclusion
 from mitigate.metrics import Share, harm_key
-from mitigate.prompts import KINDS, templates
 from mitigate.report import audit as audits
 from mitigate.report import audit_tables, plots
 from mitigate.report.audit import Audit
-from mitigate.report.gallery import GROUPS, Picture
 from mitigate.report.html import render_page
 from mitigate.report.page import by_group
-from mitigate.texts import counted
+from mitigate.report.run_figures import GROUPS, Picture
+from mitigate.runs import files
+from mitigate.words.prompts import KINDS, templates
+from mitigate.words.texts import counted
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples

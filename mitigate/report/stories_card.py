@@ -8,9 +8,9 @@ import polars as pl
 
 from mitigate.metrics import scorers
 from mitigate.report.card import licence_of
-from mitigate.report.left_out import left_out
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.markdown import environment
-from mitigate.texts import without_folders
+from mitigate.words.texts import without_folders
 
 
 def render(

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from mitigate import files
 from mitigate import metrics as table
 from mitigate.metrics import (
     ABOUT_BITS,
@@ -43,6 +42,7 @@ from mitigate.report.legend import (
 )
 from mitigate.report.reasons import explained, note
 from mitigate.report.verdicts import p_value
+from mitigate.runs import files
 
 
 class Row(NamedTuple):

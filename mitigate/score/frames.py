@@ -12,11 +12,11 @@ import numpy as np
 from scipy import special
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import fingerprint
+from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.weights import digest_of_folder
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from models.filling import Filled, fill_in
 from models.form import YES, Form
+from models.form_filling import Filled, fill_in
 
 FILE = "scorer.json"
 """In the run folder: which model labels, and its calibration."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mitigate.fingerprints import fingerprint
+from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.lexicon import Lexicon, read_dic, read_empath
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.own_code import is_own
-from mitigate.progress import progress
+from mitigate.runs.own_code import is_own
+from mitigate.runs.progress import progress
 from mitigate.score.own import OwnScorer, described, in_words, kept_by, key_of
 from mitigate.triples import (
     FAVOURITISM,

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from mitigate import opened
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of_values
-from mitigate.own_code import Own, is_own, name_of, say_fault
-from mitigate.sources import is_users_file
+from mitigate.runs import opened
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.own_code import Own, is_own, name_of, say_fault
+from mitigate.runs.sources import is_users_file
 from mitigate.triples import LabelCache, Labels, Scorer
 
 OPTIONAL = ("reads", "each", "explain", "words", "relations")

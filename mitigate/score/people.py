@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import fingerprint
+from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.crowd import MEANING
 from mitigate.score.labels import SEPARATOR
 from mitigate.score.weights import digest_of_folder, native_dtype
-from mitigate.targets import clusters
 from mitigate.triples import Labels
+from mitigate.words.targets import clusters
 from models import hub, minilm
 from models.heads import LABELS, CrossFitted, polar_columns
 from models.states import Causal, Encoder, States

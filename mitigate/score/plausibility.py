@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import polars as pl
 
-from mitigate.fingerprints import fingerprint
+from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.labels import SEPARATOR, with_answers
 from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer

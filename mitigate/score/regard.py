@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from mitigate.errors import one_of
-from mitigate.fingerprints import fingerprint
+from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.minilm import locate

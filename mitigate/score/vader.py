@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
-from mitigate.fingerprints import digest_of_values, fingerprint
+from mitigate.runs.fingerprints import digest_of_values, fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 
 THRESHOLD = 0.05

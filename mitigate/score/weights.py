@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
+from mitigate.runs.fingerprints import digest_of
 from models import bf16
 
 CHOSEN_BY = "MITIGATE_PRECISION"

@@ -27,7 +27,8 @@ from starlette.routing import Match, Route
 
 from mitigate import __version__
 from mitigate.errors import MitigateError
-from mitigate.serve import queue, shapes
+from mitigate.serve import queue
+from mitigate.serve import schemas as shapes
 from mitigate.serve.asking import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines import Engine

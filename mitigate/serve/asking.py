@@ -18,7 +18,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.measure.agreement import CLASSES
-from mitigate.runs import FinishedRun, open_run
+from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.ask import answers
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import known_heads, shared_relations

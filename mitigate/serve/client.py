@@ -23,8 +23,8 @@ from urllib.parse import quote, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from mitigate.errors import MitigateError
-from mitigate.files import replacing
-from mitigate.texts import escaped
+from mitigate.runs.files import replacing
+from mitigate.words.texts import escaped
 
 ENDED = ("done", "failed", "cancelled")
 NOT_IN_HEADERS = re.compile(r"[^ -~\xa0-\xff]")

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mitigate.runs.status import NAME
 from mitigate.serve.queue import Job
-from mitigate.serve.shapes import JobShown
-from mitigate.status import NAME
-from mitigate.texts import NOT_IN_XML
+from mitigate.serve.schemas import JobShown
+from mitigate.words.texts import NOT_IN_XML
 
 FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error", "handle")
 TEXTS = ("stage", "step")

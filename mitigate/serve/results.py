@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
-from mitigate.headlines import headlines
-from mitigate.runs import FinishedRun, open_run
-from mitigate.store import read_json
+from mitigate.runs.finished import FinishedRun, open_run
+from mitigate.runs.store import read_json
+from mitigate.tracking.headlines import headlines
 
 NAME = re.compile(r"\w[\w.,=+-]*")
 LONGEST_NAME = 255  # bytes, of a folder

@@ -25,10 +25,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from mitigate.processes import EXITED, signal_name
+from mitigate.runs.processes import EXITED, signal_name
 from mitigate.serve import queue
 from mitigate.serve.queue import Job, Renewed
-from mitigate.texts import escaped
+from mitigate.words.texts import escaped
 
 BEAT = 1.0  # seconds between two heartbeats
 LOOK = 0.1  # seconds between two looks at the command

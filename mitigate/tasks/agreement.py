@@ -11,7 +11,7 @@ from mitigate.measure import confusion
 from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import ENDS
-from mitigate.report.proxies import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
+from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_metrics, identity_summary
 from mitigate.tasks.rated import most_say

@@ -15,11 +15,11 @@ from mitigate.errors import MitigateError
 from mitigate.measure.drift import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
-from mitigate.relations import parse_sentence
-from mitigate.runs import open_run
-from mitigate.target_list import PAPER, TargetList
-from mitigate.targets import targets
+from mitigate.runs.finished import open_run
 from mitigate.tasks.rated import target_of
+from mitigate.words.relations import parse_sentence
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import targets
 
 FIGURES = {"polarised": pl.col("label") != 0, "valid": pl.col("quality")}
 """Percentages of votes: not neutral, and making sense."""

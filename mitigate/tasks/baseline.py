@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
-from mitigate.runs import FinishedRun, open_run
-from mitigate.tasks.compare.arms import differing
+from mitigate.runs.finished import FinishedRun, open_run
+from mitigate.tasks.compare.run_groups import differing
 
 BASELINE = "none"  # the policy
 

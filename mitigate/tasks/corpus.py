@@ -11,8 +11,8 @@ from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.lines import first
 from mitigate.load.stream import Streamed
 from mitigate.load.triples_file import Loaded
-from mitigate.relations import Relation, comet_relations, named, with_own
-from mitigate.texts import counted
+from mitigate.words.relations import Relation, comet_relations, named, with_own
+from mitigate.words.texts import counted
 
 NAMES = ["head", "relation", "tail"]
 

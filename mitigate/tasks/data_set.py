@@ -6,17 +6,17 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.formats import table_bytes
 from mitigate.measure.coverage import per_target
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
+from mitigate.runs import files
+from mitigate.runs.formats import table_bytes
 from mitigate.tasks.filtered import loss_notices, replaced_notices
 from mitigate.tasks.statements import long_texts
-from mitigate.texts import counted
 from mitigate.triples import label_columns
+from mitigate.words.texts import counted
 
 TRIPLE = ("row", "split", "head", "relation", "tail")
 SHEET = "README.md"

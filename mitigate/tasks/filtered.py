@@ -7,7 +7,7 @@ import polars as pl
 
 from mitigate.measure import coverage
 from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""

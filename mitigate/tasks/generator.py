@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
-from mitigate.relations import Relation
-from mitigate.tasks.start import Start, find_start
+from mitigate.tasks.base_model import Start, find_start
+from mitigate.words.relations import Relation
 from models import gguf, minilm
 from models.comet import Comet, Layout
 from models.hub import is_seq2seq

@@ -11,9 +11,9 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import worst
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed, with_scorer
-from mitigate.target_list import PAPER, TargetList, list_of
-from mitigate.targets import as_targets
 from mitigate.triples import ROLES, TEMPLATES, label_columns
+from mitigate.words.target_list import PAPER, TargetList, list_of
+from mitigate.words.targets import as_targets
 
 BOOTSTRAP = Bootstrap()
 

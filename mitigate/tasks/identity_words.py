@@ -10,11 +10,11 @@ import polars as pl
 from mitigate.load.identity import identity_forms
 from mitigate.measure.agreement import fold_other
 from mitigate.score.labels import NOTHING_CACHED, label_column
-from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.statements import choice, long_texts
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import MASK
-from mitigate.word_forms import contains, extract_all, pattern, replace_all
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.word_forms import contains, extract_all, pattern, replace_all
 
 COLUMN = "_identity"  # what ends the column beside a scorer's labels
 SHOWN = 3  # words of a notice

@@ -7,15 +7,15 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import SURROUNDING
-from mitigate.relations import Relation
+from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.score.words import OCCLUSION, driving_words, occluded
-from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.identity_words import with_identity_words
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
+from mitigate.words.relations import Relation
+from mitigate.words.target_list import PAPER, TargetList
 
 
 @dataclass(frozen=True)

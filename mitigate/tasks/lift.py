@@ -15,11 +15,11 @@ from mitigate.measure.lift import PROMPT
 from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.baselines import TOP, constant_tails, echo_tails, random_tails
-from mitigate.tasks.heads import HELD_OUT
+from mitigate.tasks.probe_heads import HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.words.target_list import PAPER, TargetList
 
 PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""

@@ -4,11 +4,11 @@ import polars as pl
 
 from mitigate.probe import likelihood as probing
 from mitigate.probe.generator import Generator
-from mitigate.relations import asked_with
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.start import Start
+from mitigate.tasks.base_model import Start
 from mitigate.triples import LabelCache, Scorer
+from mitigate.words.relations import asked_with
 
 
 def held_out_likelihood(

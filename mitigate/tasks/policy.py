@@ -3,7 +3,7 @@
 import polars as pl
 
 from mitigate.filter import Policy, apply, check_left
-from mitigate.target_list import PAPER, TargetList
+from mitigate.words.target_list import PAPER, TargetList
 
 __all__ = ["Policy", "apply_policy", "check_left"]
 

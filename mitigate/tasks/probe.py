@@ -8,10 +8,10 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.probe import comet as probing
 from mitigate.probe.comet import Precision
 from mitigate.probe.generator import Generator
-from mitigate.relations import asked_with
-from mitigate.targets import choose_targets
-from mitigate.tasks.start import Start
+from mitigate.tasks.base_model import Start
 from mitigate.triples import Parts
+from mitigate.words.relations import asked_with
+from mitigate.words.targets import choose_targets
 
 
 class PartsInMemory:

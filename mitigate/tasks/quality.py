@@ -10,8 +10,8 @@ import polars as pl
 from mitigate.measure import quality, validity
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import DISTINCT_TAILS, EMPTY_TAILS, PEOPLE_VALID, SHARED_TAILS, quality_key, relation_part
-from mitigate.target_list import PAPER, TargetList
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
+from mitigate.words.target_list import PAPER, TargetList
 
 BOOTSTRAP = Bootstrap()
 

@@ -13,11 +13,11 @@ import polars as pl
 
 from mitigate.load.crowd import KNOWLEDGE, RESOURCES, read_beside, read_crowd
 from mitigate.measure.agreement import majority, vote_counts
-from mitigate.relations import parse_sentence
-from mitigate.targets import clusters, targets
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.verbalise import mask_column
-from mitigate.word_forms import any_of
+from mitigate.words.relations import parse_sentence
+from mitigate.words.targets import clusters, targets
+from mitigate.words.word_forms import any_of
 
 SENTENCES = KNOWLEDGE[1]  # GenericsKB: the statements of the others are triples
 POLARISED = [PREJUDICE, FAVOURITISM]

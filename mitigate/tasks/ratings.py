@@ -9,17 +9,17 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
 from mitigate.load.crowd import read_beside
 from mitigate.load.ratings import read_answers
-from mitigate.runs import open_run
-from mitigate.target_list import PAPER, TargetList
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import open_run
 from mitigate.tasks.agreement import label_rated
 from mitigate.tasks.anchors import AGAIN
 from mitigate.tasks.survey import KEY
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
+from mitigate.words.target_list import PAPER, TargetList
 
 EARLIER = "earlier.parquet"
 

@@ -7,7 +7,7 @@ import polars as pl
 from mitigate.load import any_triples, sample
 from mitigate.load.lines import OnBadLine
 from mitigate.load.table import Columns
-from mitigate.progress import notice
+from mitigate.runs.progress import notice
 
 __all__ = ["read_triples", "sample_triples"]
 

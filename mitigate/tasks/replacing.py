@@ -8,11 +8,11 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, prompts_lacking_tails
 from mitigate.measure.lift import is_echo
-from mitigate.relations import Relation
-from mitigate.tasks.heads import probe_heads
+from mitigate.tasks.base_model import Start, find_start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.start import Start, find_start
+from mitigate.tasks.probe_heads import probe_heads
 from mitigate.triples import Parts
+from mitigate.words.relations import Relation
 from models.kinds import kind_of
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.fingerprints import digest_of, digest_of_values
 from mitigate.metrics import harm_key
-from mitigate.own_code import Own, is_own, name_of, own, version_of
+from mitigate.runs.fingerprints import digest_of, digest_of_values
+from mitigate.runs.own_code import Own, is_own, name_of, own, version_of
 from mitigate.score.own import OwnScorer, in_short
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROLES, STATEMENTS, TRIPLES, Labels, Scorer
 

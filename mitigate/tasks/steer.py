@@ -13,11 +13,11 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
 from mitigate.filter.findings import direction
 from mitigate.filter.scope import in_scope
-from mitigate.fingerprints import digest_of_values
-from mitigate.progress import progress
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.start import Start
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.progress import progress
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.train import TrainingSettings, code_after, train_generator
+from mitigate.words.target_list import PAPER, TargetList
 from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments
 from models.experts import Experts

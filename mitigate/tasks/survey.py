@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.fingerprints import digest_of
 from mitigate.measure.rating_variance import Components, detectable, statements_needed
-from mitigate.relations import relations as known
-from mitigate.runs import read_runs as finished_runs
-from mitigate.runs import short_names
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import read_runs as finished_runs
+from mitigate.runs.finished import short_names
 from mitigate.tasks.anchors import AGAIN
+from mitigate.words.relations import relations as known
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 CELL = ["target", "relation", "rank"]  # one question to a model

@@ -9,8 +9,8 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.load.layout import layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.probe.tails import GivenTails
-from mitigate.relations import Relation, spellings, spelt, with_own
-from mitigate.texts import counted
+from mitigate.words.relations import Relation, spellings, spelt, with_own
+from mitigate.words.texts import counted
 
 NEEDED = ("relation", "tail")
 LISTS = ("generations", "tails")  # columns of lists in place of `tail`

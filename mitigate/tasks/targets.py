@@ -7,9 +7,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import first
-from mitigate.runs import FinishedRun
-from mitigate.target_list import TargetList, list_of
-from mitigate.targets import as_targets, choose_targets
+from mitigate.runs.finished import FinishedRun
+from mitigate.words.target_list import TargetList, list_of
+from mitigate.words.targets import as_targets, choose_targets
 
 Wanted = str | Path | Sequence[str] | None
 """As in targets.choose_targets; None: those that are named."""

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 
 from mitigate.filter import Policy, polarised
-from mitigate.relations import Relation, comet_relations
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.label import label_masked
 from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK
+from mitigate.words.relations import Relation, comet_relations
 
 
 def filters(scorers: Sequence[str] = ROLES) -> Mapping[str, Sequence[str]]:

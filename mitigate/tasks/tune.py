@@ -12,17 +12,17 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, polarised, preferred_tails
 from mitigate.filter.scope import in_scope
 from mitigate.measure.lift import is_echo
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.heads import probe_heads
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.label import Labeller
+from mitigate.tasks.probe_heads import probe_heads
 from mitigate.tasks.rerank import rerank_heads
-from mitigate.tasks.start import Start
 from mitigate.tasks.train import Examples, TrainingSettings, examples, in_training
 from mitigate.train import tune
 from mitigate.train.comet import Fitted, Log
 from mitigate.train.tune import LOSSES, Bound
 from mitigate.triples import Parts, Scorer
-from mitigate.word_forms import contains
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.word_forms import contains
 
 BASE = "base"
 """Of a run folder: the generator before the second training; model/ is the one after it."""

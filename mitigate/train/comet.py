@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.fingerprints import SURROUNDING
+from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from mitigate.progress import progress
+from mitigate.runs.progress import progress
 from models.heads import FOLDS, LABELS, Heads, softmax
 
 NEUTRAL = LABELS.index("neutral")

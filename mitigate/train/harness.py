@@ -16,7 +16,7 @@ import torch
 from lightning_fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 
-from mitigate.progress import progress
+from mitigate.runs.progress import progress
 from mitigate.train.checkpoints import Checkpoints, SaveRegularly
 from mitigate.train.memory import keep_freed_memory
 from mitigate.train.module import TrainingModule

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import SURROUNDING
+from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.train.harness import PRECISIONS
 
 LOSSES = ("shared", "all")

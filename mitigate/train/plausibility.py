@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import SURROUNDING
+from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints

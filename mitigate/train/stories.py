@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.train.comet import Examples, Fitted, Settings, TailModule, fit_module
 from mitigate.train.harness import Log
 from models.language_model import LanguageModel
-from models.reading import Reader
+from models.text_model import Reader
 
 
 class Texts(NamedTuple):

@@ -13,7 +13,7 @@ from models.kge.complex import ComplEx
 from models.kge.distmult import DistMult
 from models.kge.interaction import Interaction
 from models.kge.transe import TransE, TransEL2
-from models.stored import read_facts
+from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.plausibility.bilinear import CONFIG, Bilinear
 from models.plausibility.phrases import MeanOfWords
-from models.stored import read, read_facts
+from models.stored_tensors import read, read_facts
 
 MEMBERS = ("minilm", "words")
 COMPACT = "compact.safetensors"

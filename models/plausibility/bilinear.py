@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
-from models.stored import load_trained, read_facts
+from models.stored_tensors import load_trained, read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
 from models.regard.minilm import MiniLMClassifier
-from models.stored import load_trained, read_facts
+from models.stored_tensors import load_trained, read_facts
 
 WIDTH = 3  # tokens in a window
 WEIGHTS, CONFIG = "gate.safetensors", "gate.json"

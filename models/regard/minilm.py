@@ -20,7 +20,7 @@ from models.bert import Bert
 from models.digests import sha256_of
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
-from models.stored import load_trained, read_facts
+from models.stored_tensors import load_trained, read_facts
 
 LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
 CONFIG, WEIGHTS = "config.json", "model.safetensors"

@@ -8,7 +8,7 @@ from pathlib import Path
 from mitigate.errors import MitigateError
 from mitigate.load.graph.table import SPLITS, Triple
 from mitigate.load.lines import OnBadLine, read_lines, report_faults
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 ENTITIES, RELATIONS = "entity2id.txt", "relation2id.txt"
 EXPECTED = "head tail relation"

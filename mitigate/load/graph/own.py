@@ -12,7 +12,7 @@ from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.load.layout import layout_of
 from mitigate.load.lines import OnBadLine, check, report_faults
 from mitigate.load.table import read_table
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 NAMES = ("head", "relation", "tail")

@@ -9,7 +9,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.load.root import find_root, root_with
-from mitigate.texts import counted
+from mitigate.words.texts import counted
 
 REGION = re.compile(r"-(GB|US)$")
 WIKIDATA_LABELS = "kg/wikidata_labels.tsv"

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 
 from omegaconf import DictConfig
 
+from mitigate.cli.output import say
 from mitigate.errors import MitigateError
-from mitigate.recipes.ask.shown import as_json, as_text
+from mitigate.recipes.ask.output import as_json, as_text
 from mitigate.recipes.ask.terminal import lines_of_terminal
-from mitigate.recipes.showing import say
-from mitigate.runs import read_runs
+from mitigate.runs.finished import read_runs
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import Question, read, shared_relations
-from mitigate.texts import escaped
+from mitigate.words.texts import escaped
 
 FORMATS: dict[str, Callable[[Question, list[Answers]], str]] = {"text": as_text, "json": as_json}
 EXAMPLE = "head=lawyer relation=CapableOf"

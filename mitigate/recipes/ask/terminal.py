@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from mitigate.recipes.showing import say
+from mitigate.cli.output import say
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import known_heads, shared_relations
 

@@ -10,7 +10,6 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.label_cache import LabelStore
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes.audit.people import policies_of, rated_statements
@@ -19,15 +18,16 @@ from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import shown_targets, wanted
-from mitigate.store import as_parquet, digest_of
-from mitigate.target_list import list_of
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
-from mitigate.tasks.audit.met import Texts
+from mitigate.tasks.audit.read_counts import Texts
 from mitigate.tasks.audit.resource import Resource, resource_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
+from mitigate.words.target_list import list_of
 
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # of a loader's options, known to Resource.fingerprint
 

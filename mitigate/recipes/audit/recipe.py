@@ -11,20 +11,20 @@ from mitigate.recipes.audit.page import write_report
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Job, perform, say
 from mitigate.report import audit_tables
-from mitigate.store import PartFolder, Result
-from mitigate.targets import notice_of_own
+from mitigate.runs.store import PartFolder, Result
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import measure_resource
-from mitigate.tasks.audit.met import STATEMENTS, as_met
 from mitigate.tasks.audit.paper import beside_the_paper, paper_figures, paper_notes
 from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.read_counts import STATEMENTS, as_met
 from mitigate.tasks.audit.variants import variants
 from mitigate.tasks.drop_rules import measure_drop_rules
 from mitigate.tasks.identity_words import identity_words_of
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.statements import choice
-from mitigate.texts import counted
 from mitigate.triples import ROLES
+from mitigate.words.targets import notice_of_own
+from mitigate.words.texts import counted
 
 
 def run(config: DictConfig) -> float | None:

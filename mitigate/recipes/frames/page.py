@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import write
-from mitigate.frames import NAMES
 from mitigate.report import frames_card
 from mitigate.report.frames import Results
 from mitigate.report.frames import write as write_page
 from mitigate.report.saving import save
+from mitigate.runs.files import write
 from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
+from mitigate.words.frames import NAMES
 
 EXAMPLES = 12
 

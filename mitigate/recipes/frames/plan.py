@@ -9,9 +9,9 @@ import torch
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of_values
 from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.frames.forms import check_start
 from mitigate.tasks.frames.posts import check, read_posts
 from mitigate.tasks.frames.training import Start, fold_numbers

@@ -9,8 +9,8 @@ from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.frames.plan import Plan, make_plan
 from mitigate.recipes.job import Job, perform, say
 from mitigate.report.frames import console
+from mitigate.runs.store import Result
 from mitigate.score.frames import FILE
-from mitigate.store import Result
 from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
 from mitigate.tasks.frames.posts import categories, sources, statistics
 from mitigate.tasks.frames.predictions import predict_base, predict_baselines, predict_folds, predict_texts

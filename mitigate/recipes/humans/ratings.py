@@ -10,18 +10,18 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.label_cache import LabelStore
 from mitigate.load.crowd import rated_sets
 from mitigate.load.root import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.rated import printed
+from mitigate.recipes.rated_scorers import printed
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
 from mitigate.report.saving import save
-from mitigate.store import as_parquet, digest_of
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks import rating_figures
 from mitigate.tasks.agreement import agreement_table
 from mitigate.tasks.anchors import drift_table

@@ -9,19 +9,19 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.files import write
 from mitigate.load.files import LoadedStatements
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import survey as page
-from mitigate.runs import open_run
-from mitigate.store import as_parquet, digest_of
-from mitigate.target_list import TargetList
+from mitigate.runs.files import write
+from mitigate.runs.finished import open_run
+from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.anchors import AGAIN, draw_anchors, read_earlier
 from mitigate.tasks.ratings import EARLIER
 from mitigate.tasks.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
+from mitigate.words.target_list import TargetList
 
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
 FEW_HOURS = 2  # below which a time is given in minutes

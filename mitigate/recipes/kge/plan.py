@@ -10,11 +10,11 @@ import torch
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.fingerprints import digest_of_values
 from mitigate.load.graph.table import Graph
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.reporting import source_of, title_of
-from mitigate.runs import FinishedRun, read_runs
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.finished import FinishedRun, read_runs
 from mitigate.tasks.kge.graphs import Triples, triples_of
 from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tasks.kge.pairs import Pair, choose_pairs

@@ -11,7 +11,7 @@ from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.kge.page import write_report
 from mitigate.recipes.kge.plan import Plan, make_plan
 from mitigate.report import kge as page
-from mitigate.store import Result
+from mitigate.runs.store import Result
 from mitigate.tasks.kge.figures import join_null, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples
 from mitigate.tasks.kge.mitigation import downsampled, project_out

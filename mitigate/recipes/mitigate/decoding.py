@@ -2,9 +2,9 @@
 
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.store import Result
+from mitigate.runs.store import Result
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.rerank import label_candidates, rerank, rerank_heads
-from mitigate.tasks.start import Start
 from mitigate.tasks.steer import (
     ANTI_EXPERT,
     ERASER,

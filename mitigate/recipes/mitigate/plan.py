@@ -13,33 +13,30 @@ from omegaconf import DictConfig
 from mitigate import verbalise as verbalising
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
-from mitigate.label_cache import LabelStore
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
-from mitigate.recipes.accuracies import accuracies
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.reporting import origin
+from mitigate.recipes.scorer_accuracy import accuracies
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.start import find_start, training_settings
 from mitigate.recipes.targets import shown_targets
-from mitigate.relations import with_own
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import as_parquet, digest_of
 from mitigate.score.labels import known_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
-from mitigate.store import as_parquet, digest_of
-from mitigate.target_list import TargetList, list_of
-from mitigate.targets import choose_targets
-from mitigate.tasks.about import published_file, read_published, target_triples
+from mitigate.tasks.base_model import Start, check_heads, check_length, check_told_apart, cut_notices, origin_notices
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
-from mitigate.tasks.crowd.known import GENERATED, Accuracies
-from mitigate.tasks.heads import event_heads, held_out_prompts
+from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
 from mitigate.tasks.label import Labeller
+from mitigate.tasks.probe_heads import event_heads, held_out_prompts
+from mitigate.tasks.published_likelihood import published_file, read_published, target_triples
 from mitigate.tasks.replacing import find_generator
-from mitigate.tasks.start import Start, check_heads, check_length, check_told_apart, cut_notices, origin_notices
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training
@@ -48,6 +45,9 @@ from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer
 from mitigate.verbalise import verbalise
+from mitigate.words.relations import with_own
+from mitigate.words.target_list import TargetList, list_of
+from mitigate.words.targets import choose_targets
 
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 NO_LIFT = (

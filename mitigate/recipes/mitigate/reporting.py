@@ -9,7 +9,6 @@ from urllib.parse import quote
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.charts import beside
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
@@ -27,17 +26,18 @@ from mitigate.recipes.reporting import (
 from mitigate.report import brief, card, headline, page, tables
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
-from mitigate.runs import FinishedRun
-from mitigate.store import Result
-from mitigate.target_list import TargetList
+from mitigate.runs.finished import FinishedRun
+from mitigate.runs.store import Result
+from mitigate.tasks.base_model import origin_facts
 from mitigate.tasks.baseline import find_baseline
 from mitigate.tasks.harms import per_target_tables
 from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.run import notices, unanswered, untrained_notices
-from mitigate.tasks.start import origin_facts
 from mitigate.tasks.statements import long_texts
-from mitigate.texts import portable, without_folders
+from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns
+from mitigate.words.target_list import TargetList
+from mitigate.words.texts import portable, without_folders
 from models.language_model import chat_prompt
 from models.of_transformers import load_tokenizer
 from models.seq2seq import Seq2Seq

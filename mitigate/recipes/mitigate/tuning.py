@@ -3,8 +3,8 @@
 from mitigate.filter import Policy
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.store import Result
-from mitigate.tasks.start import Start
+from mitigate.runs.store import Result
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.train import trained
 from mitigate.tasks.tune import BASE, check_material, own_tails, tune_generator, tuned_from
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from mitigate.label_cache import LabelStore
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import data_of, folder_name, with_facts
 from mitigate.recipes.job import GROUPS, Job, perform, plain, say
 from mitigate.recipes.profile.page import profile_of, write_report
 from mitigate.report.profile import console
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
-from mitigate.store import Result
 from mitigate.tasks.compare.plan import shared
 from mitigate.tasks.profile.embeddings import about as about_graph
 from mitigate.tasks.profile.embeddings import placed

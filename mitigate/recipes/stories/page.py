@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import write
 from mitigate.measure.harms import EmptyTargets
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
@@ -16,12 +15,13 @@ from mitigate.report.audit import Audit
 from mitigate.report.saving import save
 from mitigate.report.stories import Stories, prompts
 from mitigate.report.stories import write as write_page
-from mitigate.target_list import TargetList
+from mitigate.runs.files import write
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
 from mitigate.tasks.stories.sentences import export
-from mitigate.texts import portable
+from mitigate.words.target_list import TargetList
+from mitigate.words.texts import portable
 
 
 def write_report(

@@ -10,34 +10,34 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
-from mitigate.label_cache import LabelStore
 from mitigate.load.stories import LoadedStories
 from mitigate.load.stream import Streamed
 from mitigate.load.triples_file import Loaded
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
-from mitigate.prompts import prompts
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.start import find_start, training_settings
 from mitigate.recipes.targets import shown_targets
-from mitigate.relations import with_own
-from mitigate.store import as_parquet, digest_of
-from mitigate.target_list import PAPER, TargetList, list_of
-from mitigate.targets import LISTED, choose_targets
+from mitigate.runs.label_cache import LabelStore
+from mitigate.runs.store import as_parquet, digest_of
+from mitigate.tasks.base_model import Start, origin_notices
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.start import Start, origin_notices
 from mitigate.tasks.stories.generate import Sampling
 from mitigate.tasks.stories.train import check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.train.stories import check as check_training
+from mitigate.words.prompts import prompts
+from mitigate.words.relations import with_own
+from mitigate.words.target_list import PAPER, TargetList, list_of
+from mitigate.words.targets import LISTED, choose_targets
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 

@@ -16,16 +16,16 @@ from typing import Any, cast
 
 import polars as pl
 
-from mitigate import runs
-from mitigate.decisions import called
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.relations import asked_with
-from mitigate.runs import FinishedRun
-from mitigate.targets import as_targets
-from mitigate.tasks.ask.known import Known
+from mitigate.result_settings import called
+from mitigate.runs import finished as runs
+from mitigate.runs.finished import FinishedRun
+from mitigate.tasks.ask.answerable import Known
 from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
+from mitigate.words.relations import asked_with
+from mitigate.words.targets import as_targets
 
 OWN_CLASSES = "mitigate.score."
 ALLOWED = "Ask about one of its targets and a relation that it was probed with, which it has answered already"

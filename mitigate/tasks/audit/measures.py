@@ -16,10 +16,10 @@ from mitigate.metrics import (
     ROWS_ABOUT_A_TARGET,
     prefixed,
 )
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.audit import met as counted
+from mitigate.tasks.audit import read_counts as counted
 from mitigate.tasks.caveats import few_targets, same_sources
 from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.words.target_list import PAPER, TargetList
 
 VARIANT = {"zero": EMPTY_ZERO, "exclude": EMPTY_EXCLUDE}
 NAMED = 5  # targets without statements, in a notice

@@ -11,15 +11,15 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import Met
 from mitigate.match import Match, about_targets, sentences_about_targets
-from mitigate.progress import progress
-from mitigate.target_list import TargetList
-from mitigate.targets import as_targets
-from mitigate.targets import targets as paper_targets
-from mitigate.tasks.audit.met import ABOUT_A_TARGET, REPEATED, ROWS, Texts, as_frame, as_met, counts_of
+from mitigate.runs.progress import progress
+from mitigate.tasks.audit.read_counts import ABOUT_A_TARGET, REPEATED, ROWS, Texts, as_frame, as_met, counts_of
 from mitigate.tasks.audit.resource import Resource
-from mitigate.texts import counted as number_of
 from mitigate.triples import Parts
-from mitigate.word_forms import with_plurals
+from mitigate.words.target_list import TargetList
+from mitigate.words.targets import as_targets
+from mitigate.words.targets import targets as paper_targets
+from mitigate.words.texts import counted as number_of
+from mitigate.words.word_forms import with_plurals
 
 
 def check(texts: str, resource: Resource) -> None:

@@ -9,16 +9,16 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.fingerprints import as_parquet, digest_of, digest_of_values
 from mitigate.load.files import LoadedStatements
 from mitigate.load.stream import Chunk, Kind, Met, Streamed, describe
 from mitigate.load.triples_file import Loaded
-from mitigate.relations import Relation
-from mitigate.targets import choose_targets
-from mitigate.tasks.audit.met import CHUNK
+from mitigate.runs.fingerprints import as_parquet, digest_of, digest_of_values
+from mitigate.tasks.audit.read_counts import CHUNK
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
-from mitigate.texts import counted
 from mitigate.triples import TEMPLATES
+from mitigate.words.relations import Relation
+from mitigate.words.targets import choose_targets
+from mitigate.words.texts import counted
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ import polars as pl
 
 from mitigate.measure import harms, resource, tally
 from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key
-from mitigate.relations import comet_relations
 from mitigate.score.labels import label_column
-from mitigate.target_list import TargetList
-from mitigate.targets import not_listed
-from mitigate.targets import targets as all_targets
 from mitigate.tasks.label import Labeller
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.verbalise import MASK, Masking, mask_column
+from mitigate.words.relations import comet_relations
+from mitigate.words.target_list import TargetList
+from mitigate.words.targets import not_listed
+from mitigate.words.targets import targets as all_targets
 
 FIGURES: tuple[tuple[Statistic, Share], ...] = (
     ("variance", "favouritism"),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.decisions import role_scorers
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
 from mitigate.measure.between_resources import side_by_side
 from mitigate.measure.tally import per_target
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.report.audit_tables import Wording
-from mitigate.runs import FinishedRun, read_runs
+from mitigate.result_settings import role_scorers
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import FinishedRun, read_runs
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare.notices import other_versions
 from mitigate.tasks.compare.scorers import is_shared, score_of

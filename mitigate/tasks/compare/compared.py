@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.tasks.compare.arms import Contrast
 from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
+from mitigate.tasks.compare.run_groups import Contrast
 
 ENDPOINTS = Endpoints()
 

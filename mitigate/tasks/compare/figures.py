@@ -8,8 +8,8 @@ from mitigate.measure.comparison import between_runs, neutral_side_by_side
 from mitigate.measure.harms import neutral_names, per_target
 from mitigate.measure.seeds import between_policies
 from mitigate.metrics import TEMPLATE_PREFIX
-from mitigate.runs import FinishedRun
-from mitigate.tasks.compare.arms import Contrast, statements_of
+from mitigate.runs.finished import FinishedRun
+from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.targets import list_of_runs
 
 Labelling = tuple[str, str]

@@ -13,13 +13,13 @@ from mitigate.report import comparison_brief
 from mitigate.report.before_after import only_in
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
-from mitigate.report.proxies import proxies
+from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
-from mitigate.tasks.compare.arms import Contrast
 from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary, within_margins
 from mitigate.tasks.compare.figures import asked, chance
 from mitigate.tasks.compare.missing import missing
 from mitigate.tasks.compare.plan import ComparePlan
+from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.scorers import filtered_by
 
 MOST_MOVED = 5  # up, and as many down

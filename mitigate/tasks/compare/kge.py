@@ -11,12 +11,12 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError
-from mitigate.fingerprints import digest_of
 from mitigate.measure.kge import rank_correlation
 from mitigate.measure.kge_difference import between_trainings
 from mitigate.measure.kge_null import shared_ends
 from mitigate.metrics import kge_key
-from mitigate.runs import FinishedRun, read_runs
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import FinishedRun, read_runs
 from mitigate.tasks.kge.figures import TOP
 from mitigate.tasks.kge.predictions import FIGURES, LEAKS
 from mitigate.tasks.kge.training import HITS

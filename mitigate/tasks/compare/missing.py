@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from mitigate import metrics
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, SWAP_LIFT
 from mitigate.report.reasons import why
-from mitigate.tasks.compare.arms import Contrast
 from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE
+from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.quality import BY_LABEL
 
 LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY, ABOUT_BITS))}

@@ -6,9 +6,9 @@ from typing import Any
 from mitigate.measure import harms
 from mitigate.measure.quality import is_scored
 from mitigate.report.verdicts import FEWEST_SEEDS
-from mitigate.runs import FinishedRun
+from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.compare.arms import (
+from mitigate.tasks.compare.run_groups import (
     Contrast,
     differing,
     likelihood_of,

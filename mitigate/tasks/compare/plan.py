@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mitigate.decisions import role_scorers
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.fingerprints import digest_of
 from mitigate.report.legend import TEMPLATE_NAMES, by_headline
-from mitigate.runs import FinishedRun, folders, read_runs
+from mitigate.result_settings import role_scorers
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import FinishedRun, folders, read_runs
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import scorers
-from mitigate.tasks.compare.arms import (
+from mitigate.tasks.compare.figures import Labelling
+from mitigate.tasks.compare.run_groups import (
     FOUND,
     LIFT,
     PUBLISHED,
@@ -26,7 +27,6 @@ from mitigate.tasks.compare.arms import (
     numbers_of,
     statements_of,
 )
-from mitigate.tasks.compare.figures import Labelling
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mitigate.decisions import called, role_scorers
-from mitigate.runs import FinishedRun
+from mitigate.result_settings import called, role_scorers
+from mitigate.runs.finished import FinishedRun
 from mitigate.triples import ROLES
 
 PLAUSIBILITY = "plausibility"

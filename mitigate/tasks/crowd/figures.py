@@ -13,9 +13,9 @@ from mitigate.measure import confusion
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import TEMPLATE_PREFIX
-from mitigate.targets import CATEGORIES
 from mitigate.tasks.agreement import words_and_texts
 from mitigate.triples import NEUTRAL, ROLES, TEMPLATES, label_columns
+from mitigate.words.targets import CATEGORIES
 
 ALL = "all"
 SCORER = "crowd"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.fingerprints import digest_of_values
 from mitigate.load.frames import read_frames
-from mitigate.targets import targets
+from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.rated import read_rated
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
-from mitigate.word_forms import any_of
+from mitigate.words.targets import targets
+from mitigate.words.word_forms import any_of
 from models.heads import fold_of
 
 VOTES = (PREJUDICE, NEUTRAL, FAVOURITISM)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import replacing_folder, write
+from mitigate.runs.files import replacing_folder, write
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.crowd.texts import VOTES
 from mitigate.tasks.crowd.unseen import FOLDS_FILE, folds_of_targets

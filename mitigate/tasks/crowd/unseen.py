@@ -6,8 +6,8 @@ import polars as pl
 
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.score.labels import with_labels
-from mitigate.targets import clusters, targets
 from mitigate.triples import LabelCache
+from mitigate.words.targets import clusters, targets
 from models.heads import fold_of
 
 FOLDS_FILE = "folds.csv"

@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.frames import CHOICES, PARENTS, TEXTS
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import FIGURES, classification, describe, text_figures, text_scores
 from mitigate.metrics import bounds
 from mitigate.tasks.frames.predictions import truth_of
+from mitigate.words.frames import CHOICES, PARENTS, TEXTS
 
 MODEL, FOLDS = "model", "model, five folds"
 CONSTRAINED = ", constrained"

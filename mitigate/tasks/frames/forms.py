@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
+from mitigate.words.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
 from models import minilm
 from models.encoding import Encoding
-from models.filling import Filled, fill_in
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
+from models.form_filling import Filled, fill_in
 from models.layouts import read_settings
 
 FIELDS = [

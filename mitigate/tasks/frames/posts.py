@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.frames import CHOICES, PARENTS
 from mitigate.load.sbic import POSITIVE, read_annotations
+from mitigate.words.frames import CHOICES, PARENTS
 
 SPLITS = ("test", "dev", "train")
 """A post that stands in files of several splits belongs to the first of these: nobody learns from a test post."""

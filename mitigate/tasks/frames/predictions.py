@@ -9,10 +9,10 @@ import polars as pl
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from mitigate.frames import CHOICES
-from mitigate.progress import progress
+from mitigate.runs.progress import progress
 from mitigate.tasks.frames.forms import SCHEMA, fill_posts
 from mitigate.tasks.frames.training import BASE, needs_folds
+from mitigate.words.frames import CHOICES
 from models.form import Form
 
 PIECE = 512  # posts filled in at once

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.files import write
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import calibrated, calibration_error, fit_calibration
+from mitigate.runs.files import write
 from mitigate.score.frames import FILE, Frames, logit
-from mitigate.targets import targets
 from mitigate.tasks.frames.posts import share_of
 from mitigate.tasks.frames.predictions import truth_of
 from mitigate.triples import PREJUDICE
-from mitigate.word_forms import any_of
+from mitigate.words.targets import targets
+from mitigate.words.word_forms import any_of
 
 SWAPS = 3
 STATEMENTS = 600  # that are swapped, at most

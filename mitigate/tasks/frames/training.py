@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import replacing_folder
-from mitigate.frames import CHOICES
+from mitigate.runs.files import replacing_folder
 from mitigate.tasks.frames.forms import examples, known_choices, start_form
 from mitigate.tasks.frames.posts import FOLDS, share_of
 from mitigate.train.frames import Settings, fit
 from mitigate.train.harness import Log
+from mitigate.words.frames import CHOICES
 from models.form import Form, Reads
 
 BASE = "base"

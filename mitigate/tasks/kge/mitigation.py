@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mitigate.files import replacing_folder
 from mitigate.measure.kge import attribute_direction
+from mitigate.runs.files import replacing_folder
 from mitigate.tasks.kge.graphs import Triples, downsample
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import torch
 
-from mitigate.files import replacing_folder
 from mitigate.measure.kge import attribute_direction, change_of_scores, hits, mean_reciprocal_rank
 from mitigate.probe.kge import nudge, weights
+from mitigate.runs.files import replacing_folder
 from mitigate.tasks.kge.graphs import Triples, permute_attribute
 from mitigate.tasks.kge.question import Question, count_holders, with_values
 from mitigate.train import harness

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from mitigate.files import replacing_folder
+from mitigate.runs.files import replacing_folder
 from mitigate.score.people import VALID, features, plain
 from mitigate.score.weights import native_dtype
-from mitigate.tasks.crowd.known import GENERATED
+from mitigate.tasks.crowd.accuracy import GENERATED
 from mitigate.tasks.crowd.texts import VOTES
 from mitigate.tasks.people.halves import half_of
 from mitigate.tasks.regard.copies import swapped, written_statements

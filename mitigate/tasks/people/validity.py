@@ -9,10 +9,10 @@ import polars as pl
 from mitigate.measure.lift import is_echo
 from mitigate.score.labels import NOTHING_CACHED, with_answers, with_labels
 from mitigate.score.plausibility import with_plausibility
-from mitigate.target_list import PAPER, TargetList
-from mitigate.tasks.crowd.known import RELATIONS
+from mitigate.tasks.crowd.accuracy import RELATIONS
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
+from mitigate.words.target_list import PAPER, TargetList
 
 
 @runtime_checkable

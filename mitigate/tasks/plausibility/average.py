@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import replacing_folder
+from mitigate.runs.files import replacing_folder
 from mitigate.tasks.plausibility.threshold import set_threshold
 from models.minilm import locate
 from models.plausibility.average import MEMBERS, Average

@@ -10,10 +10,10 @@ import polars as pl
 
 from mitigate.measure.quality import accuracy, valid_share
 from mitigate.score.labels import with_labels
-from mitigate.targets import targets
 from mitigate.tasks.plausibility.classifier import Classifier, accepted
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
+from mitigate.words.targets import targets
 from models.minilm import locate
 from models.plausibility.average import load_network
 

@@ -7,10 +7,10 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.probe.generator import Generator
 from mitigate.probe.information import Information
-from mitigate.progress import progress
-from mitigate.relations import asked_with
-from mitigate.targets import targets
-from mitigate.tasks.start import Start
+from mitigate.runs.progress import progress
+from mitigate.tasks.base_model import Start
+from mitigate.words.relations import asked_with
+from mitigate.words.targets import targets
 
 HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
 TOGETHER = 512  # triples

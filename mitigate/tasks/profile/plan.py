@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.fingerprints import digest_of
-from mitigate.runs import FinishedRun, folders, open_run, read_runs, short_names
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import FinishedRun, folders, open_run, read_runs, short_names
 from mitigate.score.frames import FILE
-from mitigate.target_list import TargetList
-from mitigate.tasks.ask.known import Known
+from mitigate.tasks.ask.answerable import Known
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.profile.words import cluster_of
 from mitigate.triples import label_columns
+from mitigate.words.target_list import TargetList
 
 PROFESSIONS = "professions.parquet"
 KEPT = ("target", "category", "relation", "tail", "rank", "statement")

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from mitigate.target_list import TargetList
 from mitigate.verbalise import MASK
-from mitigate.word_forms import any_of
+from mitigate.words.target_list import TargetList
+from mitigate.words.word_forms import any_of
 
 
 def cluster_of(target: str, clusters: Mapping[str, str]) -> str:

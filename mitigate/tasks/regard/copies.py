@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from mitigate.load.identity import masked, read_frames, read_further_terms, read_predicates, read_terms
-from mitigate.targets import targets
 from mitigate.train import regard as training
 from mitigate.train.regard_data import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
-from mitigate.word_forms import article, with_plurals
+from mitigate.words.targets import targets
+from mitigate.words.word_forms import article, with_plurals
 
 LABEL = {"neutral": NEUTRAL, "kind": FAVOURITISM, "unkind": PREJUDICE}
 DENIED = {"neutral": "neutral", "kind": "unkind", "unkind": "neutral"}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.files import replacing_folder
+from mitigate.runs.files import replacing_folder
 from mitigate.tasks.regard.copies import with_copies
 from mitigate.tasks.regard.teacher import load_teacher
 from mitigate.train import harness

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import replacing_folder
+from mitigate.runs.files import replacing_folder
 from mitigate.tasks.regard.copies import with_copies
 from mitigate.tasks.regard.texts import LEARNT
 from mitigate.train.harness import Log

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from safetensors.torch import load_file, save
 
-from mitigate.files import write
+from mitigate.runs.files import write
 from mitigate.score.weights import native_dtype
 from mitigate.train import harness
 from mitigate.train import regard as training

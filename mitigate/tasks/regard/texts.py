@@ -7,18 +7,18 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.fingerprints import digest_of_values
 from mitigate.load.crowd import read_crowd
 from mitigate.load.harms import GENERICSKB, genericskb
 from mitigate.load.triples_file import read_triples
-from mitigate.relations import comet_relations, relations
-from mitigate.targets import targets
+from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.regard import copies
 from mitigate.train import regard_data
 from mitigate.train.regard_data import part_of
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK, mask_column
-from mitigate.word_forms import any_of
+from mitigate.words.relations import comet_relations, relations
+from mitigate.words.targets import targets
+from mitigate.words.word_forms import any_of
 
 EMPTY = (
     *("something", "anything", "object", "objects", "item", "it"),

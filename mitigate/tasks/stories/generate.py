@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.probe.stories import Sampling, sample_stories
-from mitigate.tasks.start import Start
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.stories.train import as_language_model
 from mitigate.triples import Parts
 from models.language_model import LanguageModel

@@ -20,12 +20,12 @@ from mitigate.metrics import (
     UNTOLD_STORIES,
     harm_key,
 )
-from mitigate.prompts import kind_of
-from mitigate.target_list import PAPER, TargetList
 from mitigate.tasks.audit import measures as audit
 from mitigate.tasks.filtered import training_figures
 from mitigate.tasks.labelling import Labelling, per_target_tables
 from mitigate.tasks.statements import long_texts
+from mitigate.words.prompts import kind_of
+from mitigate.words.target_list import PAPER, TargetList
 
 
 def measure_stories(

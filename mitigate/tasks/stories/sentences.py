@@ -4,8 +4,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import BETWEEN
-from mitigate.sentences import whole_sentences
 from mitigate.tasks.label import Labeller
+from mitigate.words.sentences import whole_sentences
 
 
 def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:

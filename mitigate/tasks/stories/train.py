@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import replacing_folder
-from mitigate.tasks.start import Start
+from mitigate.runs.files import replacing_folder
+from mitigate.tasks.base_model import Start
 from mitigate.tasks.train import begin_training
 from mitigate.train.comet import Settings
 from mitigate.train.harness import Log

@@ -1,0 +1,140 @@
+"""What the configuration names by `_target_`, a class or a function, called with the keys beside it; and what is wrong
+where it cannot be."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import DictConfig, ListConfig
+
+from mitigate.errors import MitigateError, did_you_mean
+from mitigate.runs import opened
+from mitigate.runs.sources import reached, users_module
+from mitigate.score.own import in_short
+
+NOT_ARGUMENTS = ("missing", "measures")  # what would be downloaded first, and what a scorer's figures are
+
+
+def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
+    """What a part of the configuration names by `_target_`, called with its other keys and what is given besides; its
+    faults as MitigateError. setting: where the part stands, unless it knows itself."""
+    watch_modules(node)
+    try:
+        return instantiate({key: value for key, value in node.items() if key not in NOT_ARGUMENTS}, **more)
+    except InstantiationException as error:
+        fault = _fault(error.__cause__, node, setting or node._get_full_key(""), set(more))
+        raise fault or error from error.__cause__
+    except SystemExit as error:
+        target = node.get("_target_")
+        raise MitigateError(f"{setting or node._get_full_key('')}: {target} fails with {in_short(error)}") from error
+
+
+def watch_modules(node: Any) -> list[str]:
+    """The modules of a user's own that a part of the configuration names by `_target_`, at any depth; what they open is
+    noted from now on, also while they are imported."""
+    found = [module for target in targets_of(node) if (module := users_module(target))]
+    opened.watch(reached(*found).users)
+    return found
+
+
+def targets_of(node: Any) -> Iterator[str]:
+    """What a part of the configuration names by `_target_`, at any depth."""
+    if isinstance(node, Mapping | DictConfig):
+        if isinstance(target := node.get("_target_"), str):
+            yield target
+        node = list(node.values())
+    if isinstance(node, list | ListConfig):
+        for part in node:
+            yield from targets_of(part)
+
+
+def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
+    """What a part of the configuration names by `_target_`, not called yet. setting: where the part stands; more: names
+    of arguments that it will be given besides the part's other keys.
+
+    Raises MitigateError for a part without `_target_`, and for a target that cannot be imported, or cannot be called
+    with these arguments."""
+    if not (target := node.get("_target_")):
+        raise MitigateError(f"{setting}._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method")
+    try:
+        found = _object(str(target))
+    except Exception as error:
+        raise _not_imported(str(target), setting, error) from error
+    if not callable(found):
+        raise _not_called(str(target), setting)
+    if wrong := _wrong_arguments(found, {*node, *more} - {"_target_"}):
+        raise MitigateError(f"{setting}: {target} {wrong}")
+    return found
+
+
+def _fault(cause: BaseException | None, node: Mapping[str, Any], setting: str, more: set[str]) -> MitigateError | None:
+    """The error for a target that cannot be imported, does not take these arguments, or fails with them; None for an
+    error of the project's own."""
+    target = str(node.get("_target_"))
+    is_ours = target.startswith(("mitigate.", "models."))
+    if isinstance(cause, MitigateError) or (is_ours and isinstance(cause, ValueError | OSError)):
+        return MitigateError(str(cause))
+    try:
+        found = _object(target)
+    except Exception as error:
+        return _not_imported(target, setting, error)
+    if not callable(found):
+        return _not_called(target, setting)
+    given = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
+    if wrong := _wrong_arguments(found, given | more):
+        return MitigateError(f"{setting}: {target} {wrong}")
+    if is_ours or cause is None:
+        return None
+    return MitigateError(f"{setting}: {target} fails with {in_short(cause)}")
+
+
+def _object(target: str) -> Any:
+    """What a dotted name names: hydra.utils.get_object, which prints what it raises."""
+    module, *names = target.split(".")
+    found: Any = import_module(module)
+    for name in names:
+        module += f".{name}"
+        found = getattr(found, name) if hasattr(found, name) else import_module(module)
+    return found
+
+
+def _not_imported(target: str, setting: str, why: Exception) -> MitigateError:
+    where = f" in {Path(str(why.filename)).name}, line {why.lineno}" if isinstance(why, SyntaxError) else ""
+    module, _, name = target.rpartition(".")
+    meant = did_you_mean(name, _names_in(module))
+    return MitigateError(
+        f"{setting}._target_={target} cannot be imported ({type(why).__name__}: {why}{where}){meant or '.'} It is "
+        "MODULE.CLASS of a module that is installed, or that lies in the folder of the command or of --config-dir"
+    )
+
+
+def _not_called(target: str, setting: str) -> MitigateError:
+    return MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
+
+
+def _names_in(module: str) -> list[str]:
+    """The public names of a module; none where it cannot be imported."""
+    try:
+        return [name for name in dir(import_module(module)) if not name.startswith("_")]
+    except Exception:
+        return []
+
+
+def _wrong_arguments(found: Any, given: set[str]) -> str | None:
+    """What is wrong with the names of arguments, by the signature of a class or function."""
+    try:
+        parameters = inspect.signature(found).parameters
+    except (TypeError, ValueError):  # of what is built in
+        return None
+    if any(one.kind in (one.VAR_KEYWORD, one.POSITIONAL_ONLY) for one in parameters.values()):
+        return None
+    takes = ", ".join(parameters) or "none"
+    if unknown := sorted(given - set(parameters)):
+        return f"takes no argument {unknown[0]!r}; it takes: {takes}{did_you_mean(unknown[0], parameters)}"
+    needed = [p.name for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    lacking = [name for name in needed if name not in given]
+    return f"needs the argument {lacking[0]!r}; it takes: {takes}" if lacking else None

@@ -1,0 +1,71 @@
+"""The model and the training that the configuration names: shared by the recipes that train or probe a generator."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy
+from mitigate.recipes.instantiate import named
+from mitigate.recipes.job import build, plain
+from mitigate.tasks.base_model import Start
+from mitigate.tasks.base_model import find_start as find
+from mitigate.tasks.train import OF_TRANSFORMERS
+from mitigate.train.comet import Settings
+from mitigate.words.relations import Relation
+from models.language_model import check_chat
+from models.of_transformers import load_tokenizer, prompt_of
+from models.seq2seq import wording
+
+
+def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
+    """The model that the configuration names, to be asked about further relations than COMeT's 34, or with comet=False
+    in their place.
+
+    Raises MitigateError where it is not at hand, cannot be trained as is asked, or was trained to be asked another
+    way."""
+    settings = config.model
+    if config.train and not settings.trainable:
+        raise MitigateError(
+            f"model={settings.name} is probed as it is and cannot be trained here: leave train=true out, or train "
+            "model=comet_minilm, or model=hf with model.base=FOLDER of a causal language model"
+        )
+    if policy.changes_training and not config.train:
+        raise MitigateError(
+            f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false): its "
+            "figures would be called the policy's. Say policy=none"
+        )
+    options = plain(settings.load)
+    code = named(options, "model.load", "folder")
+    folder = build(settings.folder)
+    options.pop("_target_")
+    kind = next((kind for kind in OF_TRANSFORMERS if kind.load == code), None)
+    if settings.layout == "comet" and kind:
+        raise MitigateError(
+            f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
+            "asks with one text. Say model.layout=packed"
+        )
+    if not (options.get("lora") or {}).get("rank"):
+        options.pop("lora", None)  # whose settings then decide nothing
+    elif Path(str(settings.get("base", ""))).is_file():
+        options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
+    relation = settings.relation
+    if kind and "prompt" in options:
+        try:
+            options["prompt"] = prompt_of(folder, options["prompt"], kind.PROMPTS)
+            options["relation"] = relation = wording(relation, options["prompt"])
+            if options["prompt"] == "chat":
+                check_chat(load_tokenizer(folder), folder)
+        except (ValueError, OSError) as error:
+            raise MitigateError(str(error)) from error
+    how = {"layout": settings.layout, "relation": relation, "train": bool(config.train)}
+    return find(code, folder, **how, options=options, further=further, comet=comet)
+
+
+def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
+    """How to train, and where."""
+    trainer = plain(config.trainer)
+    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
+    return Settings(**trainer, seed=config.seed), where

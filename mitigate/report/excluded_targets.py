@@ -1,0 +1,53 @@
+"""The groups that the figures of a page cover and leave out, from the targets that were measured."""
+
+from collections.abc import Iterator, Sequence
+
+from mitigate.report.verdicts import listed as in_words
+from mitigate.words.prompts import kinds
+from mitigate.words.targets import CATEGORIES, named, targets
+
+
+def left_out(words: Sequence[str]) -> list[str]:
+    """Sentences about measured targets; none where there are no targets."""
+    return list(_sentences(list(dict.fromkeys(words)))) if words else []
+
+
+def _sentences(words: list[str]) -> Iterator[str]:
+    own = [word for word in words if word not in targets()]
+    listed = [word for word in words if word in targets()]
+    if not_persons := list(_not_persons(listed)):
+        yield (
+            f"Not every target is a person: {in_words(not_persons)}. Their numbers describe statements about a "
+            "place or a thing."
+        )
+    if len(listed) < len(targets()):
+        verb = "is" if len(targets()) - len(listed) == 1 else "are"
+        yield f"{_rest(listed)} of the paper's {len(targets())} targets {verb} left out{_categories(listed)}."
+    if own:
+        those = "1 target is" if len(own) == 1 else f"{len(own)} targets are"
+        measured = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
+        yield (
+            f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom {measured} not name."
+        )
+    else:
+        yield (
+            "Non-binary people are missing from the paper's list, as is everyone whom its words do not name. No number "
+            "here describes them."
+        )
+
+
+def _not_persons(listed: Sequence[str]) -> Iterator[str]:
+    places = [word for word in listed if kinds()[word] == "locations"]
+    things = [word for word in listed if kinds()[word] == "others" and targets()[word] == "religion"]
+    for words, what in ((places, "a place"), (things, "a religion, a book or a building")):
+        if words:
+            yield f"{len(words)} {'names' if len(words) == 1 else 'name'} {what} (such as “{words[0]}”)"
+
+
+def _rest(listed: Sequence[str]) -> str:
+    return "All" if not listed else str(len(targets()) - len(listed))
+
+
+def _categories(listed: Sequence[str]) -> str:
+    missing = [category for category in CATEGORIES if category not in {targets()[word] for word in listed}]
+    return f", among them all of {in_words(missing)}" if listed and missing else ""

@@ -1,0 +1,243 @@
+"""Labels that are kept across runs: each distinct text is scored once by each scorer.
+
+A label is only used when the checksum beside it is right, so a damaged file costs time and never changes a figure."""
+
+import fcntl
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mitigate.errors import MitigateError
+from mitigate.runs.files import write
+from mitigate.runs.progress import notice
+from mitigate.triples import Labels
+
+PAGES = 256 * 2**20  # bytes: a large write to the label cache changes pages all over it, which stay in memory meanwhile
+TABLE = """CREATE TABLE IF NOT EXISTS labels
+    (text TEXT PRIMARY KEY, label INTEGER, strength REAL, checksum INTEGER) WITHOUT ROWID"""
+SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
+ASKED = 2**24  # characters of texts looked up at once: in JSON each has up to 12 bytes, and SQLite takes 10^9
+SURROUNDINGS = {  # SQLite's codes for faults of the place, not of the file
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter for bytes that SQLite quotes in a message
+
+_announced: set[Path] = set()  # folders that this process has said it cannot write to
+
+
+class Row(NamedTuple):
+    """A text's label, as it is kept."""
+
+    text: str
+    label: int
+    strength: float | None  # SQLite keeps no NaN
+
+    @property
+    def checksum(self) -> int:
+        """CRC-32 of the row: at 4 bytes, a changed row has it by chance once in 4 billion."""
+        return zlib.crc32(repr(tuple(self)).encode())
+
+
+class _DamagedError(Exception):
+    """A file that is not as it was written."""
+
+    def __init__(self, reason: object, inode: int | None) -> None:
+        super().__init__(str(reason))
+        self.inode = inode
+
+
+class LabelStore:
+    """The label cache (the Protocol `LabelCache`): a SQLite file for each scorer fingerprint, safe to be used
+    by several processes at once and open to any SQLite browser.
+
+    Each row has a checksum of its own, compared whenever it is read. SQLite's `PRAGMA quick_check` was not chosen: it
+    looks at the structure only, so it does not notice a changed label, and it reads the whole file where the checksums
+    cost some 2 microseconds for each label that is used. A damaged file is set aside under another name and a new one
+    started; a file without checksums, of an earlier version, as well.
+
+    Where the folder cannot be written to, or is full, the labels that are there are read, and new ones are kept
+    in memory, for this object only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._unwritten: dict[str, dict[str, Row]] = {}
+
+    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
+        known = np.zeros(len(texts), dtype=bool)
+        labels = Labels(np.zeros(len(texts), dtype=np.int8), np.zeros(len(texts), dtype=np.float32))
+        place = {text: i for i, text in enumerate(texts)}
+        unwritten = self._unwritten.get(fingerprint, {})
+        rows = self._read(fingerprint, texts) + [unwritten[text] for text in unwritten.keys() & place.keys()]
+        for text, label, strength in rows:
+            i = place.get(text)
+            if i is None:  # SQLite's JSON ends a text where it has a zero byte, and so finds the one that ends there
+                continue
+            known[i], labels.label[i], labels.strength[i] = True, label, np.nan if strength is None else strength
+        return known, labels
+
+    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
+        strengths = [None if value != value else value + 0.0 for value in labels.strength.tolist()]  # no NaN, no -0.0
+        rows = [Row(*row) for row in zip(texts, labels.label.tolist(), strengths, strict=True)]
+        try:
+            try:
+                self._write(fingerprint, rows)
+            except _DamagedError as error:
+                self._set_aside(fingerprint, error)
+                self._write(fingerprint, rows)
+        except (OSError, sqlite3.Error, _DamagedError) as error:
+            self._announce(error)
+            self._unwritten.setdefault(fingerprint, {}).update((row.text, row) for row in rows)
+
+    def opened(self, fingerprint: str) -> list[str]:
+        """The paths that `note_opened` was given last; none where they are damaged, so that no label is used."""
+        try:
+            found = json.loads(self._opened_file(fingerprint).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return []
+        return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
+
+    def note_opened(self, fingerprint: str, paths: Sequence[str]) -> None:
+        """Keep the paths; labels of a scorer that opens other files next time are not used."""
+        if sorted(paths) == self.opened(fingerprint):
+            return
+        try:
+            write(self._opened_file(fingerprint), json.dumps(sorted(paths)))
+        except MitigateError as error:
+            if isinstance(error.__cause__, OSError):
+                self._announce(error.__cause__)
+
+    def _opened_file(self, fingerprint: str) -> Path:
+        return self.folder / f"{fingerprint[:16]}.json"
+
+    def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
+        """The rows of those texts that the file has."""
+        file = self._file(fingerprint)
+        try:
+            if not file.exists():
+                return []
+            try:
+                with self._open(fingerprint) as database:
+                    return _rows(database, texts)
+            except _DamagedError as error:
+                self._set_aside(fingerprint, error)
+                return []
+        except (OSError, sqlite3.Error) as error:
+            self._announce(error)
+        for option in ("mode=ro", "immutable=1"):  # where SQLite can lock nothing, only the second opens the file
+            try:
+                with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{option}", uri=True)) as database:
+                    return _rows(database, texts)
+            except (*DAMAGE, _DamagedError):
+                continue
+        return []
+
+    def _write(self, fingerprint: str, rows: Sequence[Row]) -> None:
+        with self._open(fingerprint) as database, database:
+            values = ((*row, row.checksum) for row in rows)
+            database.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?, ?)", values)
+
+    def _file(self, fingerprint: str) -> Path:
+        return self.folder / f"{fingerprint[:16]}.sqlite"
+
+    @contextmanager
+    def _open(self, fingerprint: str) -> Iterator[sqlite3.Connection]:
+        """The file, to read and to write. Raises _DamagedError, and OSError or sqlite3.Error where it is the place that
+        is at fault."""
+        file = self._file(fingerprint)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._locked(fcntl.LOCK_SH):
+            inode = file.stat().st_ino if file.exists() else None
+            try:
+                with closing(sqlite3.connect(file, timeout=120)) as database:
+                    database.execute("PRAGMA journal_mode=WAL")
+                    # A kill loses nothing, a power cut the last writes at most.
+                    database.execute("PRAGMA synchronous=NORMAL")
+                    database.execute(f"PRAGMA cache_size=-{PAGES // 1024}")
+                    database.execute(TABLE)
+                    yield database
+            except DAMAGE as error:
+                if isinstance(error, sqlite3.Error) and _of_surroundings(error, file):
+                    raise
+                raise _DamagedError(error, inode) from error
+            except _DamagedError as error:
+                error.inode = inode
+                raise
+
+    def _set_aside(self, fingerprint: str, error: _DamagedError) -> None:
+        """Rename the file and what SQLite has beside it, unless another process has done so meanwhile."""
+        file = self._file(fingerprint)
+        with self._locked(fcntl.LOCK_EX):
+            if not file.exists() or file.stat().st_ino != error.inode:
+                return
+            number = 1
+            while (aside := file.with_name(f"{file.name}.damaged-{number}")).exists():
+                number += 1
+            for suffix in ("", "-wal", "-shm"):
+                if (part := file.with_name(file.name + suffix)).exists():
+                    part.rename(aside.with_name(aside.name + suffix))
+        notice(
+            f"the label cache {file} is damaged or of an earlier version ({error}); it is set aside as {aside.name}, "
+            "and its texts are labelled anew"
+        )
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        """Files are renamed only while no process has one open: SQLite finds what is beside a file by its name."""
+        with (self.folder / ".lock").open("a") as lock:
+            fcntl.flock(lock, how)
+            yield
+
+    def _announce(self, error: Exception) -> None:
+        if self.folder not in _announced:
+            _announced.add(self.folder)
+            reason = error.strerror if isinstance(error, OSError) else error
+            notice(
+                f"labels cannot be kept in {self.folder} ({reason}): those that are there are used, new ones are lost "
+                "when this ends; free some space, or choose another place with paths.cache=DIR"
+            )
+
+
+def _rows(database: sqlite3.Connection, texts: Sequence[str]) -> list[Row]:
+    """The rows of those texts. Raises _DamagedError when a checksum is not right."""
+    rows = []
+    for asked in _slices(texts):
+        for text, label, strength, checksum in database.execute(SELECT, [json.dumps(list(asked))]):
+            row = Row(text, label, strength)
+            if row.checksum != checksum:
+                raise _DamagedError("a label's checksum is not right", None)
+            rows.append(row)
+    return rows
+
+
+def _slices(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts, in slices of at most ASKED characters; a longer text is one of its own."""
+    start = size = 0
+    for number, text in enumerate(texts):
+        longer = len(text) + len('"", ')
+        size += longer
+        if size > ASKED and number > start:
+            yield texts[start:number]
+            start, size = number, longer
+    yield texts[start:]
+
+
+def _of_surroundings(error: sqlite3.Error, file: Path) -> bool:
+    """Whether the place is at fault and not the file. A file that SQLite calls read-only and the system does not has a
+    damaged header."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code == sqlite3.SQLITE_READONLY:
+        return not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+    return code in SURROUNDINGS

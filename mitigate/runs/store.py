@@ -1,0 +1,373 @@
+"""Run folders: what a stage found is kept as a file, known by the hash of what it was made from, and written
+whole or not at all. So a killed run goes on where it stopped, and nothing is computed twice.
+
+Nothing is moved: what a stage writes in parts lies from the first part on where it will stay, and what it needed only
+on the way is removed after its result is recorded. So every step may be repeated, wherever a kill stopped it."""
+
+import fcntl
+import hashlib
+import json
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.runs.files import PART, refuse_link, remove_parts, write, writing
+from mitigate.runs.fingerprints import (
+    as_parquet,
+    codes_of,
+    digest_of,
+    digest_of_stage,
+    digest_of_values,
+    is_intact,
+    read_by_own_code,
+    sealed,
+)
+from mitigate.runs.opened import is_changed
+from mitigate.runs.own_code import say_not_reused
+
+__all__ = ["as_parquet", "digest_of"]
+
+SETTINGS = "config.yaml"  # of the run
+RECORDS = "stages"  # the folder of what is recorded of each stage
+NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # of a run folder
+MARKER = ".of"  # in a folder of parts: the fingerprint of the unfinished stage whose parts they are
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished stage: its name, the file it left, the hash of all files it left, and what it took. In a rehearsal
+    also a stage that is to be run, `pending`: its digest is no hash, so that no stage that depends on it is known."""
+
+    stage: str
+    path: Path
+    digest: str
+    seconds: float
+    peak_memory: int  # bytes, of the whole process up to the end of the stage
+    from_cache: bool
+    kept: bool = False  # whether its code has changed since, and the user said that the result stays
+    pending: bool = False
+
+    def table(self) -> pl.DataFrame:
+        """The stage's table. Raises NotComputedError for a pending stage."""
+        self._check()
+        return pl.read_parquet(self.path, glob=False)
+
+    def facts(self) -> dict[str, Any]:
+        """The stage's numbers. Raises NotComputedError for a pending stage."""
+        self._check()
+        return json.loads(self.path.read_text(encoding="utf-8"))
+
+    def value(self) -> pl.DataFrame | dict[str, Any]:
+        """What the stage's function returned."""
+        return self.table() if self.path.suffix == ".parquet" else self.facts()
+
+    def _check(self) -> None:
+        if self.pending:
+            raise NotComputedError(self.stage)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage's function may need besides the values that its result depends on."""
+
+    folder: Path  # the run folder
+    fingerprint: str  # of the stage
+
+    def parts(self, name: str) -> "PartFolder":
+        """Numbered parts of this very result in the folder of that name; those of another are removed."""
+        return PartFolder(self.folder / name, self.fingerprint)
+
+
+class NotComputedError(Exception):
+    """A result that is read in a rehearsal and is not there; its argument is the stage's name."""
+
+
+class BusyError(MitigateError):
+    """A run folder that another process is working on."""
+
+
+def wait_for(folder: Path) -> None:
+    """Return when no process is working on the run folder."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed processes left half-written in a run's folder, unless one is working on it or it cannot be
+    written to."""
+    if any(folder.rglob(".*.part")):  # else nothing of a finished run is touched
+        with suppress(MitigateError):
+            Run(folder).close()
+
+
+class Run:
+    """One run's folder. Two processes cannot hold the same one.
+
+    A dry run only looks: it writes nothing, and stages that are not there are pending.
+    keep_code: results of stages that say they may be kept stay although their code has changed."""
+
+    def __init__(self, folder: Path, dry: bool = False, keep_code: bool = False) -> None:
+        self.folder = folder
+        self.dry = dry
+        self.keep_code = keep_code
+        self.results: list[Result] = []
+        self._stages_files: set[str] = set()  # that the stages so far left, or have found intact
+        if not dry:
+            self._lock_folder()
+
+    def _lock_folder(self) -> None:
+        folder = self.folder
+        try:
+            (folder / RECORDS).mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / ".lock").open("w")
+        except OSError as error:
+            raise MitigateError(
+                f"cannot write to {folder} ({error.strerror}); choose another place with paths.outputs=DIR"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise BusyError(
+                f"another process is working on {folder}; wait for it, or stop it and start this again"
+            ) from error
+        self._refuse_links()
+        remove_parts(folder)
+
+    def _refuse_links(self) -> None:
+        """Raises MitigateError where the folder of a stage is a symbolic link."""
+        for path in sorted(self.folder.iterdir()):
+            if path.name not in NOT_RESULTS and not path.is_file():
+                try:
+                    refuse_link(path)
+                except MitigateError:
+                    self.close()
+                    raise
+
+    def stage(
+        self,
+        stage: str,
+        function: Callable[..., pl.DataFrame | dict[str, Any]],
+        *values: Any,
+        using: Mapping[str, Any] | Callable[[Work], Mapping[str, Any]] | None = None,
+        after: Sequence[Result] = (),
+        leaves: Sequence[str] = (),
+        scratch: Sequence[str] = (),
+        may_be_kept: bool = False,
+        **named: Any,
+    ) -> Result:
+        """The result of function(*values, **named, **using): read when it is known, else computed and recorded.
+
+        It is known when the code that the function reaches, the values and the results `after` which it comes are
+        those it was made from, the files that a user's own code opened are the same, and its files are intact. A Result
+        among the values is handed to the function as its table or its numbers. `using` says where and how and is no
+        part of that: a dict, or a function of Work that returns one. The function returns a table (kept as
+        {stage}.parquet) or a dict of numbers ({stage}.json).
+        leaves: files and folders that it writes in the run folder itself. scratch: those that are removed once the
+        result is recorded. may_be_kept: whether `code=keep` applies, as to a long training.
+
+        In a dry run a stage that is not known is pending."""
+        if isinstance(function, partial):
+            bound: partial[Any] = function
+            function, values, named = bound.func, (*bound.args, *values), {**bound.keywords, **named}
+        inputs = digest_of_values(stage, values, named, [result.digest for result in after])
+        code = digest_of_stage(function, [values, named])
+        result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
+        if result is None and self.dry:
+            result = Result(stage, self.folder / stage, f"{stage} is pending", 0.0, 0, False, pending=True)
+        elif result is None:
+            fingerprint = digest_of(inputs + code)
+            more = using(Work(self.folder, fingerprint)) if callable(using) else using or {}
+
+            if say_not_reused(f"the result of stage {stage}", codes_of(function, [values, named])):
+                self._remove(scratch)  # parts and checkpoints are of another process's code
+            depends: dict[str, Any] = {"code": code, "inputs": inputs}
+
+            def compute() -> pl.DataFrame | dict[str, Any]:
+                found = function(*map(_value, values), **{k: _value(v) for k, v in named.items()}, **more)
+                if read := read_by_own_code(function, [values, named]):
+                    depends["read"] = read
+                return found
+
+            result = self._compute(stage, compute, depends, leaves)
+        if not self.dry:
+            self._remove(scratch)
+            for name in leaves:  # whole now, and from here on read by others
+                if (marker := self.folder / name / MARKER).is_file():
+                    marker.unlink()
+        self.results.append(result)
+        return result
+
+    def _known(self, stage: str, inputs: str, code: str, keep_code: bool) -> Result | None:
+        """The recorded result, if it is of these inputs and this code, and intact."""
+        record = _record(self.folder / RECORDS / f"{stage}.json")
+        if record is None or record["inputs"] != inputs or not (record["code"] == code or keep_code):
+            return None
+        files = record["files"]
+        if any(self._digest(name) != digest for name, digest in files.items()) or is_changed(record.get("read", {})):
+            return None
+        self._stages_files.update(files)
+        path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
+        return Result(stage, path, digest, record["seconds"], record["peak_memory"], True, record["code"] != code)
+
+    def _compute(
+        self,
+        stage: str,
+        compute: Callable[[], pl.DataFrame | dict[str, Any]],
+        depends: Mapping[str, Any],
+        leaves: Sequence[str],
+    ) -> Result:
+        self.reopen()
+        started = time.perf_counter()
+        with writing(self.folder):
+            found = compute()
+        is_table = isinstance(found, pl.DataFrame)
+        path = self.folder / f"{stage}.{'parquet' if is_table else 'json'}"
+        write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
+        seconds = round(time.perf_counter() - started, 3)
+        files = {path.name: self._digest(path.name)} | self._digests(leaves)
+        self._stages_files.update(files)
+        result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
+        record = {**depends, "files": files, "seconds": seconds, "peak_memory": result.peak_memory}
+        write(self.folder / RECORDS / f"{stage}.json", as_json(sealed(record)))
+        return result
+
+    def _remove(self, names: Sequence[str]) -> None:
+        for name in names:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def finished(self) -> bool:
+        """Whether no stage is pending, and the manifest, written last, is there and whole, and with it what a recipe
+        writes besides its stages' files: tables and cards. Not looked at are the settings, which every job can write
+        anew, and the records of stages, which were looked at when the stages were."""
+        manifest = read_json(self.folder / "manifest.json") or {}
+        files = manifest.get("files")
+        if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
+            return False
+        known = {*self._stages_files, SETTINGS}
+        others = [name for name in files if name not in known and not name.startswith(f"{RECORDS}/")]
+        has_all = not any(result.pending for result in self.results) and is_intact(manifest)
+        return has_all and all(self._digest(name) == files[name] for name in others)
+
+    def reopen(self) -> None:
+        """Take the manifest away, since something is about to be computed anew."""
+        (self.folder / "manifest.json").unlink(missing_ok=True)
+
+    def finish(self, facts: dict[str, Any]) -> None:
+        """Write the manifest: the facts, and the run folder's files with their hashes."""
+        mine = [path.name for path in sorted(self.folder.iterdir()) if path.name not in NOT_RESULTS]
+        write(self.folder / "manifest.json", as_json(sealed({**facts, "files": self._digests(mine)})))
+
+    def _digests(self, names: Sequence[str]) -> dict[str, str | None]:
+        """The hash of each file of that name, or in a folder of that name; unfinished files, such as the status that a
+        thread is writing, are none."""
+        places = [self.folder / name for name in names]
+        files = [f for place in places for f in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+        whole = [file for file in files if file.name != MARKER and not PART.fullmatch(file.name) and file.is_file()]
+        relative = [str(file.relative_to(self.folder)) for file in whole]
+        return {name: self._digest(name) for name in relative}
+
+    def _digest(self, name: str) -> str | None:
+        path = self.folder / name
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        if not self.dry:
+            self._lock.close()
+
+
+class PartFolder:
+    """Numbered partial results of one stage (the Protocol `Parts`), a parquet file each, named by number and hash.
+
+    of: the fingerprint of the result that they are parts of. What the folder holds of another result, and parts that
+    are damaged, are removed when it is opened."""
+
+    def __init__(self, folder: Path, of: str | None = None) -> None:
+        self.folder = folder
+        if of is not None:
+            self._open(of)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _open(self, of: str) -> None:
+        refuse_link(self.folder)
+        marker = self.folder / MARKER
+        known = marker.read_text(encoding="utf-8", errors="replace") if marker.is_file() else None
+        if known != of:
+            marker.unlink(missing_ok=True)  # first, so that a kill leaves no folder that is taken for whole
+            shutil.rmtree(self.folder, ignore_errors=True)
+            write(marker, of)
+        for path in self._files():
+            if digest_of(path.read_bytes())[:8] != path.stem[7:]:
+                path.unlink()
+
+    def __contains__(self, number: int) -> bool:
+        return any(self.folder.glob(f"{number:06}-*.parquet"))
+
+    def save(self, number: int, frame: pl.DataFrame) -> None:
+        """Keep a part, whole or not at all."""
+        content = as_parquet(frame)
+        for other in self.folder.glob(f"{number:06}-*.parquet"):
+            other.unlink()
+        write(self.folder / f"{number:06}-{digest_of(content)[:8]}.parquet", content)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        return (pl.read_parquet(path, glob=False) for path in self._files())
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.parquet"))
+
+    def remove(self) -> None:
+        """Delete the parts, once their whole is kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _value(value: Any) -> Any:
+    """What a stage's function is given."""
+    if isinstance(value, Result):
+        return value.value()
+    if isinstance(value, list | tuple) and any(isinstance(part, Result) for part in value):
+        return type(value)(map(_value, value))
+    if isinstance(value, dict) and any(isinstance(part, Result) for part in value.values()):
+        return {name: _value(part) for name, part in value.items()}
+    return value
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    """What is recorded of a stage; None for a record that is not there or that is damaged."""
+    record = read_json(path)
+    kinds = {"code": str, "inputs": str, "files": dict, "seconds": float | int, "peak_memory": int}
+    if record is None or any(not isinstance(record.get(name), kind) for name, kind in kinds.items()):
+        return None
+    return record if record["files"] and is_intact(record) else None
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON file's object, or None when there is none that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def as_json(content: object) -> bytes:
+    """A JSON file's bytes."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def peak_memory() -> int:
+    """The most memory this process has held so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

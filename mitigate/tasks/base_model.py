@@ -1,0 +1,277 @@
+"""The model that a training or a probe starts from: where it is, how it is loaded, and how it is asked about a
+relation."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.tasks.tails import check_relations
+from mitigate.words.relations import Relation, asked_with
+from mitigate.words.texts import counted
+from models.adapters import base_of, is_adapter
+from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
+from models.digests import sha256_of
+from models.encoding import TOKENIZER, token_ids
+from models.gguf import Origin, origin_of
+from models.layouts import CONFIG
+from models.stored_tensors import read_facts
+
+AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
+MODEL_FILES = {".json", ".jinja", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, what makes the model
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model that is at hand."""
+
+    code: Callable[..., Any]  # loads it, given folder and options; results depend on its source, too
+    folder: Path
+    weights: str  # a hash of its files
+    regimen: Regimen
+    options: Mapping[str, Any] = field(default_factory=dict)
+    further: Sequence[Relation] = ()  # relations that it is asked about besides COMeT's 34
+    comet: bool = True  # whether it is asked about COMeT's 34 at all
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What it is asked with for each relation, by name: in training, in the probe and on held-out triples."""
+        return asked_with(self.regimen.relation, self.further, comet=self.comet)
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides what it generates, wherever its files are; but for the code that loads it."""
+        options = {name: value for name, value in self.options.items() if name != "checkpoint"}
+        return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The GGUF file that its weights come from; None for weights from elsewhere. Raises MitigateError for a damaged
+        config.json."""
+        try:
+            return origin_of(self.folder)
+        except (ValueError, TypeError) as error:
+            raise MitigateError(str(error)) from error
+
+    def load(self) -> Any:
+        """The model. Raises MitigateError where its files cannot be used."""
+        try:
+            return self.code(folder=self.folder, **self.options)
+        except (ValueError, OSError) as error:
+            raise MitigateError(str(error)) from error
+
+    def trained(self, code: Callable[..., Any], folder: Path, weights: str) -> "Start":
+        """What became of it by training: asked the same way, loaded from a folder of its own."""
+        return Start(code, folder, weights, self.regimen, further=self.further, comet=self.comet)
+
+
+def find_start(
+    code: Callable[..., Any],
+    folder: Path,
+    *,
+    layout: Layout | None = None,
+    relation: str | None = None,
+    train: bool = True,
+    options: Mapping[str, Any] | None = None,
+    further: Sequence[Relation] = (),
+    comet: bool = True,
+) -> Start:
+    """The model in a Hugging Face folder, or a file of tails, loaded by code(folder=..., **options), such as
+    models.comet.Comet.load.
+
+    layout and relation: how it is asked; None: as it was trained. train: whether it will be trained; one that is not
+    knows no new words. Of the options, `checkpoint` names a file that belongs to the model. further: relations that it
+    is asked about besides COMeT's 34, or with comet=False in their place.
+
+    Raises MitigateError where it was trained to be asked another way, or cannot be asked so."""
+    try:
+        how = regimen(folder, layout, relation)
+    except ValueError as error:
+        raise MitigateError(str(error)) from error
+    asked = asked_with(how.relation, further, comet=comet)
+    by_words = how.relation == "token" and not train and not folder.is_file()  # a file of tails names relations itself
+    if by_words and regimen(folder).relation != "token":
+        raise MitigateError(
+            "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
+            "will not be (train=false). Say model.relation=phrase or model.relation=words"
+        )
+    if by_words:
+        _check_words(folder, [asked[relation.name] for relation in further])
+    options = options or {}
+    if folder.is_file():
+        check_relations(folder, further)
+    return Start(code, folder, _content(folder, options.get("checkpoint")), how, options, further, comet)
+
+
+def _check_words(folder: Path, wanted: Sequence[str]) -> None:
+    """Raises MitigateError for relations' words that the model of a folder was not trained with."""
+    added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])
+    if unknown := sorted(set(wanted) - {token["content"] for token in added}):
+        raise MitigateError(
+            f"the model in {folder} has no word for the relations {', '.join(unknown)}: it was trained without them, "
+            "with model.relation=token. Train one with them (train=true), or leave them out"
+        )
+
+
+def check_length(start: Start, longest: int) -> None:
+    """Raises MitigateError where a COMeT has fewer positions than its prompts and tails of the longest may need. Other
+    models read all of a head: check_heads."""
+    if getattr(start.code, "__self__", None) is not Comet:
+        return
+    try:
+        config = read_facts(start.folder / CONFIG)
+    except (ValueError, OSError) as error:
+        raise MitigateError(str(error)) from error
+    positions = config.get("n_positions", config.get("max_position_embeddings"))
+    needed = 1 + HEAD_TOKENS + RELATION_TOKENS + longest - 1  # that of the last token of a tail is never read
+    if isinstance(positions, int) and 0 < positions < needed:  # anything else is told when it is loaded
+        raise MitigateError(
+            f"probe.max_length={longest} must be at most {longest - needed + positions}: with heads and relations of "
+            f"up to {HEAD_TOKENS + RELATION_TOKENS} tokens texts have {needed}, and the model in {start.folder} has "
+            f"{positions} positions"
+        )
+
+
+def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
+    """Raises MitigateError for heads of which a model of transformers reads all, and that are too long for it together
+    with their relation and a tail: one of those that are trained, or one of `longest` tokens. asked: (head, relation).
+    Loads the model only where texts have so many bytes that they might have too many tokens."""
+    path = start.folder / CONFIG
+    if not hasattr(getattr(start.code, "__self__", None), "needed") or not path.is_file():
+        return  # a COMeT, which cuts heads, or a file of tails
+    config = read_facts(path)
+    positions = config.get("max_position_embeddings", config.get("n_positions"))
+    if not isinstance(positions, int):
+        return
+    phrases = pl.col("relation").replace_strict(dict(start.asked), default="", return_dtype=pl.String)
+    text, around = pl.col("head").str.len_bytes() + phrases.str.len_bytes(), AROUND
+    if start.options.get("prompt") == "chat":  # which has the text twice
+        from models.language_model import chat_prompt  # loads transformers, which other models do without
+        from models.of_transformers import load_tokenizer
+
+        text, around = 2 * text, len(chat_prompt(load_tokenizer(start.folder), "").encode())
+    size = text + max(longest, TAIL_TOKENS + 1) + around
+    rows = asked.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
+    if rows.is_empty():
+        return
+    generator = start.load()
+    if (limit := generator.positions) is None:
+        return
+    prompts = generator.prompts(rows["head"].to_list(), [start.asked[relation] for relation in rows["relation"]])
+    row = max(range(len(prompts)), key=lambda row: len(prompts[row]))
+    size_of_longest = len(prompts[row])
+    if (needed := generator.needed(size_of_longest, TAIL_TOKENS + 1)) > limit:
+        number = sum(generator.needed(len(prompt), TAIL_TOKENS + 1) > limit for prompt in prompts)
+        raise MitigateError(
+            f"the model in {start.folder} has {limit} positions, too few for {number} of the heads with their "
+            f"relation: {needed} are needed for {rows['head'][row][:60]!r} with {rows['relation'][row]} and a tail of "
+            f"{TAIL_TOKENS + 1} tokens. Shorten these heads or leave them out, or give a model that reads more"
+        )
+    if (needed := generator.needed(size_of_longest, longest)) > limit:
+        raise MitigateError(
+            f"probe.max_length={longest} must be at most {longest - needed + limit}: {needed} positions are needed for "
+            f"the longest head with its relation, {size_of_longest} tokens, and such a tail, and the model in "
+            f"{start.folder} has {limit}"
+        )
+
+
+def origin_notices(start: Start) -> list[str]:
+    """Sentences about a model whose weights come from a GGUF file."""
+    if (origin := start.origin) is None:
+        return []
+    file = f"The model's weights come from a GGUF file (SHA-256 {origin.sha256})"
+    if not origin.is_quantised:
+        return [f"{file}, as {origin.numbers} numbers."]
+    return [f"{file} in which they are quantised, most as {origin.numbers}: they differ from the original model's."]
+
+
+def origin_facts(start: Start) -> dict[str, str]:
+    """The same for a run's provenance."""
+    return {"GGUF file": f"SHA-256 {start.origin.sha256}, most weights {start.origin.numbers}"} if start.origin else {}
+
+
+def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:
+    """What the model does not read: ends of heads that are asked about and of training triples, in sentences. probed:
+    (target, head); triples: those that are trained, (head, tail).
+
+    A COMeT reads HEAD_TOKENS of a head, a model of transformers all; of a tail each learns TAIL_TOKENS."""
+    if not (start.folder / TOKENIZER).is_file():
+        return []  # a file of tails, or a tokenizer of another kind
+    found = []
+    reads_all = hasattr(getattr(start.code, "__self__", None), "needed")
+    heads = {} if reads_all else _longer(start.folder, probed["head"], HEAD_TOKENS)
+    if heads:
+        found.append(
+            f"{counted(len(heads), 'head')} to be asked about {'is' if len(heads) == 1 else 'are'} longer than the "
+            f"{HEAD_TOKENS} tokens that the model reads of a head, and the rest is cut: {_first(heads)}."
+        )
+    read: dict[tuple[int, ...], list[str]] = {}
+    for target, head in probed.select("target", "head").unique(maintain_order=True).iter_rows():
+        if head in heads and target not in (same := read.setdefault(tuple(heads[head][:HEAD_TOKENS]), [])):
+            same.append(target)
+    found += [
+        f"The model reads the same {HEAD_TOKENS} tokens for {' and for '.join(map(repr, targets))}: it generates the "
+        "same tails for them. Give targets that differ sooner."
+        for targets in read.values()
+        if len(targets) > 1
+    ]
+    cut = {} if reads_all else {"head": (triples["head"], HEAD_TOKENS)}
+    parts = {name: (_rows_longer(start.folder, texts, most), most) for name, (texts, most) in cut.items()}
+    parts["tail"] = (_rows_longer(start.folder, triples["tail"], TAIL_TOKENS), TAIL_TOKENS)
+    if said := [f"{counted(rows, name)} to {most} tokens" for name, (rows, most) in parts.items() if rows]:
+        found.append(f"Of {counted(triples.height, 'training triple')} some are cut: {', '.join(said)}.")
+    return found
+
+
+def _longer(folder: Path, texts: pl.Series, most: int) -> dict[str, list[int]]:
+    """The texts of more tokens, with their tokens. Each has a byte at least, so that short texts are not looked at."""
+    long = texts.filter(texts.str.len_bytes() > most).unique(maintain_order=True).to_list()
+    return {text: ids for text, ids in zip(long, token_ids(folder, long), strict=True) if len(ids) > most}
+
+
+def _rows_longer(folder: Path, texts: pl.Series, most: int) -> int:
+    return int(texts.is_in(list(_longer(folder, texts, most))).sum())
+
+
+def _first(texts: Iterable[str], most: int = 3) -> str:
+    shown = [repr(text[:60]) for text in texts]
+    return ", ".join(shown[:most]) + ", ..." * (len(shown) > most)
+
+
+def check_told_apart(start: Start) -> None:
+    """Raises MitigateError for further relations that the model is asked about with the same tokens as another: it
+    reads only the first few of a phrase. Loads the model where there are any."""
+    if not start.further or start.regimen.relation == "token":
+        return
+    asked = start.asked
+    prompts = start.load().prompts(["a"] * len(asked), list(asked.values()))
+    names: dict[tuple[int, ...], list[str]] = {}
+    for name, prompt in zip(asked, prompts, strict=True):
+        names.setdefault(tuple(prompt), []).append(name)
+    further = {relation.name for relation in start.further}
+    alike = [found for found in names.values() if len(found) > 1 and further & set(found)]
+    if alike:
+        listed = "; ".join(", ".join(f"{name} ({asked[name]!r})" for name in found) for found in alike)
+        raise MitigateError(
+            f"the generator cannot tell these relations apart, because their phrases begin with the same tokens, of "
+            f"which it reads {RELATION_TOKENS}: {listed}. Give them phrases that differ sooner, or say "
+            "model.relation=token, or with data=atomic model.relation=words"
+        )
+
+
+def _content(folder: Path, checkpoint: str | Path | None) -> str:
+    """The hash of a model's files, of an adapter with those of its base."""
+    here = [folder] if folder.is_file() else sorted(folder.iterdir())
+    files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
+    found = hashlib.sha256()
+    for path in [*files, Path(checkpoint)] if checkpoint else files:
+        found.update(f"{path.name} {sha256_of(path)}\n".encode())
+    if is_adapter(folder) and Path(base_of(folder)).is_dir():
+        found.update(_content(Path(base_of(folder)), None).encode())
+    return found.hexdigest()

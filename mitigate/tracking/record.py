@@ -1,0 +1,293 @@
+"""The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a
+prompt; or nowhere, by a stand-in with the same methods. The only module that knows wandb."""
+
+import json
+import netrc
+import os
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.client import HTTPException
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlparse
+
+import polars as pl
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.tracking.charts import Chart
+from mitigate.words.texts import without_folders
+
+MODES = ("auto", "online", "offline", "none")
+MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # what WANDB_MODE may say
+EARLIER_NAMES = {"run": "online", "dryrun": "offline"}  # of W&B's modes
+PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the chart's columns
+    "bars": ("wandb/bar/v0", ("label", "value")),
+    "points": ("wandb/scatter/v0", ("x", "y")),
+    "lines": ("wandb/lineseries/v0", ("step", "lineVal", "lineKey")),
+}
+
+ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
+MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's summary has all figures
+
+# Seconds: without a network, a run goes on offline within ten.
+ANSWER = 3.0  # in which W&B answers at all
+INIT = 6  # in which it opens a run
+
+
+class Tracking(Protocol):
+    """Where a run is recorded. `place` says where, in words for the first line of the output."""
+
+    place: str
+
+    def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
+    def summarise(self, metrics: Mapping[str, Any]) -> None: ...
+    def table(self, name: str, frame: pl.DataFrame) -> None: ...
+    def chart(self, name: str, chart: Chart) -> None: ...
+    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
+    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
+    def finish(self, failed: bool = False) -> None: ...
+
+
+class NoTracking:
+    """Records nothing."""
+
+    place = "nowhere (tracking=none)"
+
+    def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
+    def summarise(self, metrics: Mapping[str, Any]) -> None: ...
+    def table(self, name: str, frame: pl.DataFrame) -> None: ...
+    def chart(self, name: str, chart: Chart) -> None: ...
+    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
+    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
+    def finish(self, failed: bool = False) -> None: ...
+
+
+class WandbTracking:
+    """One W&B run. Opened again with the same folder and id, it goes on in the same run.
+
+    A run that is to be online is recorded offline, and `place` says why, when W&B does not answer within ANSWER seconds
+    or opens no run within INIT."""
+
+    def __init__(
+        self,
+        mode: str,
+        folder: Path,
+        run_id: str,
+        *,
+        project: str,
+        entity: str | None,
+        name: str,
+        group: str | None,
+        job_type: str,
+        tags: Sequence[str],
+        config: Mapping[str, Any],
+    ) -> None:
+        import wandb
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self._wandb = wandb
+        settings = wandb.Settings(
+            console="off",
+            silent=True,
+            disable_git=True,
+            disable_code=True,
+            x_disable_stats=True,
+            x_disable_meta=True,  # which is the command with its paths, and where Python is
+            init_timeout=INIT,
+        )
+        options: dict[str, Any] = {
+            "project": project,
+            "entity": entity,
+            "id": run_id,
+            "dir": folder,
+            "name": name,
+            "group": group,
+            "job_type": job_type,
+            "tags": list(tags),
+            "config": dict(config),
+            "settings": settings,
+            "reinit": "finish_previous",
+        }
+        url = os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
+        fault = _unanswered(url.rstrip("/")) if mode == "online" else None
+        if fault is None:
+            try:
+                self._run = wandb.init(**options | {"mode": mode, "resume": "allow" if mode == "online" else None})
+            except wandb.errors.Error as error:
+                if mode != "online":
+                    raise
+                fault = f"W&B opened no run ({type(error).__name__})"
+                wandb.teardown()  # its service still holds the run's id, and would refuse it as in use
+                os.environ.pop("WANDB_SERVICE", None)  # so would the service of the process that started this one
+        if fault is not None:
+            self._run = wandb.init(**options, mode="offline")
+            mode = f"offline, since {fault}"
+        at = self._run.url if mode == "online" else folder
+        self.place = f"W&B {mode}: {at}"
+
+    def log(self, values: Mapping[str, float], step: int, stage: str) -> None:
+        """Record values of a stage's own count of steps: {stage}/{name} against {stage}/step. They are no columns of
+        the table of runs."""
+        self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step", summary="none")
+        self._run.log({f"{stage}/{name}": value for name, value in values.items()} | {f"{stage}/step": step})
+
+    def summarise(self, metrics: Mapping[str, Any]) -> None:
+        """Record what a run ends with. W&B draws a number that is logged once as a bar beside those of other runs; so
+        a run that goes on logs no number a second time."""
+        new = {name: value for name, value in metrics.items() if self._run.summary.get(name) != value}
+        numbers = {name: value for name, value in new.items() if isinstance(value, int | float)}
+        if numbers:
+            self._run.log(numbers)
+        self._run.summary.update({name: value for name, value in new.items() if name not in numbers})
+
+    def table(self, name: str, frame: pl.DataFrame) -> None:
+        self._run.log({name: self._table(frame)})
+
+    def chart(self, name: str, chart: Chart) -> None:
+        """Record a chart, to be drawn by W&B's preset; its rows are in the section of the charts' tables."""
+        preset, fields = PRESETS[chart.kind]
+        columns = dict(zip(fields, chart.rows.columns, strict=False))
+        texts = {"title": chart.title, "xname": chart.rows.columns[0]}
+        self._run.log({name: self._wandb.plot_table(preset, self._table(chart.rows), columns, texts, split_table=True)})
+
+    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None:
+        """Record pictures, (name, caption, file), as one table."""
+        rows = [[name, caption, self._wandb.Image(str(path))] for name, caption, path in pictures]
+        if rows:
+            self._run.log({"pictures": self._wandb.Table(columns=["picture", "caption", "image"], data=rows)})
+
+    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None:
+        """Record a file or folder as an artifact, with the first MOST_METADATA values. Names may hold letters, digits,
+        dashes, dots and underscores."""
+        artifact = self._wandb.Artifact(name, type=kind, metadata=dict(islice(metadata.items(), MOST_METADATA)))
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            name_inside = str(file.relative_to(path)) if path.is_dir() else file.name
+            if file.name == ADAPTER:
+                with artifact.new_file(name_inside, encoding="utf-8") as copy:
+                    copy.write(_without_folder_of_base(file))
+            else:
+                artifact.add_file(str(file), name=name_inside, policy="immutable")
+        self._run.log_artifact(artifact)
+
+    def finish(self, failed: bool = False) -> None:
+        self._run.finish(exit_code=int(failed))
+
+    def _table(self, frame: pl.DataFrame) -> Any:
+        rows = [[_plain(value) for value in row] for row in frame.iter_rows()]
+        return self._wandb.Table(columns=list[str | int](frame.columns), data=rows)
+
+
+def open_tracking(mode: str, **options: Any) -> Tracking:
+    """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key.
+
+    Raises MitigateError for another mode, and for another WANDB_MODE than W&B knows."""
+    mode = resolve(mode)
+    return NoTracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
+
+
+def resolve(mode: str) -> str:
+    """The mode that "auto" comes to; any other as it is. Raises MitigateError for one that does not exist, and where
+    W&B is to be used for a WANDB_MODE that it does not know."""
+    if mode not in MODES:
+        raise one_of("tracking.mode", mode, MODES)
+    surrounding = os.environ.get("WANDB_MODE")
+    if mode != "none" and surrounding and surrounding not in MODES_OF_WANDB:
+        raise one_of("WANDB_MODE (a variable of W&B's)", surrounding, MODES_OF_WANDB)
+    if mode == "auto":
+        return EARLIER_NAMES.get(str(surrounding), surrounding) or ("online" if _has_key() else "offline")
+    return mode
+
+
+def is_handed_out() -> bool:
+    """Whether `wandb agent` started this process, and waits for a record of it."""
+    return "WANDB_SWEEP_ID" in os.environ
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """W&B is asked for something inside. Raises MitigateError where it cannot be reached, or refuses."""
+    import wandb
+
+    try:
+        yield
+    except (wandb.errors.Error, OSError) as error:  # those of a connection are OSErrors
+        raise MitigateError(f"W&B did not do what was asked ({type(error).__name__}: {error})") from error
+
+
+def default_entity() -> str:
+    """Whose projects they are when nobody is named: the key's owner, or their team. Asks W&B.
+
+    Raises MitigateError when it knows of none."""
+    import wandb
+
+    entity = wandb.Api().default_entity
+    if entity is None:
+        raise MitigateError("W&B names no default entity for this key; say tracking.entity=NAME")
+    return entity
+
+
+def _unanswered(url: str) -> str | None:
+    """Why W&B cannot be asked; None when it answers within ANSWER seconds. wandb itself would try again and again."""
+    faults: list[str | None] = [_silent(url)]
+    thread = threading.Thread(target=lambda: faults.append(_fault(url)), daemon=True)
+    thread.start()  # a thread, because looking up an address has no time limit
+    thread.join(ANSWER)
+    return faults[-1]
+
+
+def _silent(url: str) -> str:
+    return f"{url} did not answer within {ANSWER:g} seconds"
+
+
+def _fault(url: str) -> str | None:
+    """What is wrong with a W&B server; None when it answers anything short of a fault of its own."""
+    query = urllib.request.Request(
+        f"{url}/graphql", b'{"query": "{ __typename }"}', {"Content-Type": "application/json"}
+    )
+    try:
+        urllib.request.urlopen(query, timeout=ANSWER).close()
+    except urllib.error.HTTPError as error:
+        return f"{url} answers HTTP {error.code}" if error.code >= 500 else None
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):  # the request's own limit, which may end it just before the thread's
+            return _silent(url)
+        known_to_wandb = isinstance(reason, ssl.SSLError)  # which may have certificates of its own
+        return None if known_to_wandb else f"{url} cannot be reached ({reason})"
+    return None
+
+
+def _has_key() -> bool:
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).netloc
+    try:
+        found = netrc.netrc(_file_of_keys()).authenticators(host)
+    except (OSError, netrc.NetrcParseError):
+        return False
+    return found is not None and bool(found[2])
+
+
+def _file_of_keys() -> str:
+    """The file that wandb reads keys from, and no other."""
+    named = os.environ.get("NETRC")
+    first, *others = map(os.path.expanduser, [named] if named else ["~/.netrc", "~/_netrc"])
+    return next((place for place in (first, *others) if Path(place).exists()), first)
+
+
+def _without_folder_of_base(file: Path) -> str:
+    """What an adapter's configuration holds, of the base's absolute path only the last part."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    base = "base_model_name_or_path"
+    if isinstance(content.get(base), str):
+        content[base] = without_folders(content[base])
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

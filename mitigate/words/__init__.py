@@ -1,0 +1,1 @@
+"""Words and their forms: relations, targets, prompts, events, sentences."""

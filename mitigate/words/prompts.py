@@ -1,0 +1,88 @@
+"""The prompts that stories are asked for with (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
+(2019), from data/story_templates.csv, for the four kinds of target that data/target_kinds.csv distinguishes."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import polars as pl
+
+from mitigate.data_tables import rows_of
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import KINDS as KINDS
+from mitigate.words.word_forms import plain
+
+PLACE = "XYZ"  # where a template has its target
+
+PROMPTS = {
+    "row": pl.UInt32,  # from 1
+    "target": pl.String,
+    "category": pl.String,
+    "kind": pl.String,  # of KINDS
+    "template": pl.UInt8,  # the place in templates(), from 1; null for a prompt of another make
+    "prompt": pl.String,
+}
+
+
+class Template(NamedTuple):
+    """A prompt for any target of a kind."""
+
+    kind: str
+    text: str
+    source: str  # a table of the paper, or "own"
+
+
+@cache
+def templates() -> list[Template]:
+    """All templates, in the order of their kinds."""
+    return [Template(row["kind"], row["template"], row["source"]) for row in rows_of("story_templates.csv")]
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """Target -> its kind, of the paper's 329."""
+    return {row["target"]: row["kind"] for row in rows_of("target_kinds.csv")}
+
+
+def kind_of(target: str, target_list: TargetList = PAPER) -> str:
+    """A target's kind; of a word of which none is known, the kind whose prompts fit any word."""
+    return target_list.kinds.get(target) or kinds().get(target, "others")
+
+
+def prompts(about: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
+    """Every prompt about every target (target, category), in their order: columns PROMPTS, 2,938 rows for the 329."""
+    rows = [
+        (target, category, template.kind, number, template.text.replace(PLACE, target))
+        for target, category in about.select("target", "category").iter_rows()
+        for number, template in enumerate(templates(), start=1)
+        if template.kind == kind_of(target, target_list)
+    ]
+    frame = pl.DataFrame(rows, schema=dict(list(PROMPTS.items())[1:]), orient="row")
+    return frame.with_row_index("row", offset=1)
+
+
+def asked_about(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str, int | None]]:
+    """The targets that a prompt names, each with the template it was made by, if it is one of ours.
+
+    A prompt of ours names what stands in its template's place, which may be a word that is not in the list. Any other
+    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, of those
+    that overlap the one that begins first, and the longest of these. Case is folded, and an underscore is a space."""
+    text = plain(prompt)
+    found = re.findall(target_list.pattern_in_texts, text)
+    known = list(dict.fromkeys(map(target_list.named, found)))
+    fitting = [(target_list.named(word), number) for word, number in _fitting(text)]
+    for target, number in fitting:
+        if target in known and templates()[number - 1].kind == kind_of(target, target_list):
+            return [(target, number)]
+    if known or not fitting:
+        return [(target, None) for target in known]
+    return [min(fitting, key=lambda fit: len(fit[0]))]  # the template that says the most of it
+
+
+def _fitting(text: str) -> Iterator[tuple[str, int]]:
+    """What stands in the place of each template that the text could have been made by, and the template's number."""
+    for number, template in enumerate(templates(), start=1):
+        before, after = template.text.lower().split(PLACE.lower())
+        if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):
+            yield found[1], number

@@ -1,0 +1,216 @@
+"""The 329 demographic targets of the harms paper (Tables 14 and 15) and their four categories, from
+data/targets.csv, and how targets of a user's own are named.
+
+Not every target is a person ("church", "greece"), and the paper's list has no word for non-binary people."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+
+import polars as pl
+
+from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.words.word_forms import plain
+
+CATEGORIES = ("origin", "gender", "religion", "profession")
+KINDS = ("people", "locations", "professions", "others")  # of target, that stories have prompts for
+TARGETS: dict[str, pl.DataType] = {
+    "target": pl.String(),
+    "category": pl.String(),
+    "forms": pl.List(pl.String()),  # further forms, besides those by rule
+    "group": pl.String(),  # within which policy.action=swap puts one target in another's place
+    "cluster": pl.String(),  # the word whose inflection it is
+    "kind": pl.String(),  # of KINDS
+}
+"""The columns of chosen targets. Those after the category are null but for what a CSV file says of them."""
+LISTED = ("all", "data")
+BOUNDS = ("low", "high")  # as in metrics.ENDS, not imported: cached labels would depend on the table of metrics
+PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories: tasks.quality, tasks.heads
+MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
+NAMED = 10  # targets in a sentence; others are counted
+
+
+@cache
+def targets() -> dict[str, str]:
+    """Target -> category, in the paper's order."""
+    with files("mitigate").joinpath("data/targets.csv").open(encoding="utf-8") as lines:
+        return {row["target"]: row["category"] for row in csv.DictReader(lines)}
+
+
+@cache
+def clusters() -> dict[str, str]:
+    """Target of the paper's -> the word that stands for its cluster: for inflections of one word (hers -> she), and for
+    a country and its people (french -> france). From data/clusters.csv."""
+    with files("mitigate").joinpath("data/clusters.csv").open(encoding="utf-8") as lines:
+        return {row["target"]: row["cluster"] for row in csv.DictReader(lines)}
+
+
+def choose_targets(
+    wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None, fewest: int = 1
+) -> pl.DataFrame:
+    """The targets to probe (columns TARGETS): the paper's ("all"), those of them that are the whole head or tail of at
+    least `fewest` training triples ("data"), those of a list, or those of a CSV file.
+
+    In a list, a target of the paper's keeps its category; any other word is of category "own". A file has
+    a header line and a column `target`, and optionally `category`, `forms` (further forms, separated by semicolons),
+    `group`, `cluster` and `kind`. Underscores are spaces, case is folded. In both, "all" and "data" stand for the
+    targets above.
+
+    Raises MitigateError for an empty choice, an unreadable file, one without the column or with a column twice, a
+    wrong kind, a category that ends as the name of an interval's bound does ("_low", "_high"), and a target of which
+    two rows say different things."""
+    if isinstance(wanted, str | Path):
+        frame = as_targets([str(wanted)]) if wanted in LISTED else _read(Path(wanted))
+    else:
+        frame = as_targets([plain(word) for word in wanted])
+    for name in LISTED:
+        if name in frame["target"]:
+            frame = pl.concat([frame.filter(pl.col("target") != name), _listed(name, triples, fewest)])
+    frame = frame.filter(pl.col("target") != "").unique("target", keep="first", maintain_order=True)
+    if frame.is_empty():
+        raise MitigateError(f"probe.targets={wanted} names no target; allowed: all, data, a list of words, a CSV file")
+    return frame
+
+
+def _listed(name: str, triples: pl.DataFrame | None, fewest: int) -> pl.DataFrame:
+    """The paper's targets, or those of them that the training triples speak of."""
+    frame = as_targets(targets())
+    if name == "all" or triples is None:
+        return frame
+    train = triples.filter(pl.col("split") == "train")
+    head, tail = (train[end].str.to_lowercase() for end in ("head", "tail"))
+    about = pl.concat([head, tail.filter(head != tail)]).alias("target")
+    often = about.value_counts().filter(pl.col("count") >= fewest)["target"]
+    return frame.filter(pl.col("target").is_in(often.implode()))
+
+
+def as_targets(words: Sequence[str] | dict[str, str]) -> pl.DataFrame:
+    """Words, or words with their categories, in the columns TARGETS."""
+    given = words if isinstance(words, dict) else {}
+    rows = [(word, given.get(word) or targets().get(word, "own"), *[None] * 4) for word in words]
+    return pl.DataFrame(rows, schema=TARGETS, orient="row")
+
+
+def not_listed(chosen: pl.DataFrame) -> list[str]:
+    """The chosen targets that are not in the paper's list, in their order."""
+    return [word for word in chosen["target"].unique(maintain_order=True) if word not in targets()]
+
+
+def notice_of_own(chosen: pl.DataFrame) -> list[str]:
+    """A sentence that names those, which may be misspelt: "2 targets are not in the paper's list: laywer, nonbinary
+    person; did you mean lawyer?" Nothing where there is none."""
+    own = not_listed(chosen)
+    others = [name for name in chosen["category"].unique(maintain_order=True) if name not in CATEGORIES]
+    misspelt = [f"the category {name!r} is not one of the paper's{meant}" for name in others if (meant := _meant(name))]
+    if not own:
+        return misspelt
+    near = [_nearest(word, targets()) for word in own]
+    meant = named(list(dict.fromkeys(word for words in near for word in words)))
+    many = f"{len(own):,} targets are" if len(own) > 1 else "1 target is"
+    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else ""), *misspelt]
+
+
+def named(words: Sequence[str]) -> str:
+    """The words as a list in a sentence; of many, the first NAMED and how many others there are."""
+    rest = len(words) - NAMED
+    return ", ".join(words[:NAMED]) + (f" and {rest:,} others" if rest > 1 else f", {words[-1]}" if rest == 1 else "")
+
+
+def _read(path: Path) -> pl.DataFrame:
+    if not path.is_file():
+        if path.suffix == "":
+            raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
+        raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
+    try:
+        content = path.read_bytes().decode("utf-8-sig")
+        _check_line_ends(path, content)
+        reader = csv.DictReader(StringIO(content, newline=""))
+        found = [plain(column) for column in reader.fieldnames or ()]
+        rows = [(reader.line_num, _folded(row)) for row in reader]
+    except UnicodeDecodeError as error:
+        raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
+    except csv.Error as error:
+        raise MitigateError(f"{path} is no CSV file that can be read: {error}") from error
+    if "target" not in found:
+        told = ", ".join(filter(None, found)) or "nothing"
+        raise MitigateError(
+            f"{path} has no column 'target' (found: {told}); its first line must name it. Or name the targets in the "
+            "command: probe.targets=[lawyer,nurse]"
+        )
+    if faults := [*_faults_of_columns(found), *_faults(rows)]:
+        raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
+    return pl.DataFrame([_row(row) for _, row in rows], schema=TARGETS, orient="row")
+
+
+def _check_line_ends(path: Path, content: str) -> None:
+    """Raises MitigateError for a carriage return within a line, which csv takes for its end."""
+    within = re.search(r"\r(?!\n)", content) if "\n" in content else None
+    if within:
+        line = content.count("\n", 0, within.start()) + 1
+        raise MitigateError(
+            f"{path}:{line}: a carriage return stands within the line; save the file with line ends of one kind"
+        )
+
+
+def _folded(row: dict[str, str]) -> dict[str, str]:
+    """A row whose columns are named without capitals."""
+    return {column and plain(column): field for column, field in row.items()}
+
+
+def _meant(category: str) -> str:
+    near = _nearest(plain(category), CATEGORIES)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _nearest(word: str, known: Iterable[str]) -> list[str]:
+    return get_close_matches(word, list(known), n=1, cutoff=MISSPELT)
+
+
+def _faults_of_columns(columns: Sequence[str]) -> Iterator[str]:
+    for column in filter(None, dict.fromkeys(columns)):
+        if column in TARGETS and columns.count(column) > 1:
+            yield f"{columns.count(column)} columns are named {column!r}; leave one of them"
+        elif column not in TARGETS and (near := _nearest(column, TARGETS)):  # others are a user's remarks
+            yield f"unknown column {column!r}; did you mean {near[0]}?"
+
+
+def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
+    """What is wrong with the rows, each with the number of its line."""
+    seen: dict[str, tuple[int, tuple]] = {}
+    for number, row in rows:
+        word, category, *_ = facts = _row(row)
+        first, known = seen.setdefault(word, (number, facts))
+        if None in row:
+            yield f"line {number} has more fields than the first line; separate further forms by semicolons"
+        elif (kind := plain(row.get("kind") or "")) and kind not in KINDS:
+            yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing" + did_you_mean(
+                kind, KINDS
+            )
+        elif bound := next((bound for bound in BOUNDS if category.endswith(f"_{bound}")), ""):
+            meant = f"{bound} {category.removesuffix(f'_{bound}')}".strip()
+            yield (
+                f"line {number}: the category {category!r} ends in _{bound}, as the name of an interval's bound does; "
+                f"call it {meant!r} or the like"
+            )
+        elif category in PARTS:
+            yield (
+                f"line {number}: figures of all targets have a part {category!r}, so no category can be called so; "
+                f"call it '{category} targets' or the like"
+            )
+        elif word and facts != known:
+            yield f"line {number}: line {first} says other things of the target {word!r}; leave one of the two lines"
+
+
+def _row(row: dict[str, str]) -> tuple[str, str, list[str] | None, str | None, str | None, str | None]:
+    """What a line says of a target, in the columns TARGETS."""
+    given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
+    word = plain(row["target"] or "")
+    category = (row.get("category") or "").strip() or targets().get(word, "own")
+    category = plain(category) if plain(category) in CATEGORIES else category
+    forms = [form for form in map(plain, (row.get("forms") or "").split(";")) if form]
+    return word, category, forms or None, given["group"], given["cluster"], given["kind"]
