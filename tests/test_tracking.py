@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import get_args
 
 import polars as pl
@@ -175,6 +175,16 @@ def test_a_run_goes_on_offline_where_the_server_refuses(
         Thread(target=refusing.serve_forever, daemon=True).start()
         assert online(server, tmp_path, monkeypatch) == fault
         refusing.shutdown()
+
+
+def test_a_service_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """wandb's own wait has no end where its service closed the connection first."""
+    ended = Event()
+    monkeypatch.setattr(wandb, "teardown", ended.wait)
+    monkeypatch.setattr(tracking, "END", 0.01)
+    tracking._end_service()
+    assert not ended.is_set()
+    ended.set()
 
 
 def test_none_records_nothing(tmp_path: Path) -> None:

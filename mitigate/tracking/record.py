@@ -37,6 +37,7 @@ MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's
 # Seconds: without a network, a run goes on offline within ten.
 ANSWER = 3.0  # in which W&B answers at all
 INIT = 6  # in which it opens a run
+END = 5.0  # in which its service ends
 
 
 class Tracking(Protocol):
@@ -65,6 +66,16 @@ class NoTracking:
     def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
     def finish(self, failed: bool = False) -> None: ...
+
+
+def _end_service() -> None:
+    """End wandb's service, which still holds the run's id and would refuse it as in use. It may have closed its
+    connection first; then it never hears that it is to end, and wandb would wait for it forever."""
+    import wandb
+
+    ending = threading.Thread(target=wandb.teardown, daemon=True)
+    ending.start()
+    ending.join(END)
 
 
 class WandbTracking:
@@ -122,7 +133,7 @@ class WandbTracking:
                 if mode != "online":
                     raise
                 fault = f"W&B opened no run ({type(error).__name__})"
-                wandb.teardown()  # its service still holds the run's id, and would refuse it as in use
+                _end_service()
                 os.environ.pop("WANDB_SERVICE", None)  # so would the service of the process that started this one
         if fault is not None:
             self._run = wandb.init(**options, mode="offline")
