@@ -69,8 +69,8 @@ class NoTracking:
 
 
 def _end_service() -> None:
-    """End wandb's service, which still holds the run's id and would refuse it as in use. It may have closed its
-    connection first; then it never hears that it is to end, and wandb would wait for it forever."""
+    """End wandb's service, which still holds the run's id and would refuse it as in use. If it has closed its connection
+    first, no message reaches it, and wandb would wait for it forever."""
     import wandb
 
     ending = threading.Thread(target=wandb.teardown, daemon=True)
