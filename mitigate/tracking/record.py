@@ -69,7 +69,7 @@ class NoTracking:
 
 
 def _end_service() -> None:
-    """End wandb's service, which still holds the run's id and would refuse it as in use. If it has closed its connection
+    """End wandb's service, which still holds the run's id and would refuse it as in use. If it closed its connection
     first, no message reaches it, and wandb would wait for it forever."""
     import wandb
 
