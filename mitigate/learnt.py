@@ -28,7 +28,7 @@ class Check:
     reason: str
 
     def fault(self, metrics: Metrics) -> str:
-        """What is wrong, in words; "" where nothing is, and where the figure was not measured."""
+        """The fault in words; "" if there is none, or if the figure was not measured."""
         value = DERIVED[self.figure](metrics) if self.figure in DERIVED else metrics.get(self.figure)
         if value is None or self._passes(metrics.get(self.figure + self.end) if self.end else value):
             return ""
@@ -81,7 +81,7 @@ def checks() -> tuple[Check, ...]:
 
 
 def faults(metrics: Metrics) -> list[str]:
-    """What stands against that a generator has learnt, in the order of the table; empty where nothing does."""
+    """Reasons to doubt that a generator has learnt, in the order of the table; empty if there are none."""
     return list(filter(None, (check.fault(metrics) for check in checks())))
 
 

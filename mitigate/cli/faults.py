@@ -1,4 +1,4 @@
-"""What Hydra says is wrong with a command, in the project's words: the name as it was given, what is allowed, and what
+"""Hydra's messages about a wrong command, in the project's words: the name as it was given, what is allowed, and what
 may have been meant."""
 
 import re
@@ -96,7 +96,7 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
 
 
 def _needs(name: str) -> str | None:
-    """What must be installed for an option of Hydra's that is not there."""
+    """The package to install for an option of Hydra's that is absent."""
     extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
     return extra and f"this needs more packages: pip install -e '.[{extra}]' in a clone of the project"
 
@@ -123,7 +123,7 @@ def _no_setting(name: str, appended: str | None) -> str:
 
 
 def _meant(name: str, group: str, here: Sequence[str]) -> str:
-    """What may have been meant by a key: one that stands in the same group, or one of that name in another."""
+    """The likeliest intended keys: one that stands in the same group, or one of that name in another."""
     start = f"{group}." if group else ""
     near = nearest(name.removeprefix(start), [key.removeprefix(start) for key in here])
     same = [key for key in settings() if key.rpartition(".")[2] == name.rpartition(".")[2]]

@@ -1,4 +1,4 @@
-"""What the command answers by itself, from the files of the configuration: its version, lists of what a group offers,
+"""Answers that need no Hydra, from the files of the configuration: its version, lists of what a group offers,
 and the help of a single recipe. All else is left to Hydra."""
 
 import re
@@ -37,7 +37,7 @@ def answer(arguments: Sequence[str], conf: Sequence[Path]) -> str | None:
 
 
 def listed(group: str, conf: Sequence[Path]) -> str:
-    """What a group of settings offers: the name and the first sentence of each."""
+    """The options of a group of settings: the name and the first sentence of each."""
     found = options(group, conf)
     if not found:
         raise one_of("group", group, groups(conf))
@@ -46,7 +46,7 @@ def listed(group: str, conf: Sequence[Path]) -> str:
 
 
 def help_of(recipe: str, conf: Sequence[Path]) -> str:
-    """What a recipe does, with an example, and its own settings with their meaning."""
+    """A recipe's purpose, with an example, and its own settings with their meaning."""
     found = options("recipe", conf)
     if recipe not in found:
         raise one_of("recipe", recipe, sorted(found))

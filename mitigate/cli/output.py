@@ -1,4 +1,4 @@
-"""What a recipe shows while it works: lines on standard output, and how far a long step is, as a bar on a terminal,
+"""The output of a running recipe: lines on standard output, and how far a long step is, as a bar on a terminal,
 elsewhere as a line now and then."""
 
 import sys

@@ -10,7 +10,7 @@ MOST = 4.0
 def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.DataFrame:
     """The ledger with new weights for the triples about a target (its whole head or tail).
 
-    What is prejudiced, neutral and favouring about a target each gets the share of the target's weight that it has
+    Prejudiced, neutral and favouring triples about a target each get the share of the target's weight that they have
     of its category's, but at most MOST times its own. So a target keeps its weight if it has all three and none is
     at that limit; where it lacks one, or is at the limit, it loses weight and never gains any."""
     about = filtered & pl.col("target").is_not_null()

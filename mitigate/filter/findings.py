@@ -9,7 +9,7 @@ from mitigate.triples import FAVOURITISM, PREJUDICE, label_columns
 
 
 def in_words(policy: Policy) -> pl.Expr:
-    """What each scorer found, such as "sentiment +1, regard -1"; "" where all are neutral."""
+    """Each scorer's finding, such as "sentiment +1, regard -1"; "" where all are neutral."""
     found = [_in_words(scorer, label_columns(scorer, policy.template)[0]) for scorer in policy.scorers]
     return pl.concat_str(found, separator=", ", ignore_nulls=True) if found else pl.lit("")
 

@@ -35,7 +35,7 @@ SPLITS = ("train", "all")
 
 @dataclass(frozen=True)
 class Policy:
-    """What is done to the triples that any of the scorers finds polarised; no scorers, nothing.
+    """An action on the triples that any of the scorers labels polarised; without scorers, none.
 
     scorers: names of label columns: "sentiment", "regard", or any scorer that the triples are labelled by.
     template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
@@ -159,7 +159,7 @@ class Policy:
 
     @property
     def code(self) -> type | None:
-        """What a result depends on besides the fields: the class of one's own."""
+        """The user's class, on which results depend besides the fields."""
         return type(self) if type(self) is not Policy else None
 
     def _unknown(self) -> list[MitigateError]:

@@ -1,5 +1,5 @@
-"""The control of a policy that drops triples: as many of each relation, but drawn at random. What it changes comes from
-fewer triples; what the policy changes beyond that, from which triples they are."""
+"""The control of a policy that drops triples: as many of each relation, but drawn at random. Its effect is
+that of fewer triples; any further effect of the policy is that of which triples it drops."""
 
 import numpy as np
 import polars as pl

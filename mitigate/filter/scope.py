@@ -1,4 +1,4 @@
-"""Whom a policy is about: everything, people, or the targets of a run's list.
+"""The scope of a policy: everything, people, or the targets of a run's list.
 
 Knows words, not meanings: "mother board" has a mother, and "they" may be knives."""
 
