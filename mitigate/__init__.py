@@ -21,11 +21,11 @@ _PLACES = {  # public name -> the module that has it
     "TargetList": "mitigate.words.target_list",
     "TrainingSettings": "mitigate.tasks.train",
     "about_targets": "mitigate.match",
-    "apply_policy": "mitigate.tasks.policy",
+    "apply_policy": "mitigate.tasks.filtered",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.compared",
     "default_scorers": "mitigate.tasks.scorers",
-    "held_out_likelihood": "mitigate.tasks.likelihood",
+    "held_out_likelihood": "mitigate.tasks.published_likelihood",
     "label_identity_terms": "mitigate.tasks.identity",
     "label_probed": "mitigate.tasks.label",
     "label_statements": "mitigate.tasks.label",
@@ -34,9 +34,9 @@ _PLACES = {  # public name -> the module that has it
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.tasks.quality",
-    "open_generator": "mitigate.tasks.generator",
+    "open_generator": "mitigate.tasks.read",
     "open_run": "mitigate.tasks.ask.answers",
-    "pointwise_information": "mitigate.tasks.plausibility.information",
+    "pointwise_information": "mitigate.tasks.plausibility.figures",
     "probe_generator": "mitigate.tasks.probe",
     "read_relations": "mitigate.load.relations_file",
     "read_triples": "mitigate.tasks.read",
@@ -58,17 +58,17 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.base_model import Start as Start
     from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.compared import compare_runs as compare_runs
-    from mitigate.tasks.generator import open_generator as open_generator
+    from mitigate.tasks.filtered import apply_policy as apply_policy
     from mitigate.tasks.harms import measure_harms as measure_harms
     from mitigate.tasks.identity import label_identity_terms as label_identity_terms
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
-    from mitigate.tasks.likelihood import held_out_likelihood as held_out_likelihood
-    from mitigate.tasks.plausibility.information import pointwise_information as pointwise_information
-    from mitigate.tasks.policy import apply_policy as apply_policy
+    from mitigate.tasks.plausibility.figures import pointwise_information as pointwise_information
     from mitigate.tasks.probe import probe_generator as probe_generator
+    from mitigate.tasks.published_likelihood import held_out_likelihood as held_out_likelihood
     from mitigate.tasks.quality import measure_quality as measure_quality
+    from mitigate.tasks.read import open_generator as open_generator
     from mitigate.tasks.read import read_triples as read_triples
     from mitigate.tasks.read import sample_triples as sample_triples
     from mitigate.tasks.scorers import default_scorers as default_scorers

@@ -26,7 +26,7 @@ from mitigate.load.relations_file import read_relations
 from mitigate.load.sbic import read_annotations
 from mitigate.load.stream import Met, Streamed
 from mitigate.load.triples_file import read_triples
-from mitigate.score.lexicon import read_dic
+from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails
 from mitigate.words.target_list import list_of
 from mitigate.words.texts import escaped

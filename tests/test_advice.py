@@ -37,8 +37,8 @@ from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.base_model import check_length
 from mitigate.tasks.data_set import check_filters
-from mitigate.tasks.generator import open_generator
 from mitigate.tasks.probe import PartsInMemory
+from mitigate.tasks.read import open_generator
 from mitigate.tasks.train import check_training
 from mitigate.train import launch
 from mitigate.words.targets import choose_targets

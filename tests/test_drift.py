@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mitigate.measure.drift import Votes, without_drift
-from mitigate.measure.rating_variance import (
+from mitigate.measure.agreement import (
     REACH,
     Components,
     components,
@@ -16,6 +15,7 @@ from mitigate.measure.rating_variance import (
     statements_needed,
     within_relations,
 )
+from mitigate.measure.drift import Votes, without_drift
 
 
 def votes(shares: list[float], relations: list[int] | None = None, words: list[int] | None = None) -> Votes:

@@ -16,7 +16,7 @@ from mitigate.runs.files import replacing_folder
 from mitigate.runs.store import PartFolder, Run
 from mitigate.tasks.base_model import cut_notices
 from mitigate.tasks.filtered import loss_notices, untrained
-from mitigate.tasks.generator import open_generator
+from mitigate.tasks.read import open_generator
 from mitigate.tasks.run import untrained_notices
 from mitigate.tasks.statements import LONG, long_texts
 

@@ -22,7 +22,7 @@ from mitigate.tasks.base_model import find_start
 from mitigate.tasks.filtered import filter_figures
 from mitigate.tasks.label import Labeller, label_statements
 from mitigate.tasks.probe import PartsInMemory
-from mitigate.tasks.replacing import find_generator, generate_tails
+from mitigate.tasks.rerank import find_generator, generate_tails
 
 LAWYER = [("lie", -0.4), ("steal", -0.6), ("win", 0.5), ("talk", 0.0), ("read", 0.0)]
 ROWS = [

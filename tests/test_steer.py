@@ -17,8 +17,8 @@ from mitigate.filter import Policy
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.base_model import Start
-from mitigate.tasks.generator import open_generator
-from mitigate.tasks.policy import apply_policy
+from mitigate.tasks.filtered import apply_policy
+from mitigate.tasks.read import open_generator
 from mitigate.tasks.steer import (
     check_findings,
     check_steered,

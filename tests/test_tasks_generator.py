@@ -17,14 +17,13 @@ from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
 from mitigate.runs.files import replacing_folder
 from mitigate.tasks.base_model import Start, find_start
-from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
-from mitigate.tasks.filtered import filter_figures
-from mitigate.tasks.generator import open_generator
+from mitigate.tasks.filtered import Policy, filter_figures
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
-from mitigate.tasks.likelihood import held_out_likelihood
-from mitigate.tasks.policy import Policy
+from mitigate.tasks.lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.probe import probe_generator
+from mitigate.tasks.published_likelihood import held_out_likelihood
+from mitigate.tasks.read import open_generator
 from mitigate.tasks.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator

@@ -9,13 +9,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import findings
-from mitigate.filter.balance import even_out
-from mitigate.filter.own_action import by_own_action
-from mitigate.filter.policy import Policy, check_relations
-from mitigate.filter.random_drop import drop_at_random
+from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import lacking, preferred, replace_at_random, replace_tails
-from mitigate.filter.scope import in_scope
-from mitigate.filter.swap import swap
+from mitigate.filter.swap import by_own_action, even_out, swap
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.target_list import PAPER, TargetList
@@ -211,3 +207,19 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | No
     "random_replace": _random_replace,
     "keep": _keep,
 }
+
+
+DRAWN = "drawn at random"
+
+
+def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:
+    """The rows with `weight` 0 and the reason DRAWN for as many of each split and relation as are reached, drawn by
+    seed from those in the scope, polarised or not; the others with weight 1 and the reason "kept"."""
+    of_relation = "split", "relation"
+    lots = pl.Series(np.random.default_rng(seed).permutation(rows.height))
+    drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over(of_relation))
+    place = pl.when("_scope").then("_lot").rank("ordinal").over(of_relation)  # null outside the scope
+    is_drawn = (place <= pl.col("_many")).fill_null(False)
+    return drawn.with_columns(
+        weight=(~is_drawn).cast(pl.Float64), reason=pl.when(is_drawn).then(pl.lit(DRAWN)).otherwise(pl.lit("kept"))
+    ).drop("_scope", "_lot", "_many")

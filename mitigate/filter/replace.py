@@ -8,7 +8,7 @@ by preference, where neither is dropped."""
 import numpy as np
 import polars as pl
 
-from mitigate.filter.random_drop import DRAWN
+from mitigate.filter.ledger import DRAWN
 
 PROMPT = ("head", "relation")
 LOTS = ("split", "relation")  # within which the control draws as many

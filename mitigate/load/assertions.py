@@ -12,7 +12,7 @@ import polars as pl
 from mitigate.load import edges
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
-from mitigate.load.triples_chunk import ONE_END, OTHER_LANGUAGE, triples_chunk
+from mitigate.load.triples_file import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.words.texts import counted
 
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"

@@ -9,7 +9,7 @@ import polars as pl
 from mitigate.load.lines import OnBadLine
 from mitigate.load.stream import Block, Chunk, Met, Streamed, opened, text_blocks
 from mitigate.load.table import open_table
-from mitigate.load.triples_chunk import ONE_END, OTHER_LANGUAGE, triples_chunk
+from mitigate.load.triples_file import ONE_END, OTHER_LANGUAGE, triples_chunk
 
 EXPECTED = "relation<TAB>head<TAB>tail"
 COLUMNS = {"relation": 1, "head": 2, "tail": 3}

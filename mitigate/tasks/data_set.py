@@ -12,7 +12,7 @@ from mitigate.measure.coverage import per_target
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
-from mitigate.runs.formats import table_bytes
+from mitigate.runs.store import table_bytes
 from mitigate.tasks.filtered import loss_notices, replaced_notices
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import label_columns

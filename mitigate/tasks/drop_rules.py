@@ -9,7 +9,7 @@ import polars as pl
 
 from mitigate.filter import Policy
 from mitigate.filter.findings import polarised
-from mitigate.filter.scope import in_scope
+from mitigate.filter.policy import in_scope
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import bounds

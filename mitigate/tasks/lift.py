@@ -6,7 +6,9 @@ is exploratory and on neutral tails only."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import polars as pl
 
 from mitigate.measure import lift
@@ -15,7 +17,6 @@ from mitigate.measure.lift import PROMPT
 from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.baselines import TOP, constant_tails, echo_tails, random_tails
 from mitigate.tasks.probe_heads import HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer
@@ -181,3 +182,42 @@ def _shares(
     accepted = with_plausibility(triples, plausibility, cache)["judged_valid"].fill_null(False).alias("accepted")
     here, there = own.with_columns(accepted[: own.height]), swapped.with_columns(accepted[own.height :])
     return lift.shares(prompts, here, there, asked)
+
+
+TOP = 10  # tails of a prompt
+POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
+
+
+def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:
+    """The `top` commonest tails of each relation among the neutral training triples, the commonest first: (relation,
+    tail), to be said of every head. labelled: triples labelled by the scorers, such as a run's score.parquet."""
+    counted = _training(labelled, scorers).group_by("relation", "tail").len()
+    ranked = counted.sort("relation", "len", "tail", descending=[False, True, False])
+    return ranked.group_by("relation", maintain_order=True).head(top).select("relation", "tail")
+
+
+def echo_tails(prompts: pl.DataFrame) -> pl.DataFrame:
+    """For each prompt (head, relation) its head as the tail: (head, relation, tail)."""
+    return prompts.select("head", "relation", tail="head").unique(maintain_order=True)
+
+
+def random_tails(
+    labelled: pl.DataFrame, prompts: pl.DataFrame, top: int = TOP, seed: int = 1, scorers: Sequence[str] = ROLES
+) -> pl.DataFrame:
+    """For each prompt (head, relation, and whatever else) `top` draws, without the repeats, from POOL tails of the
+    relation that were drawn from its neutral training triples, a common tail more often: the prompts with `tail`."""
+    training = _training(labelled, scorers).sort("relation", "tail").partition_by("relation", as_dict=True)
+    found = []
+    for (relation,), rows in prompts.unique(maintain_order=True).group_by("relation", maintain_order=True):
+        if (relation,) not in training:
+            continue
+        random = np.random.default_rng([seed, crc32(str(relation).encode())])
+        pool = random.choice(training[relation,]["tail"].to_numpy(), POOL)
+        tails = random.choice(pool, (len(rows), top)).tolist()
+        found.append(rows.with_columns(tail=pl.Series(tails, dtype=pl.List(pl.String))))
+    empty = prompts.clear().with_columns(tail=pl.lit(None, pl.List(pl.String)))
+    return pl.concat([empty, *found]).explode("tail").unique(maintain_order=True)
+
+
+def _training(labelled: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
+    return labelled.filter(pl.col("split") == "train", is_neutral(scorers))

@@ -14,10 +14,14 @@ from mitigate.load import harms
 from mitigate.measure import quality
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, ABOUT_TRIPLES, quality_key, with_part
 from mitigate.probe import likelihood as probing
+from mitigate.probe.generator import Generator
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.quality import is_neutral
-from mitigate.triples import ROLES
+from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.words.relations import asked_with
 from mitigate.words.target_list import PAPER, TargetList
 
 AUTO = "auto"
@@ -114,3 +118,25 @@ def about_figures(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[
         metrics[quality_key(ABOUT_BITS, part)] = quality.bits_per_char(rows)
         metrics[quality_key(ABOUT_TRIPLES, part)] = rows.height
     return metrics
+
+
+def held_out_likelihood(
+    generator: Generator | Start,
+    labelled: pl.DataFrame,
+    plausibility: Scorer | None = None,
+    *,
+    cache: LabelCache = NOTHING_CACHED,
+    device: str = "cpu",
+) -> pl.DataFrame:
+    """The valid test triples (head, relation, tail, split, valid, and what else there is) with `nll`, `tokens` and
+    `characters`, as in probe.likelihood; with `generated`, the tail that the generator itself finds best; and with a
+    plausibility classifier `generated_valid`, whether it accepts that."""
+    held_out = labelled.filter("valid", split="test")
+    asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
+    model = (generator.load() if isinstance(generator, Start) else generator).to(device)
+    scored = probing.likelihood(model, held_out, asked)
+    found = probing.completions(model, held_out, asked)
+    if plausibility:
+        accepted = with_plausibility(found.rename({"generated": "tail"}), plausibility, cache)
+        found = found.with_columns(generated_valid=accepted["judged_valid"])
+    return scored.join(found, on=["head", "relation"], how="left", maintain_order="left")

@@ -12,7 +12,7 @@ import torch
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
 from mitigate.filter.findings import direction
-from mitigate.filter.scope import in_scope
+from mitigate.filter.policy import in_scope
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.progress import progress
 from mitigate.tasks.base_model import Start

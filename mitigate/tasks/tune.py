@@ -10,7 +10,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, polarised, preferred_tails
-from mitigate.filter.scope import in_scope
+from mitigate.filter.policy import in_scope
 from mitigate.measure.lift import is_echo
 from mitigate.tasks.base_model import Start
 from mitigate.tasks.label import Labeller

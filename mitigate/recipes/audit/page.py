@@ -14,7 +14,7 @@ from mitigate.report.saving import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import notices
 from mitigate.tasks.audit.paper import beside_the_paper
-from mitigate.tasks.audit.read_counts import as_met
+from mitigate.tasks.audit.read import as_met
 from mitigate.tasks.audit.resource import Resource
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import about_targets, choice, export

@@ -9,7 +9,7 @@ import torch
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.root import root_with
+from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.frames.forms import check_start

@@ -11,13 +11,13 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.load.crowd import rated_sets
-from mitigate.load.root import find_root
+from mitigate.load.files import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.loading import list_named, wanted
 from mitigate.recipes.rated_scorers import printed
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
 from mitigate.report.saving import save
 from mitigate.runs.label_cache import LabelStore

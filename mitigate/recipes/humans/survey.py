@@ -11,8 +11,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.load.files import LoadedStatements
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.loading import load_data
-from mitigate.recipes.targets import list_named, wanted
+from mitigate.recipes.loading import list_named, load_data, wanted
 from mitigate.report import survey as page
 from mitigate.runs.files import write
 from mitigate.runs.finished import open_run

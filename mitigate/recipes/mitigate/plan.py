@@ -19,12 +19,11 @@ from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.loading import known_by_relations, load_data, shown_targets
 from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.rated_scorers import accuracies
 from mitigate.recipes.reporting import origin
-from mitigate.recipes.scorer_accuracy import accuracies
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import shown_targets
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.score.labels import known_labels, text_for
@@ -36,7 +35,7 @@ from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.probe_heads import event_heads, held_out_prompts
 from mitigate.tasks.published_likelihood import published_file, read_published, target_triples
-from mitigate.tasks.replacing import find_generator
+from mitigate.tasks.rerank import find_generator
 from mitigate.tasks.steer import check_steered
 from mitigate.tasks.template import not_neutral
 from mitigate.tasks.train import check_training

@@ -17,11 +17,10 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.loading import known_by_relations, load_data, shown_targets
 from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import shown_targets
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.base_model import Start, origin_notices

@@ -16,7 +16,7 @@ from mitigate.metrics import (
     ROWS_ABOUT_A_TARGET,
     prefixed,
 )
-from mitigate.tasks.audit import read_counts as counted
+from mitigate.tasks.audit import read as counted
 from mitigate.tasks.caveats import few_targets, same_sources
 from mitigate.tasks.labelling import Labelling, per_target_tables
 from mitigate.words.target_list import PAPER, TargetList

@@ -13,7 +13,7 @@ from mitigate.load.files import LoadedStatements
 from mitigate.load.stream import Chunk, Kind, Met, Streamed, describe
 from mitigate.load.triples_file import Loaded
 from mitigate.runs.fingerprints import as_parquet, digest_of, digest_of_values
-from mitigate.tasks.audit.read_counts import CHUNK
+from mitigate.tasks.audit.read import CHUNK
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
 from mitigate.words.relations import Relation

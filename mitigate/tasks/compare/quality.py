@@ -11,8 +11,8 @@ import polars as pl
 from mitigate import metrics
 from mitigate.measure.change import DIFFERENCE, RATIO, Change
 from mitigate.measure.comparison import SEEDS, STATISTICS
+from mitigate.measure.jackknife import weighted_difference
 from mitigate.measure.lift import PROMPT, head_numbers, with_weights
-from mitigate.measure.paired import weighted_difference
 from mitigate.measure.quality import is_scored, sentence_bleu2
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
