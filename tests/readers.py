@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.errors import MitigateError
 from mitigate.load import any_triples, assertions, atomic, files, generations, genericskb, harms, sentences, stories
-from mitigate.load import texts as texts_file
+from mitigate.load import sentences as texts_file
 from mitigate.load.crowd import read_beside
 from mitigate.load.frames import read_frames
 from mitigate.load.graph import own as own_graph

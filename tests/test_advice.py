@@ -36,7 +36,7 @@ from mitigate.recipes.stories.plan import make_plan as plan_stories
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.base_model import check_length
-from mitigate.tasks.data_set import check_filters
+from mitigate.tasks.filtered import check_filters
 from mitigate.tasks.probe import PartsInMemory
 from mitigate.tasks.read import open_generator
 from mitigate.tasks.train import check_training

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
-from mitigate.probe.information import Information
-from mitigate.probe.likelihood import completions, likelihood
+from mitigate.probe.likelihood import Information, completions, likelihood
 from mitigate.runs.progress import listening
 from mitigate.tasks.plausibility.figures import other_heads, pointwise_information
 from mitigate.words.targets import targets

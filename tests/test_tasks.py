@@ -16,8 +16,7 @@ from mitigate.runs.fingerprints import digest_of_stage
 from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.count import count_statements
-from mitigate.tasks.audit.measures import measure_resource, value_of
-from mitigate.tasks.audit.paper import beside_the_paper
+from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
 from mitigate.tasks.audit.read import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met, read_rows
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.base_model import check_told_apart, find_start

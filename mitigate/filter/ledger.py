@@ -19,13 +19,13 @@ from mitigate.words.target_list import PAPER, TargetList
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
 IN_SCOPE = pl.col("in_scope")
 IS_VALID = pl.col("people_valid").fill_null(False)  # null where nobody can say
-
 OTHERWISE: dict[str, dict[str, Any]] = {
     "policy.template=neutral": {"template": "neutral"},
     "policy.scope=person_heads": {"scope": "person_heads"},
     "policy.scope=targets": {"scope": "targets"},
 }
 """Settings that make a policy drop fewer triples, and the fields that they change."""
+DRAWN = "drawn at random"
 
 
 def apply(
@@ -207,9 +207,6 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | No
     "random_replace": _random_replace,
     "keep": _keep,
 }
-
-
-DRAWN = "drawn at random"
 
 
 def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:

@@ -14,6 +14,9 @@ from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, with_plurals
 
 ENDS = ("head", "tail")
+MOST = 4.0
+"""As many times its weight a statement may count: the one prejudice about a target is not to be learnt by heart."""
+WANTED = "it returns the rows that it is given, in their order, with `weight` (0 or more) and `reason` (a text)"
 
 
 def swap(
@@ -129,10 +132,6 @@ def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
     )
 
 
-MOST = 4.0
-"""As many times its weight a statement may count: the one prejudice about a target is not to be learnt by heart."""
-
-
 def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.DataFrame:
     """The ledger with new weights for the triples about a target (its whole head or tail).
 
@@ -151,9 +150,6 @@ def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.
         weight=pl.when(balanced).then(pl.col("weight") * factor).otherwise("weight"),
         reason=pl.when(balanced).then(reason).otherwise("reason"),
     ).drop("about", "sign")
-
-
-WANTED = "it returns the rows that it is given, in their order, with `weight` (0 or more) and `reason` (a text)"
 
 
 def by_own_action(policy: Policy, rows: pl.DataFrame, filtered: pl.Expr) -> pl.DataFrame:

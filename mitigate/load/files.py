@@ -21,6 +21,7 @@ from mitigate.words.targets import targets
 COLUMNS = ["target", "statement"]
 SCHEMA = {"row": pl.UInt32, "target": pl.String, "category": pl.String, "statement": pl.String}
 LABELS = {str(label): label for label in (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)}
+LISTED = "the sources that docs/resources.md lists"
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,6 @@ def _fault(value: Mapping[str, Any], labels: Sequence[str]) -> str | None:
         if value[name] not in LABELS:
             return f"{name} {value[name]!r}; allowed: {', '.join(LABELS)} (prejudice, neutral, favouritism, other)"
     return None
-
-
-LISTED = "the sources that docs/resources.md lists"
 
 
 def find_root(given: str | None) -> Path | None:

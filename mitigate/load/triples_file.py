@@ -16,6 +16,11 @@ from mitigate.words.events import published_names
 from mitigate.words.relations import Relation, relations, spellings
 from mitigate.words.texts import counted
 
+OTHER_LANGUAGE = "neither end is English"
+ONE_END = "one end is not English (another language, or an address)"
+NOT_VALID = "labelled 0 (not valid), which nothing is trained on"
+LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -73,12 +78,6 @@ def _fault(parts: list[str], labelled: bool, known: dict) -> str | None:
     if labelled and parts[3] not in ("0", "1"):
         return f"label {parts[3]!r}, expected 0 or 1"
     return None
-
-
-OTHER_LANGUAGE = "neither end is English"
-ONE_END = "one end is not English (another language, or an address)"
-NOT_VALID = "labelled 0 (not valid), which nothing is trained on"
-LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
 def triples_chunk(

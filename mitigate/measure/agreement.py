@@ -15,6 +15,8 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
 """Label -> what it is called in the keys of figures."""
+REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
+"""Standard errors that a difference must have, to be found by a 95 % interval with 80 % power."""
 
 
 def fold_other(labels: np.ndarray) -> np.ndarray:
@@ -171,7 +173,3 @@ def detectable(found: Components, statements: float, raters: float, shared: floa
 def statements_needed(points: float, found: Components, raters: float, shared: float = 0.0) -> float:
     """How many statements of each model make a difference of so many points detectable."""
     return (REACH / points * error(found, 1, raters, shared)) ** 2
-
-
-REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
-"""Standard errors that a difference must have, to be found by a 95 % interval with 80 % power."""

@@ -14,6 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 STEP = 0.01  # the paper's learning rate, footnote 5
+LEVEL = 0.95
+FEWEST = 5  # predictions of a profession, for a share of them to be taken
+FOLDS = 5
+PROBES: dict[str, Callable[[], Any]] = {
+    "linear": lambda: LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000),
+    "nonlinear": lambda: SVC(kernel="rbf", class_weight="balanced"),
+}
 
 
 def mean_reciprocal_rank(ranks: np.ndarray) -> float:
@@ -60,9 +67,6 @@ def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
     return float(spearmanr(changes, ratios).statistic)
 
 
-LEVEL = 0.95
-
-
 class Difference(NamedTuple):
     """The mean of the second minus that of the first, with Welch's interval of 95 %; None where it is not known."""
 
@@ -81,9 +85,6 @@ def between_trainings(first: np.ndarray, second: np.ndarray) -> Difference:
         return Difference(change, None, None)
     found = ttest_ind(second, first, equal_var=False).confidence_interval(LEVEL)
     return Difference(change, float(found.low), float(found.high))
-
-
-FEWEST = 5  # predictions of a profession, for a share of them to be taken
 
 
 def shares_of_groups(predicted: np.ndarray, is_a: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,13 +138,6 @@ def amplification(
     in_graph = of_a[used] / holders[used]
     leans = np.sign(in_graph - of_a.sum() / holders.sum())
     return float(100 * np.mean(leans * (of_group_a[used] / all_of[used] - in_graph)))
-
-
-FOLDS = 5
-PROBES: dict[str, Callable[[], Any]] = {
-    "linear": lambda: LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000),
-    "nonlinear": lambda: SVC(kernel="rbf", class_weight="balanced"),
-}
 
 
 def leakage(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: str, seed: int) -> float | None:

@@ -17,6 +17,7 @@ from models.beams import Beam
 
 EVERY_HEAD = None
 """The head of rows that are said of all heads."""
+PROMPT = ("target", "relation", "head")
 
 
 class GivenTails:
@@ -71,9 +72,6 @@ class GivenTails:
         found = [*self._answers.get((head, relation), ()), *self._answers.get((EVERY_HEAD, relation), ())]
         first = dict(reversed(found))  # of a tail that stands twice, its first score
         return [Beam((number,), math.nan, first[number], True) for number in dict.fromkeys(n for n, _ in found)]
-
-
-PROMPT = ("target", "relation", "head")
 
 
 def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.DataFrame:

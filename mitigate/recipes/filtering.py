@@ -20,8 +20,17 @@ from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
 from mitigate.tasks.base_model import Start
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
-from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
-from mitigate.tasks.filtered import apply_policy, check_left, loss_notices, measure_filter, replaced_notices
+from mitigate.tasks.filtered import (
+    SHEET,
+    apply_policy,
+    check_filters,
+    check_left,
+    files_of,
+    loss_notices,
+    measure_filter,
+    replaced_notices,
+    write_data_set,
+)
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.rerank import find_generator, generate_tails
@@ -31,6 +40,8 @@ from mitigate.words.relations import with_own
 from mitigate.words.texts import counted, portable
 
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
+GENERATED_TAILS = "generated_tails"
+CRITIC = "critic"
 
 
 def run(config: DictConfig) -> None:
@@ -125,10 +136,6 @@ def say_files(config: DictConfig, folder: Path, ledger: pl.DataFrame, counts: Ma
     say(f"  datasheet   {folder / SHEET}")
     for notice in [*replaced_notices(ledger), *loss_notices(ledger), *long_texts(ledger["masked"])]:
         say(f"  note: {notice}")
-
-
-GENERATED_TAILS = "generated_tails"
-CRITIC = "critic"
 
 
 def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:

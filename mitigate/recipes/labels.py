@@ -10,8 +10,8 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.load.files import LoadedStatements
 from mitigate.load.layout import TABLES
-from mitigate.load.texts import STANDARD_INPUT
-from mitigate.load.texts import load as texts_of
+from mitigate.load.sentences import STANDARD_INPUT
+from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import list_named, load_data

@@ -20,6 +20,14 @@ from mitigate.tasks.drop_rules import is_drop_rule
 from mitigate.tasks.identity import farthest
 from mitigate.triples import TEMPLATES, Scorer
 
+CLASSES = {
+    "mitigate.score.crowd.Crowd": crowd.SHIPPED,
+    "mitigate.score.people.Crowd2": people.SHIPPED["crowd2"],
+    "mitigate.score.people.CrowdLM": None,
+}
+"""The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
+FRAMES = "frames"
+
 
 def printed(frame: pl.DataFrame) -> str:
     """The table for the terminal."""
@@ -76,14 +84,6 @@ def _with_interval(value: float | None, low: float | None, high: float | None, d
     return f"{value:.{decimals}f}{ends}"
 
 
-CLASSES = {
-    "mitigate.score.crowd.Crowd": crowd.SHIPPED,
-    "mitigate.score.people.Crowd2": people.SHIPPED["crowd2"],
-    "mitigate.score.people.CrowdLM": None,
-}
-"""The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
-
-
 def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str) -> Accuracies:
     """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category;
     without those that nothing is known of. nodes: the configured scorers (scorers.Scorers)."""
@@ -97,9 +97,6 @@ def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str)
         for template in TEMPLATES
     }
     return {of: known for of, known in found.items() if known}
-
-
-FRAMES = "frames"
 
 
 def drop_policies(scorers: Scorers) -> list[Policy]:

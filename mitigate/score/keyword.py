@@ -19,6 +19,7 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 LONGEST = 3  # words of one entry, as in "poor girl"
+Lexicon = dict[str, int]  # word, or its beginning with a "*" behind -> FAVOURITISM or PREJUDICE
 
 
 class Keyword:
@@ -67,9 +68,6 @@ class Keyword:
             if entry[:end] in self._beginnings:
                 return self._beginnings[entry[:end]]
         return 0
-
-
-Lexicon = dict[str, int]  # word, or its beginning with a "*" behind -> FAVOURITISM or PREJUDICE
 
 
 @cache

@@ -19,6 +19,7 @@ from mitigate.words.target_list import PAPER, TargetList, list_of
 from mitigate.words.targets import as_targets
 
 BOOTSTRAP = Bootstrap()
+BASELINE = "none"  # the policy
 
 
 def measure_harms(
@@ -108,9 +109,6 @@ def _targets_of(statements: pl.DataFrame) -> pl.DataFrame:
     if "category" in known.columns:
         return known.select("target", "category")
     return as_targets(known["target"].to_list()).select("target", "category")
-
-
-BASELINE = "none"  # the policy
 
 
 def find_baseline(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> FinishedRun | None:

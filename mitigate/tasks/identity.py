@@ -26,6 +26,10 @@ SAID = {  # share labelled wrongly, by error
     FALSE_NEGATIVES: ("unkind sentences", "no prejudice"),
 }
 FIGURES = {"": "mean", "_equality_difference": "equality_difference", "_farthest": "term", "_beyond": "beyond"}
+COLUMN = "_identity"  # what ends the column beside a scorer's labels
+SHOWN = 3  # words of a notice
+
+
 FIGURES |= {"_masked": "masked", **{f"_{column}": column for column in ("largest", *bounds("largest"))}}
 """What ends the keys of an error's figures, and the columns of identity_summary that hold them."""
 
@@ -96,10 +100,6 @@ def measured_identity(summed: pl.DataFrame, names: Mapping[str, str]) -> pl.Data
     configuration: rows of SHOWN_PARTS, both numbers together."""
     rows = summed.filter(pl.col("part").is_in(SHOWN_PARTS), pl.col("number") == "both", pl.col("scorer").is_in(names))
     return rows.drop("number").with_columns(pl.col("scorer").replace(names), pl.col(pl.Float64).round(2))
-
-
-COLUMN = "_identity"  # what ends the column beside a scorer's labels
-SHOWN = 3  # words of a notice
 
 
 def with_identity_words(

@@ -17,19 +17,19 @@ from mitigate.measure.lift import PROMPT
 from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.probe_heads import HELD_OUT
+from mitigate.tasks.probe import HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.words.target_list import PAPER, TargetList
 
 PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""
-
 LEAST_OF_ORACLE = 10.0
 """Percent. Where even an oracle's tails are accepted less often, the classifier says nothing of a relation."""
-
 GENERATOR, ORACLE = "generator", "oracle"
 NEUTRAL_TAILS = ~pl.col("group").is_in(PRIMARY)
+TOP = 10  # tails of a prompt
+POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
 
 
 def lift_table(
@@ -182,10 +182,6 @@ def _shares(
     accepted = with_plausibility(triples, plausibility, cache)["judged_valid"].fill_null(False).alias("accepted")
     here, there = own.with_columns(accepted[: own.height]), swapped.with_columns(accepted[own.height :])
     return lift.shares(prompts, here, there, asked)
-
-
-TOP = 10  # tails of a prompt
-POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
 
 
 def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from mitigate.filter.policy import in_scope
 from mitigate.measure.lift import is_echo
 from mitigate.tasks.base_model import Start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.probe_heads import probe_heads
+from mitigate.tasks.probe import probe_heads
 from mitigate.tasks.rerank import rerank_heads
 from mitigate.tasks.train import Examples, TrainingSettings, examples, in_training
 from mitigate.train import tune

@@ -21,8 +21,8 @@ from models.kge.normaliser import Cells, matches, normalise
 from models.kge.ranking import filtered_ranks
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
-
 COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, checkpoints alone know them
+LOSSES = ("shared", "all")
 
 
 class Fitted(NamedTuple):
@@ -34,6 +34,65 @@ class Fitted(NamedTuple):
     examples_per_second: float  # triples, or queries with loss="all"
     loss: float  # mean of the last steps
     valid_mrr: float  # filtered, of the weights that are kept
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. The defaults are those of the paper on bias in knowledge-graph embeddings (section 2.2) where it
+    gives any: 1,000 negatives, softmax cross-entropy."""
+
+    loss: str = "shared"  # negatives shared in a chunk, or "all": 1-vs-all
+    max_epochs: int = 100
+    batch_size: int = 1_000  # triples; with loss="all" queries, each of which is scored with all entities
+    chunk_size: int = 1_000  # triples that share negatives
+    negatives: int = 1_000
+    by_frequency: float = 0.5  # share of negatives drawn as often as entities occur, as half of PyTorch-BigGraph's are
+    learning_rate: float = 0.1  # of Adagrad at the first step; it falls in a line to 0 at the end of max_epochs
+    n3: float = 0.0  # weight of the N3 regulariser (Lacroix et al. 2018)
+    evaluate_every: int = 5  # epochs
+    patience: int = 3  # evaluations without a better validation MRR, after which training ends
+    precision: str = "32-true"
+    seed: int = 1
+    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
+
+    def __post_init__(self) -> None:
+        counts = ("max_epochs", "batch_size", "chunk_size", "negatives", "evaluate_every", "patience")
+        checks = [
+            (self.loss in LOSSES, f"loss={self.loss!r} must be one of {', '.join(LOSSES)}"),
+            *((getattr(self, name) >= 1, f"{name}={getattr(self, name)} must be at least 1") for name in counts),
+            (0 <= self.by_frequency <= 1, f"by_frequency={self.by_frequency} must be a share from 0 to 1"),
+            (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
+            (self.n3 >= 0, f"n3={self.n3} must be a weight of at least 0"),
+            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
+            (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
+        ]
+        if faults := [fault for holds, fault in checks if not holds]:
+            raise MitigateError("kge: " + "; ".join(faults))
+
+
+class KgeTraining(TrainingModule):
+    """Adagrad with a learning rate that falls in a line to 0 at the end of the last epoch."""
+
+    batches: Batches
+
+    def __init__(self, network: Embeddings, examples: int, settings: Settings) -> None:
+        batches = Batches(np.zeros(examples), min(settings.batch_size, examples), settings.seed)
+        steps = -(-settings.max_epochs * examples // batches.size)
+        super().__init__(batches, steps, lambda step: settings.learning_rate * (1 - step / steps), seed=settings.seed)
+        self.network = network
+        self.settings = settings
+
+    def cubes(self, entities: Tensor, relations: Tensor) -> Tensor:
+        """The N3 regulariser (Lacroix et al. 2018): the sum over all these vectors of their cubed moduli."""
+        vectors = torch.cat([self.network.of(entities), self.network.of_relations(relations)])
+        return self.network.interaction.moduli(vectors).pow(3).sum()
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Gradients are not clipped: Adagrad divides by their size."""
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        # PyTorch has a fused Adagrad for CPUs only.
+        return torch.optim.Adagrad(self.parameters(), lr=self.settings.learning_rate, fused=self.device.type == "cpu")
 
 
 class StopAtBest(lightning.Callback):
@@ -141,31 +200,6 @@ def validation_mrr(network: Embeddings, triples: np.ndarray, known: np.ndarray) 
     return float(torch.cat(ranks).reciprocal().mean())
 
 
-class KgeTraining(TrainingModule):
-    """Adagrad with a learning rate that falls in a line to 0 at the end of the last epoch."""
-
-    batches: Batches
-
-    def __init__(self, network: Embeddings, examples: int, settings: Settings) -> None:
-        batches = Batches(np.zeros(examples), min(settings.batch_size, examples), settings.seed)
-        steps = -(-settings.max_epochs * examples // batches.size)
-        super().__init__(batches, steps, lambda step: settings.learning_rate * (1 - step / steps), seed=settings.seed)
-        self.network = network
-        self.settings = settings
-
-    def cubes(self, entities: Tensor, relations: Tensor) -> Tensor:
-        """The N3 regulariser (Lacroix et al. 2018): the sum over all these vectors of their cubed moduli."""
-        vectors = torch.cat([self.network.of(entities), self.network.of_relations(relations)])
-        return self.network.interaction.moduli(vectors).pow(3).sum()
-
-    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Gradients are not clipped: Adagrad divides by their size."""
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        # PyTorch has a fused Adagrad for CPUs only.
-        return torch.optim.Adagrad(self.parameters(), lr=self.settings.learning_rate, fused=self.device.type == "cpu")
-
-
 class SharedNegatives(KgeTraining):
     """Each chunk of a batch draws entities once, and puts them in the place of the tails, then of the heads.
 
@@ -245,40 +279,3 @@ def _choice(true: Tensor, others: Tensor, same: Cells) -> Tensor:
     """The sum of - log softmax of the true score (n,) among it and the others (n, negatives), without the same ones."""
     true = true.float()
     return (torch.logaddexp(true, normalise(others.float(), left_out=same)[0]) - true).sum()
-
-
-LOSSES = ("shared", "all")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train. The defaults are those of the paper on bias in knowledge-graph embeddings (section 2.2) where it
-    gives any: 1,000 negatives, softmax cross-entropy."""
-
-    loss: str = "shared"  # negatives shared in a chunk, or "all": 1-vs-all
-    max_epochs: int = 100
-    batch_size: int = 1_000  # triples; with loss="all" queries, each of which is scored with all entities
-    chunk_size: int = 1_000  # triples that share negatives
-    negatives: int = 1_000
-    by_frequency: float = 0.5  # share of negatives drawn as often as entities occur, as half of PyTorch-BigGraph's are
-    learning_rate: float = 0.1  # of Adagrad at the first step; it falls in a line to 0 at the end of max_epochs
-    n3: float = 0.0  # weight of the N3 regulariser (Lacroix et al. 2018)
-    evaluate_every: int = 5  # epochs
-    patience: int = 3  # evaluations without a better validation MRR, after which training ends
-    precision: str = "32-true"
-    seed: int = 1
-    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
-
-    def __post_init__(self) -> None:
-        counts = ("max_epochs", "batch_size", "chunk_size", "negatives", "evaluate_every", "patience")
-        checks = [
-            (self.loss in LOSSES, f"loss={self.loss!r} must be one of {', '.join(LOSSES)}"),
-            *((getattr(self, name) >= 1, f"{name}={getattr(self, name)} must be at least 1") for name in counts),
-            (0 <= self.by_frequency <= 1, f"by_frequency={self.by_frequency} must be a share from 0 to 1"),
-            (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
-            (self.n3 >= 0, f"n3={self.n3} must be a weight of at least 0"),
-            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
-            (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
-        ]
-        if faults := [fault for holds, fault in checks if not holds]:
-            raise MitigateError("kge: " + "; ".join(faults))

@@ -28,6 +28,9 @@ COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
 WARMUP = 0.06  # share of all steps
 PLAINLY = 0.9  # so probable is neutral in a text that is not missed in an epoch
 POOL = 50  # batches sorted by length together: little padding, and still much chance
+DISTILLED = "bert_labels_conceptnet.tsv"
+HUMAN = {"nlgbias_train_other.tsv": "train", "nlgbias_dev.tsv": "train", "nlgbias_test.tsv": "people"}
+"""Sheng et al.'s test sentences are a part of their own: too few (30) to choose anything by."""
 
 
 def fit(
@@ -142,11 +145,6 @@ def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
             if score > best_score:
                 best, best_score = offsets, score
     return best
-
-
-DISTILLED = "bert_labels_conceptnet.tsv"
-HUMAN = {"nlgbias_train_other.tsv": "train", "nlgbias_dev.tsv": "train", "nlgbias_test.tsv": "people"}
-"""Sheng et al.'s test sentences are a part of their own: too few (30) to choose anything by."""
 
 
 def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:

@@ -24,6 +24,8 @@ GAP = "   "
 WIDE = (200, 24)  # columns and lines, where there is no terminal
 TWO_WORDINGS = "a/b: labelled a with the paper's phrase of the relation, b with the neutral one"
 UNMASKED = "is no target of the run: the word is not masked where the sentence is labelled"
+PROMPT = "> "
+HOW = "A head and a relation, such as: lawyer CapableOf. Tab completes; an empty line ends."
 
 
 def as_json(question: Question, runs: Sequence[Answers]) -> str:
@@ -94,10 +96,6 @@ def _number(value: float | None) -> str:
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as JSON has it, which knows no NaN."""
     return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
-
-
-PROMPT = "> "
-HOW = "A head and a relation, such as: lawyer CapableOf. Tab completes; an empty line ends."
 
 
 def lines_of_terminal(runs: Sequence[Answers], *, quiet: bool) -> Iterator[str]:

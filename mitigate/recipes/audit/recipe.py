@@ -13,8 +13,7 @@ from mitigate.recipes.job import Job, perform, say
 from mitigate.report import audit_tables
 from mitigate.runs.store import PartFolder, Result
 from mitigate.tasks.audit.count import count_statements
-from mitigate.tasks.audit.measures import measure_resource
-from mitigate.tasks.audit.paper import beside_the_paper, paper_figures, paper_notes
+from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
 from mitigate.tasks.audit.read import STATEMENTS, as_met, read_rows
 from mitigate.tasks.audit.variants import variants
 from mitigate.tasks.drop_rules import measure_drop_rules

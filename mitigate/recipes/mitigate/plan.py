@@ -33,7 +33,7 @@ from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.probe_heads import event_heads, held_out_prompts
+from mitigate.tasks.probe import event_heads, held_out_prompts
 from mitigate.tasks.published_likelihood import published_file, read_published, target_triples
 from mitigate.tasks.rerank import find_generator
 from mitigate.tasks.steer import check_steered

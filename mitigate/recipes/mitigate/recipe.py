@@ -13,8 +13,7 @@ from mitigate.tasks.filtered import apply_policy
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.lift import lift_table
 from mitigate.tasks.people.validity import with_validity
-from mitigate.tasks.probe import probe_generator
-from mitigate.tasks.probe_heads import probe_heads
+from mitigate.tasks.probe import probe_generator, probe_heads
 from mitigate.tasks.published_likelihood import held_out_likelihood, published_likelihood
 from mitigate.tasks.run import measure_run
 from mitigate.tasks.train import as_it_is, train_generator, trained

@@ -27,8 +27,7 @@ from mitigate.tasks.base_model import Start, origin_notices
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.stories.generate import Sampling
-from mitigate.tasks.stories.train import check_tells
+from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.train.comet import Settings

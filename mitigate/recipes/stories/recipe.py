@@ -16,10 +16,9 @@ from mitigate.tasks.base_model import Start, origin_facts, origin_notices
 from mitigate.tasks.filtered import apply_policy
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import wordings
-from mitigate.tasks.stories.generate import generate_stories
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.sentences import as_read, label_sentences
-from mitigate.tasks.stories.train import train_on_sentences
+from mitigate.tasks.stories.train import generate_stories, train_on_sentences
 from mitigate.tasks.train import as_it_is
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted

@@ -20,6 +20,16 @@ from mitigate.words.targets import targets as paper_targets
 from mitigate.words.texts import counted as number_of
 from mitigate.words.word_forms import with_plurals
 
+CHUNK = 50_000  # rows worked through at once
+Texts = Literal["targets", "all"]
+COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
+ROWS, ABOUT_A_TARGET, STATEMENTS = (
+    ("counted", "rows"),
+    ("counted", "about a target"),
+    ("counted", "statements"),
+)
+REPEATED = "repeated statement about a target, each of which counts"
+
 
 def check(texts: str, resource: Resource) -> None:
     """Raises MitigateError for texts that the resource cannot be asked for."""
@@ -153,18 +163,6 @@ def _first_found(resource: Resource, targets: pl.DataFrame, match: Match, target
             if found.height:
                 return str(found["target"][0])
     return None
-
-
-CHUNK = 50_000  # rows worked through at once
-Texts = Literal["targets", "all"]
-COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
-ROWS, ABOUT_A_TARGET, STATEMENTS = (
-    ("counted", "rows"),
-    ("counted", "about a target"),
-    ("counted", "statements"),
-)
-
-REPEATED = "repeated statement about a target, each of which counts"
 
 
 def counts_of(rows: pl.DataFrame, found: pl.DataFrame, num_about: int) -> Met:

@@ -20,6 +20,8 @@ from mitigate.tasks.compare.audits import AuditsPlan, ComparedAudit, both
 from mitigate.tasks.targets import list_of_runs
 
 MOST_DIFFERENT = 5  # up, and as many down
+POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
+CORRECTED = ("p_holm", "low_corrected", "high_corrected")
 
 
 def resources(
@@ -103,10 +105,6 @@ def _said(
         about_them = audit.statements.filter(pl.col("target").is_in(targets)).collect(engine="streaming")
         found.append(examples(about_them, scorers=[column]).rename({column: "label"}))
     return {target: (found[0].filter(target=target), found[1].filter(target=target)) for target in targets}
-
-
-POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
-CORRECTED = ("p_holm", "low_corrected", "high_corrected")
 
 
 def differences(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:

@@ -36,6 +36,10 @@ from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.quality import BY_LABEL
 
 MOST_MOVED = 5  # up, and as many down
+LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY, ABOUT_BITS))}
+NOT_MEASURED = "not measured"
+OTHER_SCORERS = "the runs were labelled by different scorers"
+OTHER_ITEMS = "the runs were not asked the same"
 
 
 def pairs(
@@ -195,12 +199,6 @@ def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, sc
         )
         for row in pl.concat(ends).to_dicts()
     ]
-
-
-LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY, ABOUT_BITS))}
-NOT_MEASURED = "not measured"
-OTHER_SCORERS = "the runs were labelled by different scorers"
-OTHER_ITEMS = "the runs were not asked the same"
 
 
 def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str]) -> dict[str, str]:

@@ -36,6 +36,26 @@ Accuracies = Mapping[tuple[str, str], Mapping[str, Accuracy]]
 """(Scorer, template) -> what known_accuracy returns."""
 FEWEST = 20
 """Rated statements, polarised and neutral ones each, for a figure to correct by."""
+ALL = "all"
+SCORER = "crowd"
+RATER = "one rater"
+BOTH = Policy("both", ROLES)
+FIGURES: dict[str, confusion.Figure] = {
+    "sensitivity": confusion.sensitivity,
+    "specificity": confusion.specificity,
+    "kappa": confusion.kappa,
+    "macro_f1": confusion.macro_f1,
+    "people": confusion.truly_polarised,
+    "labelled": confusion.polarised,
+}
+"""Against the majority of raters; people: the share that they find polarised; labelled: that the scorer does."""
+PASSED_FIGURES: dict[str, confusion.Figure] = {
+    "recall": confusion.sensitivity,
+    "false_alarms": confusion.false_alarms,
+    "precision": confusion.precision,
+    "kappa": confusion.kappa,
+}
+"""Of statements that a policy passes, against the majority of raters."""
 
 
 def known_accuracy(source: str, folder: Path | None = None, template: str = TEMPLATES[0]) -> dict[str, Accuracy]:
@@ -120,28 +140,6 @@ def _accuracy(row: Mapping[str, Any]) -> Accuracy:
         row["specificity"],
         standard_error(row["specificity_low"], row["specificity_high"]),
     )
-
-
-ALL = "all"
-SCORER = "crowd"
-RATER = "one rater"
-BOTH = Policy("both", ROLES)
-FIGURES: dict[str, confusion.Figure] = {
-    "sensitivity": confusion.sensitivity,
-    "specificity": confusion.specificity,
-    "kappa": confusion.kappa,
-    "macro_f1": confusion.macro_f1,
-    "people": confusion.truly_polarised,
-    "labelled": confusion.polarised,
-}
-"""Against the majority of raters; people: the share that they find polarised; labelled: that the scorer does."""
-PASSED_FIGURES: dict[str, confusion.Figure] = {
-    "recall": confusion.sensitivity,
-    "false_alarms": confusion.false_alarms,
-    "precision": confusion.precision,
-    "kappa": confusion.kappa,
-}
-"""Of statements that a policy passes, against the majority of raters."""
 
 
 def accuracy_table(

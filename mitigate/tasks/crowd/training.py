@@ -24,6 +24,10 @@ from models.heads import LABELS, fold_of
 from models.minilm import locate
 from models.states import Encoder
 
+FOLDS_FILE = "folds.csv"
+VOTES = (PREJUDICE, NEUTRAL, FAVOURITISM)
+
+
 assert dict(zip(LABELS, VOTES, strict=True)) == {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": -PREJUDICE}
 
 
@@ -53,9 +57,6 @@ def train_crowd(
     return {"parameters": heads.weight.size + heads.bias.size + heads.threshold.size}
 
 
-FOLDS_FILE = "folds.csv"
-
-
 def folds_of_targets() -> pl.DataFrame:
     """The fold of each of the 329 targets: target, fold."""
     words = clusters()
@@ -79,9 +80,6 @@ def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: Labe
         if isinstance(fold, int)
     ]
     return pl.concat(parts).sort("_row").drop("_row", "_fold")
-
-
-VOTES = (PREJUDICE, NEUTRAL, FAVOURITISM)
 
 
 @dataclass(frozen=True)

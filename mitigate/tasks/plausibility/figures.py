@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import accuracy, valid_share
 from mitigate.probe.generator import Generator
-from mitigate.probe.information import Information
+from mitigate.probe.likelihood import Information
 from mitigate.runs.progress import progress
 from mitigate.score.labels import with_labels
 from mitigate.tasks.base_model import Start
@@ -24,6 +24,8 @@ from models.plausibility.average import load_network
 
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # how the figures call the splits
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
+HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
+TOGETHER = 512  # triples
 
 
 def measure_plausibility(
@@ -42,6 +44,15 @@ def measure_plausibility(
         own = {**facts, **figures(network, triples, probes, scorers, cache)}
         found |= {f"{name}/{key}": value for key, value in own.items()}
     return found
+
+
+class Classifier(Protocol):
+    """Logits of triples, (n,): above 0 is accepted as plausible."""
+
+    @property
+    def relations(self) -> Sequence[str]: ...
+
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
 
 
 def figures(
@@ -124,15 +135,6 @@ def accepted_echoes(network: Classifier) -> pl.DataFrame:
     return echoes.with_columns(accepted(network, echoes))
 
 
-class Classifier(Protocol):
-    """Logits of triples, (n,): above 0 is accepted as plausible."""
-
-    @property
-    def relations(self) -> Sequence[str]: ...
-
-    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
-
-
 def logits_of(network: Classifier, triples: pl.DataFrame) -> np.ndarray:
     """The logits of a table (head, relation, tail), (n,)."""
     return network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
@@ -141,10 +143,6 @@ def logits_of(network: Classifier, triples: pl.DataFrame) -> np.ndarray:
 def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
     """Whether each triple is accepted as plausible."""
     return pl.Series("accepted", logits_of(network, triples) > 0)
-
-
-HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
-TOGETHER = 512  # triples
 
 
 def pointwise_information(

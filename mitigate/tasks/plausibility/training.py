@@ -19,6 +19,9 @@ from models.plausibility.average import MEMBERS, Average
 from models.plausibility.bilinear import Bilinear
 from models.plausibility.phrases import MiniLMPhrases
 
+FEWEST = 2
+"""A threshold lies between two triples."""
+
 
 def train_plausibility(
     triples: pl.DataFrame,
@@ -68,10 +71,6 @@ def average_networks(
         network.save(part, made_of=folder)
     size = sum(file.stat().st_size for file in whole.rglob("*") if file.is_file())
     return {"seconds": sum(facts["seconds"] for facts in trained.values()), "bytes": size}
-
-
-FEWEST = 2
-"""A threshold lies between two triples."""
 
 
 def check_dev(triples: pl.DataFrame) -> None:

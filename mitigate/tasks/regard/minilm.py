@@ -29,6 +29,7 @@ from models.regard.minilm import MiniLMClassifier
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that what the gate passes is neutral by its own probabilities
 FOLDER = "minilm"
+FILE = "teacher.safetensors"
 
 
 def train_minilm(
@@ -108,9 +109,6 @@ def train_ngram(
     with replacing_folder(folder / "ngram") as part:
         classifier.save(part)
     return {"parameters": classifier.weight.size + classifier.bias.size}
-
-
-FILE = "teacher.safetensors"
 
 
 def train_teacher(

@@ -30,6 +30,13 @@ EMPTY = (
 LEARNT = ("train", "valid")  # parts
 THIRDS = 3  # of train100k's triples: one is learnt from, one the gate's threshold is chosen by, one checks the gate
 MOST = 12_000  # texts to choose a threshold by, or to check the gate with
+LABEL = {"neutral": NEUTRAL, "kind": FAVOURITISM, "unkind": PREJUDICE}
+DENIED = {"neutral": "neutral", "kind": "unkind", "unkind": "neutral"}
+"""What the denial of a polarity is, as in the frames of mitigate.load.identity."""
+TEACHERS_SHARE = 0.5  # of the probabilities that a labelled text is trained towards; the rest is its label's
+SINGULAR, BARE = 0.5, 0.2  # shares of the copies with "a term" and "term"; the others have the plural
+OF_PAPER = 0.4  # share of the copies with a target of the paper's
+PLURAL_VERBS = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't": "aren't"}
 
 
 @dataclass(frozen=True)
@@ -131,15 +138,6 @@ def generics_masked(root: Path) -> list[str]:
 
 def _some(texts: list[str], chance: random.Random) -> list[str]:
     return chance.sample(texts, min(MOST, len(texts)))
-
-
-LABEL = {"neutral": NEUTRAL, "kind": FAVOURITISM, "unkind": PREJUDICE}
-DENIED = {"neutral": "neutral", "kind": "unkind", "unkind": "neutral"}
-"""What the denial of a polarity is, as in the frames of mitigate.load.identity."""
-TEACHERS_SHARE = 0.5  # of the probabilities that a labelled text is trained towards; the rest is its label's
-SINGULAR, BARE = 0.5, 0.2  # shares of the copies with "a term" and "term"; the others have the plural
-OF_PAPER = 0.4  # share of the copies with a target of the paper's
-PLURAL_VERBS = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't": "aren't"}
 
 
 def written_statements() -> pl.DataFrame:
