@@ -24,7 +24,7 @@ from mitigate.measure.validity import auc
 from mitigate.score.people import plain
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.people.figures import valid_votes
-from mitigate.tasks.rated import read_with_quality
+from mitigate.tasks.ratings.rated import read_with_quality
 from mitigate.train.crowd import fit_softmax
 from mitigate.triples import NEUTRAL
 from models.heads import fold_of

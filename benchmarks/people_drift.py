@@ -44,14 +44,23 @@ from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, PeopleValid
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.score.regard import NgramRegard
-from mitigate.tasks.anchors import AS_THEY_ARE, EQUALLY, FIGURES, PARTS, as_votes, drift_table, sides, vote_shares
-from mitigate.tasks.anchors import described as with_word
 from mitigate.tasks.crowd.training import label_unseen
 from mitigate.tasks.people.figures import label_apart, valid_apart
-from mitigate.tasks.rated import describe_rated
-from mitigate.tasks.ratings import read_labelled_sentences
+from mitigate.tasks.ratings.anchors import (
+    AS_THEY_ARE,
+    EQUALLY,
+    FIGURES,
+    PARTS,
+    as_votes,
+    drift_table,
+    sides,
+    vote_shares,
+)
+from mitigate.tasks.ratings.anchors import described as with_word
+from mitigate.tasks.ratings.answers import read_labelled_sentences
+from mitigate.tasks.ratings.rated import describe_rated
+from mitigate.tasks.ratings.survey import POINTS
 from mitigate.tasks.scorers import default_scorers
-from mitigate.tasks.survey import POINTS
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence
 from mitigate.words.texts import counted

@@ -87,7 +87,7 @@ def test_an_answer_loads_no_library_that_takes_longer_than_all_else() -> None:
     script = """
 import sys
 import models.comet, models.kinds
-import mitigate.tasks.ask.answers, mitigate.tasks.probe, mitigate.tasks.label
+import mitigate.tasks.ask.answers, mitigate.tasks.generators.probe, mitigate.tasks.label
 import mitigate.score.vader, mitigate.score.regard, mitigate.score.plausibility
 print(*sorted({name.partition('.')[0] for name in sys.modules}))
 """

@@ -12,7 +12,7 @@ from mitigate.probe.tails import draw_as_many, reorder
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.scorers import Scorers
-from mitigate.tasks.rerank import rerank
+from mitigate.tasks.policies.rerank import rerank
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"

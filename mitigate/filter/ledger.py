@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.filter import findings
 from mitigate.filter.policy import Policy, check_relations, in_scope
-from mitigate.filter.replace import lacking, preferred, replace_at_random, replace_tails
+from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
 from mitigate.filter.swap import by_own_action, even_out, swap
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 from mitigate.words.relations import relations
@@ -25,7 +25,6 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "policy.scope=targets": {"scope": "targets"},
 }
 """Settings that make a policy drop fewer triples, and the fields that they change."""
-DRAWN = "drawn at random"
 
 
 def apply(
@@ -207,16 +206,3 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | No
     "random_replace": _random_replace,
     "keep": _keep,
 }
-
-
-def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:
-    """The rows with `weight` 0 and the reason DRAWN for as many of each split and relation as are reached, drawn by
-    seed from those in the scope, polarised or not; the others with weight 1 and the reason "kept"."""
-    of_relation = "split", "relation"
-    lots = pl.Series(np.random.default_rng(seed).permutation(rows.height))
-    drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over(of_relation))
-    place = pl.when("_scope").then("_lot").rank("ordinal").over(of_relation)  # null outside the scope
-    is_drawn = (place <= pl.col("_many")).fill_null(False)
-    return drawn.with_columns(
-        weight=(~is_drawn).cast(pl.Float64), reason=pl.when(is_drawn).then(pl.lit(DRAWN)).otherwise(pl.lit("kept"))
-    ).drop("_scope", "_lot", "_many")

@@ -13,10 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from mitigate.errors import MitigateError
-from mitigate.measure import comparison, seeds
-from mitigate.measure.bootstrap import MOST_VARIANCE, Interval, cluster_sums, mean_of, variance_of
-from mitigate.measure.change import Change
+from mitigate.measure.bootstrap import MOST_VARIANCE, Interval, cluster_sums, variance_of
 
 Figure = Callable[[np.ndarray], np.ndarray]
 """From sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., figures), to (..., figures)."""
@@ -76,27 +73,3 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
         bounded &= error.size > TOO_SMALL
         low, high = np.minimum(low, np.exp(whole)), np.maximum(high, np.exp(whole))
     return Interval(np.where(bounded, low, 0), np.where(bounded, high, MOST_VARIANCE))
-
-
-def weighted_difference(
-    baseline: np.ndarray, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray
-) -> seeds.Changes:
-    """Of weighted means over items, from baseline and values, (items, seeds) each; weights, (items,), say how much an
-    item counts, clusters, (items,), which belong together.
-
-    With two seeds or more on both sides the error holds the variation between trainings too, otherwise that of the
-    items alone, and with items fixed there is none. Raises MitigateError for one side with several seeds and
-    another with one."""
-    before, after = (_sums(side, weights, clusters) for side in (baseline, values))
-    if baseline.shape[1] > 1 and values.shape[1] > 1:
-        return seeds.changes(before, after, mean_of)
-    if baseline.shape[1] > 1 or values.shape[1] > 1:
-        raise MitigateError("compare one model with one, or at least 2 seeds with at least 2")
-    found = comparison.paired(before, after, mean_of)
-    return seeds.Changes(found, Change(found.baseline, found.value))
-
-
-def _sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Each cluster's weight and its weighted sum of values, (2, clusters, seeds)."""
-    weight = np.broadcast_to(weights[:, None], values.shape)
-    return np.concatenate([cluster_sums(part, clusters, powers=(1,)) for part in (weight, weight * values)])

@@ -21,10 +21,8 @@ from mitigate.recipes.scorers import Scorers
 from mitigate.runs.files import write
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_all, measured_table
 from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.crowd.training import label_unseen
-from mitigate.tasks.drop_rules import as_metrics, drop_rules
 from mitigate.tasks.identity import (
     identity_notices,
     identity_summary,
@@ -32,7 +30,15 @@ from mitigate.tasks.identity import (
     measure_identity_terms,
     measured_identity,
 )
-from mitigate.tasks.rated import read_rated
+from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
+from mitigate.tasks.ratings.agreement import (
+    agreement_table,
+    interval_table,
+    label_described,
+    measure_all,
+    measured_table,
+)
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.triples import ROLES, Scorer
 
 HELD_OUT = ("keyword", "ngram")

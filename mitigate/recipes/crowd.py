@@ -13,9 +13,9 @@ from mitigate.recipes.scorers import Scorers
 from mitigate.report import crowd_card
 from mitigate.runs.files import write
 from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.agreement import label_described
 from mitigate.tasks.crowd.accuracy import SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import Texts, label_unseen, read_texts, train_crowd
+from mitigate.tasks.ratings.agreement import label_described
 from mitigate.triples import Scorer
 
 HELD_OUT = ("ngram", "keyword")

@@ -18,9 +18,11 @@ from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import Start
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
-from mitigate.tasks.filtered import (
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.label import Labeller
+from mitigate.tasks.people.validity import with_people_valid
+from mitigate.tasks.policies.filtered import (
     SHEET,
     apply_policy,
     check_filters,
@@ -31,9 +33,7 @@ from mitigate.tasks.filtered import (
     replaced_notices,
     write_data_set,
 )
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.people.validity import with_people_valid
-from mitigate.tasks.rerank import find_generator, generate_tails
+from mitigate.tasks.policies.rerank import find_generator, generate_tails
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import Scorer
 from mitigate.words.relations import with_own

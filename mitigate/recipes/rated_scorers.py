@@ -14,10 +14,10 @@ from mitigate.metrics import bounds
 from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers
 from mitigate.score import crowd, people
-from mitigate.tasks.agreement import FIGURES
 from mitigate.tasks.crowd.accuracy import Accuracies, known_accuracy
-from mitigate.tasks.drop_rules import is_drop_rule
 from mitigate.tasks.identity import farthest
+from mitigate.tasks.policies.drop_rules import is_drop_rule
+from mitigate.tasks.ratings.agreement import FIGURES
 from mitigate.triples import TEMPLATES, Scorer
 
 CLASSES = {

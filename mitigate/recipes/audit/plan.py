@@ -26,7 +26,7 @@ from mitigate.tasks.audit.read import Texts
 from mitigate.tasks.audit.resource import Resource, resource_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.rated import read_rated
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
 from mitigate.words.target_list import list_of

@@ -16,9 +16,9 @@ from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
 from mitigate.tasks.audit.read import STATEMENTS, as_met, read_rows
 from mitigate.tasks.audit.variants import variants
-from mitigate.tasks.drop_rules import measure_drop_rules
 from mitigate.tasks.identity import identity_words_of
 from mitigate.tasks.labelling import wordings
+from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.tasks.statements import choice
 from mitigate.triples import ROLES
 from mitigate.words.targets import notice_of_own

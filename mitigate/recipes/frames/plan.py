@@ -15,7 +15,7 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.frames.forms import check_start
 from mitigate.tasks.frames.posts import check, read_posts
 from mitigate.tasks.frames.training import Start, fold_numbers
-from mitigate.tasks.rated import read_rated
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.train.frames import Settings
 from models.digests import sha256_of
 from models.layouts import WEIGHTS

@@ -16,9 +16,9 @@ from mitigate.report import survey as page
 from mitigate.runs.files import write
 from mitigate.runs.finished import open_run
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks.anchors import AGAIN, draw_anchors, read_earlier
-from mitigate.tasks.ratings import EARLIER
-from mitigate.tasks.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
+from mitigate.tasks.ratings.anchors import AGAIN, draw_anchors, read_earlier
+from mitigate.tasks.ratings.answers import EARLIER
+from mitigate.tasks.ratings.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 from mitigate.words.target_list import TargetList
 

@@ -23,8 +23,8 @@ from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks.base_model import Start, origin_notices
 from mitigate.tasks.corpus import relations_in_training, triples_of
+from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.stories.train import Sampling, check_tells

@@ -22,7 +22,7 @@ from mitigate.measure.validity import valid_metrics
 from mitigate.metrics import ENDS, TEMPLATE_PREFIX, harm_key
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
-from mitigate.tasks.agreement import words_and_texts
+from mitigate.tasks.ratings.agreement import words_and_texts
 from mitigate.triples import NEUTRAL, ROLES, TEMPLATES, label_columns
 from mitigate.words.targets import CATEGORIES
 

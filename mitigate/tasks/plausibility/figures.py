@@ -14,7 +14,7 @@ from mitigate.probe.generator import Generator
 from mitigate.probe.likelihood import Information
 from mitigate.runs.progress import progress
 from mitigate.score.labels import with_labels
-from mitigate.tasks.base_model import Start
+from mitigate.tasks.generators.base_model import Start
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import asked_with

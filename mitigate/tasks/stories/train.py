@@ -10,8 +10,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.probe.stories import Sampling, sample_stories
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.train import begin_training
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.train import begin_training
 from mitigate.train.comet import Settings
 from mitigate.train.harness import Log
 from mitigate.train.stories import Texts, fit

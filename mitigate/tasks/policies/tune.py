@@ -12,11 +12,11 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, polarised, preferred_tails
 from mitigate.filter.policy import in_scope
 from mitigate.measure.lift import is_echo
-from mitigate.tasks.base_model import Start
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.probe import probe_heads
+from mitigate.tasks.generators.train import Examples, TrainingSettings, examples, in_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.probe import probe_heads
-from mitigate.tasks.rerank import rerank_heads
-from mitigate.tasks.train import Examples, TrainingSettings, examples, in_training
+from mitigate.tasks.policies.rerank import rerank_heads
 from mitigate.train import tune
 from mitigate.train.comet import Fitted, Log
 from mitigate.train.tune import LOSSES, Bound

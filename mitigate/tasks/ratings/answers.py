@@ -13,9 +13,9 @@ from mitigate.load.crowd import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import open_run
-from mitigate.tasks.agreement import label_rated
-from mitigate.tasks.anchors import AGAIN
-from mitigate.tasks.survey import KEY
+from mitigate.tasks.ratings.agreement import label_rated
+from mitigate.tasks.ratings.anchors import AGAIN
+from mitigate.tasks.ratings.survey import KEY
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column

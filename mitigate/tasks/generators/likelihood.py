@@ -17,7 +17,7 @@ from mitigate.probe import likelihood as probing
 from mitigate.probe.generator import Generator
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.base_model import Start
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer

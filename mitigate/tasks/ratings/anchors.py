@@ -16,7 +16,7 @@ from mitigate.measure.drift import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.runs.finished import open_run
-from mitigate.tasks.rated import target_of
+from mitigate.tasks.ratings.rated import target_of
 from mitigate.words.relations import parse_sentence
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import targets

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing_folder
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.tasks.base_model import Start
+from mitigate.tasks.generators.base_model import Start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings

@@ -17,7 +17,7 @@ from mitigate.measure.lift import PROMPT
 from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.probe import HELD_OUT
+from mitigate.tasks.generators.probe import HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.words.target_list import PAPER, TargetList

@@ -13,7 +13,7 @@ from mitigate.filter.policy import in_scope
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import bounds
-from mitigate.tasks.agreement import label_described, words_and_texts
+from mitigate.tasks.ratings.agreement import label_described, words_and_texts
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache, Scorer
 
 FIGURES: dict[str, confusion.Figure] = {

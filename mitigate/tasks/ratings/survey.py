@@ -14,7 +14,7 @@ from mitigate.measure.agreement import Components, detectable, statements_needed
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import read_runs as finished_runs
 from mitigate.runs.finished import short_names
-from mitigate.tasks.anchors import AGAIN
+from mitigate.tasks.ratings.anchors import AGAIN
 from mitigate.words.relations import relations as known
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]

@@ -11,7 +11,7 @@ from mitigate.load import any_triples, sample
 from mitigate.load.lines import OnBadLine
 from mitigate.load.table import Columns
 from mitigate.runs.progress import notice
-from mitigate.tasks.base_model import Start, find_start
+from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.words.relations import Relation
 from models import gguf, minilm
 from models.comet import Comet, Layout

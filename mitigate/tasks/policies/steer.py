@@ -15,8 +15,8 @@ from mitigate.filter.findings import direction
 from mitigate.filter.policy import in_scope
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.progress import progress
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.train import TrainingSettings, code_after, train_generator
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator
 from mitigate.words.target_list import PAPER, TargetList
 from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments

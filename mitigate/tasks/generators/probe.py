@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.probe import comet as probing
 from mitigate.probe.comet import Precision
 from mitigate.probe.generator import Generator
-from mitigate.tasks.base_model import Start
+from mitigate.tasks.generators.base_model import Start
 from mitigate.triples import PROBED, Parts
 from mitigate.words.events import heads_about, heads_of_relations
 from mitigate.words.prompts import kind_of

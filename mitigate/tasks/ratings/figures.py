@@ -18,8 +18,8 @@ from mitigate.measure.comparison import holm, sign_flip_test
 from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import bounds
 from mitigate.report.legend import ordered
-from mitigate.tasks import anchors
-from mitigate.tasks.agreement import SCORERS, measure_agreement
+from mitigate.tasks.ratings import anchors
+from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
 from mitigate.words.target_list import PAPER, TargetList
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
