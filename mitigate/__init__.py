@@ -60,12 +60,12 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.generators.base_model import Start as Start
     from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
     from mitigate.tasks.generators.probe import probe_generator as probe_generator
+    from mitigate.tasks.generators.saved import open_generator as open_generator
     from mitigate.tasks.generators.train import TrainingSettings as TrainingSettings
     from mitigate.tasks.generators.train import train_generator as train_generator
     from mitigate.tasks.harms import measure_harms as measure_harms
     from mitigate.tasks.identity import label_identity_terms as label_identity_terms
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
-    from mitigate.tasks.inputs import open_generator as open_generator
     from mitigate.tasks.inputs import read_triples as read_triples
     from mitigate.tasks.inputs import sample_triples as sample_triples
     from mitigate.tasks.label import label_probed as label_probed

@@ -14,14 +14,13 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import list_named, load_data
+from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
-from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.policies.filtered import (
     SHEET,
     apply_policy,
@@ -33,15 +32,13 @@ from mitigate.tasks.policies.filtered import (
     replaced_notices,
     write_data_set,
 )
-from mitigate.tasks.policies.rerank import find_generator, generate_tails
+from mitigate.tasks.policies.rerank import find_generator
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import Scorer
 from mitigate.words.relations import with_own
 from mitigate.words.texts import counted, portable
 
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
-GENERATED_TAILS = "generated_tails"
-CRITIC = "critic"
 
 
 def run(config: DictConfig) -> None:
@@ -136,35 +133,3 @@ def say_files(config: DictConfig, folder: Path, ledger: pl.DataFrame, counts: Ma
     say(f"  datasheet   {folder / SHEET}")
     for notice in [*replaced_notices(ledger), *loss_notices(ledger), *long_texts(ledger["masked"])]:
         say(f"  note: {notice}")
-
-
-def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:
-    """The labelled triples with what people would call valid, for a policy that filters by it."""
-    if not policy.unless_valid:
-        return labelled
-    cached = {"cache": labeller.cache}
-    return job.stage(CRITIC, with_people_valid, labelled, critic, labeller.target_list, using=cached)
-
-
-def generated_tails(
-    job: Job,
-    policy: Policy,
-    labelled: Result,
-    generator: Start | None,
-    labeller: Labeller,
-    device: str,
-) -> Result | None:
-    """Tails for the prompts that the policy lacks tails for; None without a generator."""
-    if generator is None:
-        return None
-    return job.stage(
-        GENERATED_TAILS,
-        generate_tails,
-        policy,
-        labelled,
-        generator,
-        labeller,
-        using=lambda work: {"parts": work.parts("generated_tail_parts"), "device": device},
-        scratch=["generated_tail_parts"],
-        may_be_kept=True,
-    )

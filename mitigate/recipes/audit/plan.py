@@ -22,8 +22,7 @@ from mitigate.recipes.scorers import Scorers
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
-from mitigate.tasks.audit.read import Texts
-from mitigate.tasks.audit.resource import Resource, resource_of
+from mitigate.tasks.audit.resource import Resource, Texts, resource_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
 from mitigate.tasks.ratings.rated import read_rated

@@ -14,7 +14,8 @@ from mitigate.report import audit_tables
 from mitigate.runs.store import PartFolder, Result
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
-from mitigate.tasks.audit.read import STATEMENTS, as_met, read_rows
+from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.resource import STATEMENTS, as_met
 from mitigate.tasks.audit.variants import variants
 from mitigate.tasks.identity import identity_words_of
 from mitigate.tasks.labelling import wordings

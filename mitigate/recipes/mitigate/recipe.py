@@ -2,10 +2,10 @@
 
 from omegaconf import DictConfig
 
-from mitigate.recipes.filtering import generated_tails, with_critic
 from mitigate.recipes.job import Job, is_said, perform, say
 from mitigate.recipes.mitigate import decoding, reporting, tuning
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels
+from mitigate.recipes.replacing import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts

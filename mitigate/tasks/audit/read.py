@@ -4,7 +4,7 @@ A resource of any size is read a chunk at a time. What is kept of each is writte
 the chunks that are not there are read; and every fault of the file is found before anything is labelled."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import polars as pl
 
@@ -12,23 +12,22 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import Met
 from mitigate.match import Match, about_targets, sentences_about_targets
 from mitigate.runs.progress import progress
-from mitigate.tasks.audit.resource import Resource
+from mitigate.tasks.audit.resource import (
+    ABOUT_A_TARGET,
+    REPEATED,
+    ROWS,
+    Resource,
+    Texts,
+    as_frame,
+    as_met,
+    counts_of,
+)
 from mitigate.triples import Parts
 from mitigate.words.target_list import TargetList
 from mitigate.words.targets import as_targets
 from mitigate.words.targets import targets as paper_targets
 from mitigate.words.texts import counted as number_of
 from mitigate.words.word_forms import with_plurals
-
-CHUNK = 50_000  # rows worked through at once
-Texts = Literal["targets", "all"]
-COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
-ROWS, ABOUT_A_TARGET, STATEMENTS = (
-    ("counted", "rows"),
-    ("counted", "about a target"),
-    ("counted", "statements"),
-)
-REPEATED = "repeated statement about a target, each of which counts"
 
 
 def check(texts: str, resource: Resource) -> None:
@@ -163,22 +162,3 @@ def _first_found(resource: Resource, targets: pl.DataFrame, match: Match, target
             if found.height:
                 return str(found["target"][0])
     return None
-
-
-def counts_of(rows: pl.DataFrame, found: pl.DataFrame, num_about: int) -> Met:
-    """How many rows there were, how many are about a target, and how many statements they make."""
-    return Met({ROWS: rows.height, ABOUT_A_TARGET: num_about, STATEMENTS: found.height})
-
-
-def as_frame(met: Met) -> pl.DataFrame:
-    """Counts as a table (kind, what, count)."""
-    return pl.DataFrame([(*key, count) for key, count in met.items()], schema=COUNTS, orient="row")
-
-
-def as_met(parts: Iterable[pl.DataFrame]) -> Met:
-    """The sum of tables of counts."""
-    total = Met()
-    for part in parts:
-        for kind, what, count in part.iter_rows():
-            total[kind, what] += count
-    return total

@@ -1,0 +1,47 @@
+"""Stages before the ledger that only some policies need: validity of the triples, and generated tails.
+
+The recipes that filter share them."""
+
+from mitigate.filter import Policy
+from mitigate.recipes.job import Job
+from mitigate.runs.store import Result
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.label import Labeller
+from mitigate.tasks.people.validity import with_people_valid
+from mitigate.tasks.policies.rerank import generate_tails
+from mitigate.triples import Scorer
+
+GENERATED_TAILS = "generated_tails"
+CRITIC = "critic"
+
+
+def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:
+    """The labelled triples with what people would call valid, for a policy that filters by it."""
+    if not policy.unless_valid:
+        return labelled
+    cached = {"cache": labeller.cache}
+    return job.stage(CRITIC, with_people_valid, labelled, critic, labeller.target_list, using=cached)
+
+
+def generated_tails(
+    job: Job,
+    policy: Policy,
+    labelled: Result,
+    generator: Start | None,
+    labeller: Labeller,
+    device: str,
+) -> Result | None:
+    """Tails for the prompts that the policy lacks tails for; None without a generator."""
+    if generator is None:
+        return None
+    return job.stage(
+        GENERATED_TAILS,
+        generate_tails,
+        policy,
+        labelled,
+        generator,
+        labeller,
+        using=lambda work: {"parts": work.parts("generated_tail_parts"), "device": device},
+        scratch=["generated_tail_parts"],
+        may_be_kept=True,
+    )
