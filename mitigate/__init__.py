@@ -34,7 +34,7 @@ _PLACES = {  # public name -> the module that has it
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.tasks.quality",
-    "open_generator": "mitigate.tasks.inputs",
+    "open_generator": "mitigate.tasks.generators.saved",
     "open_run": "mitigate.tasks.ask.answers",
     "pointwise_information": "mitigate.tasks.plausibility.figures",
     "probe_generator": "mitigate.tasks.generators.probe",

@@ -17,8 +17,8 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import list_named, load_data
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs.files import elsewhere, write
-from mitigate.runs.formats import FORMATS, table_bytes
 from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.formats import FORMATS, table_bytes
 from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
