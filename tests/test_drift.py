@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mitigate.measure.agreement import (
+from mitigate.measure.drift import Votes, without_drift
+from mitigate.measure.rating_variance import (
     REACH,
     Components,
     components,
@@ -15,7 +16,6 @@ from mitigate.measure.agreement import (
     statements_needed,
     within_relations,
 )
-from mitigate.measure.drift import Votes, without_drift
 
 
 def votes(shares: list[float], relations: list[int] | None = None, words: list[int] | None = None) -> Votes:

@@ -17,8 +17,8 @@ from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
-from mitigate.tasks.audit.read import ABOUT_A_TARGET, STATEMENTS, read_rows
-from mitigate.tasks.audit.resource import ROWS, as_met, resource_of
+from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met, resource_of
 from mitigate.tasks.corpus import corpus_of
 from mitigate.tasks.generators.base_model import check_told_apart, find_start
 from mitigate.tasks.label import Labeller

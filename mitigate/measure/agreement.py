@@ -4,19 +4,14 @@ raters (accuracy, precision, recall and F1 of each class; the harms paper's Tabl
 Kappa and alpha are 1 for full agreement and 0 for what chance gives. They are None where only one class
 occurs: then chance agrees fully too."""
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
 """Label -> what it is called in the keys of figures."""
-REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
-"""Standard errors that a difference must have, to be found by a 95 % interval with 80 % power."""
 
 
 def fold_other(labels: np.ndarray) -> np.ndarray:
@@ -119,57 +114,3 @@ def classification(
 
 def _beyond_chance(observed: float, expected: float) -> float | None:
     return float((observed - expected) / (1 - expected)) if expected < 1 else None
-
-
-class Components(NamedTuple):
-    """Variances in squared percentage points."""
-
-    statement: float  # of statements of one relation; for a difference without what models share by the question
-    rating: float  # of single ratings of one statement
-
-
-def components(shares: np.ndarray, votes: np.ndarray, relations: np.ndarray) -> Components:
-    """The variances of one set, by the moments of an analysis of variance (Searle, Casella and McCulloch 1992, ch. 3).
-
-    shares: percentage of each statement's votes; votes: their number; relations: numbers; (statements,) each. Some
-    statement must have two votes."""
-    rating = float((votes * shares * (100 - shares)).sum() / (votes - 1).sum())
-    apart = within_relations(shares, relations)
-    between = float((apart**2).sum() / (len(shares) - len(np.unique(relations))))
-    return Components(max(0.0, between - rating * float((1 / votes).mean())), rating)
-
-
-def within_relations(shares: np.ndarray, relations: np.ndarray) -> np.ndarray:
-    """How far each statement's percentage is from the mean of its relation."""
-    numbers = np.unique(relations, return_inverse=True)[1]
-    return shares - (np.bincount(numbers, shares) / np.bincount(numbers))[numbers]
-
-
-def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[np.ndarray, np.ndarray]) -> float:
-    """The covariance of questions' mean percentages in two sets, over the questions that both have.
-
-    first, second: what within_relations returns, of statements that stand in one of the sets alone: (statements,) each;
-    questions: their numbers, the same in both sets."""
-    both = np.intersect1d(*questions)
-    means = [
-        [side[of == question].mean() for question in both] for side, of in zip((first, second), questions, strict=True)
-    ]
-    return float(np.cov(means)[0, 1])
-
-
-def error(found: Components, statements: float, raters: float, shared: float = 0.0) -> float:
-    """The standard error of a difference between two models, percentage points.
-
-    statements: of each model; raters: of each statement; shared: the part of the statements that both models have,
-    which are rated once and differ by nothing."""
-    return math.sqrt(2 * (1 - shared) * (found.statement + found.rating / raters) / statements)
-
-
-def detectable(found: Components, statements: float, raters: float, shared: float = 0.0) -> float:
-    """The minimum detectable difference (95 % interval, 80 % power), percentage points."""
-    return REACH * error(found, statements, raters, shared)
-
-
-def statements_needed(points: float, found: Components, raters: float, shared: float = 0.0) -> float:
-    """How many statements of each model make a difference of so many points detectable."""
-    return (REACH / points * error(found, 1, raters, shared)) ** 2

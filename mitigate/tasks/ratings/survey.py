@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.measure.agreement import Components, detectable, statements_needed
+from mitigate.measure.rating_variance import Components, detectable, statements_needed
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import read_runs as finished_runs
 from mitigate.runs.finished import short_names
