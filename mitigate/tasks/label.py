@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.score.words import OCCLUSION, driving_words, occluded
-from mitigate.tasks.identity import with_identity_words
+from mitigate.tasks.identity_words import with_identity_words
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise

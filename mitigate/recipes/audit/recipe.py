@@ -17,7 +17,7 @@ from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, pa
 from mitigate.tasks.audit.read import read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, as_met
 from mitigate.tasks.audit.variants import variants
-from mitigate.tasks.identity import identity_words_of
+from mitigate.tasks.identity_words import identity_words_of
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.tasks.statements import choice
