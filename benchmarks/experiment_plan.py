@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.model_spec import training_settings
 from mitigate.recipes.scorers import Scorers
-from mitigate.tasks.policy import apply_policy
+from mitigate.tasks.policies.filtered import apply_policy
 
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__).parent

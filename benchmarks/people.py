@@ -30,18 +30,16 @@ from mitigate.filter.findings import polarised
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
 from mitigate.measure.correction import corrected_share
-from mitigate.measure.ranking import auc
+from mitigate.measure.validity import auc
 from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
 from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
 from mitigate.score.plausibility import Plausibility, with_plausibility
-from mitigate.tasks.agreement import words_and_texts
-from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
-from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, known_accuracy
-from mitigate.tasks.crowd.figures import BOTH
-from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.tasks.crowd.accuracy import BOTH, GENERATED, RELATIONS, known_accuracy
+from mitigate.tasks.crowd.training import label_unseen
+from mitigate.tasks.generators.lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.people.figures import (
     label_apart,
@@ -55,7 +53,8 @@ from mitigate.tasks.people.figures import (
 )
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.quality import people_figures
-from mitigate.tasks.rated import read_rated, read_with_quality
+from mitigate.tasks.ratings.agreement import words_and_texts
+from mitigate.tasks.ratings.rated import read_rated, read_with_quality
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK

@@ -27,10 +27,7 @@ from benchmarks.people import scorers_of
 from benchmarks.results import write_section
 from benchmarks.simulate import excludes, table
 from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
-from mitigate.measure.bootstrap import draw
-from mitigate.measure.change import Change
-from mitigate.measure.drift import Votes, without_drift
-from mitigate.measure.rating_variance import (
+from mitigate.measure.agreement import (
     Components,
     components,
     detectable,
@@ -39,19 +36,31 @@ from mitigate.measure.rating_variance import (
     statements_needed,
     within_relations,
 )
+from mitigate.measure.bootstrap import draw
+from mitigate.measure.change import Change
+from mitigate.measure.drift import Votes, without_drift
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, PeopleValid
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.score.regard import NgramRegard
-from mitigate.tasks.anchors import AS_THEY_ARE, EQUALLY, FIGURES, PARTS, as_votes, drift_table, sides, vote_shares
-from mitigate.tasks.anchors import described as with_word
-from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.tasks.crowd.training import label_unseen
 from mitigate.tasks.people.figures import label_apart, valid_apart
-from mitigate.tasks.rated import describe_rated
-from mitigate.tasks.ratings import read_labelled_sentences
+from mitigate.tasks.ratings.anchors import (
+    AS_THEY_ARE,
+    EQUALLY,
+    FIGURES,
+    PARTS,
+    as_votes,
+    drift_table,
+    sides,
+    vote_shares,
+)
+from mitigate.tasks.ratings.anchors import described as with_word
+from mitigate.tasks.ratings.answers import read_labelled_sentences
+from mitigate.tasks.ratings.rated import describe_rated
+from mitigate.tasks.ratings.survey import POINTS
 from mitigate.tasks.scorers import default_scorers
-from mitigate.tasks.survey import POINTS
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence
 from mitigate.words.texts import counted

@@ -27,8 +27,7 @@ from mitigate.measure.bootstrap import Bootstrap, cluster_sums, mean_of, varianc
 from mitigate.measure.change import Change
 from mitigate.measure.comparison import BOTH, COMPARED, holm
 from mitigate.measure.jackknife import variance_interval
-from mitigate.measure.paired import weighted_difference
-from mitigate.measure.seeds import Changes, by_seeds, changes
+from mitigate.measure.seeds import Changes, by_seeds, changes, weighted_difference
 from mitigate.measure.uncertainty import FEW_TARGETS, share_interval
 from mitigate.recipes.comparing import STATUS
 from mitigate.report.pair import Pair

@@ -17,15 +17,15 @@ _PLACES = {  # public name -> the module that has it
     "MitigateError": "mitigate.errors",
     "Policy": "mitigate.filter.policy",
     "Scorer": "mitigate.triples",
-    "Start": "mitigate.tasks.base_model",
+    "Start": "mitigate.tasks.generators.base_model",
     "TargetList": "mitigate.words.target_list",
-    "TrainingSettings": "mitigate.tasks.train",
+    "TrainingSettings": "mitigate.tasks.generators.train",
     "about_targets": "mitigate.match",
-    "apply_policy": "mitigate.tasks.policy",
+    "apply_policy": "mitigate.tasks.policies.filtered",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.compared",
     "default_scorers": "mitigate.tasks.scorers",
-    "held_out_likelihood": "mitigate.tasks.likelihood",
+    "held_out_likelihood": "mitigate.tasks.generators.likelihood",
     "label_identity_terms": "mitigate.tasks.identity",
     "label_probed": "mitigate.tasks.label",
     "label_statements": "mitigate.tasks.label",
@@ -34,14 +34,14 @@ _PLACES = {  # public name -> the module that has it
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.tasks.quality",
-    "open_generator": "mitigate.tasks.generator",
+    "open_generator": "mitigate.tasks.generators.saved",
     "open_run": "mitigate.tasks.ask.answers",
-    "pointwise_information": "mitigate.tasks.plausibility.information",
-    "probe_generator": "mitigate.tasks.probe",
+    "pointwise_information": "mitigate.tasks.plausibility.figures",
+    "probe_generator": "mitigate.tasks.generators.probe",
     "read_relations": "mitigate.load.relations_file",
-    "read_triples": "mitigate.tasks.read",
-    "sample_triples": "mitigate.tasks.read",
-    "train_generator": "mitigate.tasks.train",
+    "read_triples": "mitigate.tasks.inputs",
+    "sample_triples": "mitigate.tasks.inputs",
+    "train_generator": "mitigate.tasks.generators.train",
 }
 
 __all__ = [*_PLACES]
@@ -55,26 +55,26 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.runs.finished import FinishedRun as FinishedRun
     from mitigate.runs.label_cache import LabelStore as LabelStore
     from mitigate.tasks.ask.answers import open_run as open_run
-    from mitigate.tasks.base_model import Start as Start
     from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.compared import compare_runs as compare_runs
-    from mitigate.tasks.generator import open_generator as open_generator
+    from mitigate.tasks.generators.base_model import Start as Start
+    from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
+    from mitigate.tasks.generators.probe import probe_generator as probe_generator
+    from mitigate.tasks.generators.saved import open_generator as open_generator
+    from mitigate.tasks.generators.train import TrainingSettings as TrainingSettings
+    from mitigate.tasks.generators.train import train_generator as train_generator
     from mitigate.tasks.harms import measure_harms as measure_harms
     from mitigate.tasks.identity import label_identity_terms as label_identity_terms
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
+    from mitigate.tasks.inputs import read_triples as read_triples
+    from mitigate.tasks.inputs import sample_triples as sample_triples
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
-    from mitigate.tasks.likelihood import held_out_likelihood as held_out_likelihood
-    from mitigate.tasks.plausibility.information import pointwise_information as pointwise_information
-    from mitigate.tasks.policy import apply_policy as apply_policy
-    from mitigate.tasks.probe import probe_generator as probe_generator
+    from mitigate.tasks.plausibility.figures import pointwise_information as pointwise_information
+    from mitigate.tasks.policies.filtered import apply_policy as apply_policy
     from mitigate.tasks.quality import measure_quality as measure_quality
-    from mitigate.tasks.read import read_triples as read_triples
-    from mitigate.tasks.read import sample_triples as sample_triples
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
-    from mitigate.tasks.train import TrainingSettings as TrainingSettings
-    from mitigate.tasks.train import train_generator as train_generator
     from mitigate.triples import Labels as Labels
     from mitigate.triples import Scorer as Scorer
     from mitigate.words.target_list import TargetList as TargetList

@@ -15,9 +15,9 @@ from mitigate.report import audit, comparison, frames, kge, kge_comparison, page
 from mitigate.report.pair import Moved
 from mitigate.report.profile import Profile
 from mitigate.report.profile import render as render_profile
-from mitigate.tasks import anchors as anchors_of
-from mitigate.tasks import rating_figures
 from mitigate.tasks.frames.figures import published
+from mitigate.tasks.ratings import anchors as anchors_of
+from mitigate.tasks.ratings import figures
 from mitigate.words.prompts import kind_of
 
 ASKED = pl.DataFrame(
@@ -100,9 +100,9 @@ def example_ratings() -> ratings.Results:
         name="humans",
         command="python -m mitigate recipe=humans",
         demonstration=True,
-        summary=rating_figures.summary(judged, ["<none>", "both"], few),
-        raters=rating_figures.raters(judged),
-        differences=rating_figures.differences(judged, ["<none>", "both"], few),
+        summary=figures.summary(judged, ["<none>", "both"], few),
+        raters=figures.raters(judged),
+        differences=figures.differences(judged, ["<none>", "both"], few),
         drift=example_drift(),
         scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name, *_ in ratings.FIGURES),
         notices=["a <notice>"],

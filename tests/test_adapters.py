@@ -21,8 +21,8 @@ from test_train_language_model import QUICK, TEXTS, same
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.base_model import Start, find_start
-from mitigate.tasks.train import check_training, train_generator
+from mitigate.tasks.generators.base_model import Start, find_start
+from mitigate.tasks.generators.train import check_training, train_generator
 from mitigate.train.comet import Settings
 from mitigate.words.relations import asked_with
 from models.adapters import check_targets
@@ -191,7 +191,7 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     assert refused.status == 2
     assert "adds words to the vocabulary, which adapters do not train" in refused.complaint
     monkeypatch.setitem(sys.modules, "peft", None)
-    monkeypatch.setattr("mitigate.tasks.train.find_spec", lambda name: None)
+    monkeypatch.setattr("mitigate.tasks.generators.train.find_spec", lambda name: None)
     refused = job(*asked)
     assert refused.status == 2
     assert "need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0" in refused.complaint

@@ -14,9 +14,18 @@ from mitigate.measure.drift import without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.report import ratings as page
-from mitigate.tasks.anchors import AGAIN, AS_THEY_ARE, EQUALLY, PARTS, draw_anchors, drift_table, flat, read_earlier
-from mitigate.tasks.ratings import read_labelled_sentences
-from mitigate.tasks.survey import draw, in_order, power, statements_of_file
+from mitigate.tasks.ratings.anchors import (
+    AGAIN,
+    AS_THEY_ARE,
+    EQUALLY,
+    PARTS,
+    draw_anchors,
+    drift_table,
+    flat,
+    read_earlier,
+)
+from mitigate.tasks.ratings.answers import read_labelled_sentences
+from mitigate.tasks.ratings.survey import draw, in_order, power, statements_of_file
 from mitigate.words.targets import targets
 
 PHRASES = {"CapableOf": "is capable of", "Causes": "causes"}

@@ -15,8 +15,8 @@ from command import ROOT
 from compared_runs import make_run, seal
 
 from mitigate.errors import MitigateError
+from mitigate.recipes.ask.output import completer, completions
 from mitigate.recipes.ask.recipe import read_line
-from mitigate.recipes.ask.terminal import completer, completions
 from mitigate.tasks.ask.answerable import find_relation
 from mitigate.tasks.ask.answers import Answers, open_run
 
@@ -87,7 +87,7 @@ def test_an_answer_loads_no_library_that_takes_longer_than_all_else() -> None:
     script = """
 import sys
 import models.comet, models.kinds
-import mitigate.tasks.ask.answers, mitigate.tasks.probe, mitigate.tasks.label
+import mitigate.tasks.ask.answers, mitigate.tasks.generators.probe, mitigate.tasks.label
 import mitigate.score.vader, mitigate.score.regard, mitigate.score.plausibility
 print(*sorted({name.partition('.')[0] for name in sys.modules}))
 """
@@ -200,7 +200,7 @@ def terminal(folder: Path, ran, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(stdin, "isatty", lambda: True)
         monkeypatch.setattr("sys.stdin", stdin)
         monkeypatch.setattr("builtins.input", typed)
-        monkeypatch.setattr("mitigate.recipes.ask.terminal.complete_with", lambda heads, relations: None)
+        monkeypatch.setattr("mitigate.recipes.ask.output.complete_with", lambda heads, relations: None)
         return ran("recipe=ask", f"ask.run={folder}", *more)
 
     return run

@@ -16,7 +16,7 @@ from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
 from mitigate.load import sample
-from mitigate.tasks.baseline import find_baseline
+from mitigate.tasks.harms import find_baseline
 
 ONE = {"relations": ("IsA",), "num_targets": 2}
 

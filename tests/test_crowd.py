@@ -14,9 +14,8 @@ from mitigate.load.crowd import RESOURCES
 from mitigate.load.frames import read_frames
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
-from mitigate.tasks.crowd.figures import accuracy_table, as_metrics, one_rater, passed_table
-from mitigate.tasks.crowd.texts import implied_statements, masked, read_texts
-from mitigate.tasks.crowd.unseen import FOLDS_FILE, folds_of_targets
+from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table
+from mitigate.tasks.crowd.training import FOLDS_FILE, folds_of_targets, implied_statements, masked, read_texts
 from mitigate.tasks.regard.texts import read_texts as read_regard_texts
 from mitigate.train.crowd import Learnt, fit_heads, fit_softmax
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE

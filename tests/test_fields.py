@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import any_triples, files
 from mitigate.load.lines import is_open, split_fields
 from mitigate.load.relations_file import read_relations
-from mitigate.load.texts import load as texts
+from mitigate.load.sentences import load_texts as texts
 from mitigate.settings import check
 from mitigate.tasks.audit.read import repeats
 from mitigate.words.texts import counted

@@ -14,8 +14,8 @@ from mitigate.load import any_triples, atomic, generations, genericskb, sentence
 from mitigate.load.graph import own as graph
 from mitigate.load.layout import layout_of
 from mitigate.load.sbic import read_annotations
+from mitigate.load.sentences import load_texts as texts
 from mitigate.load.stream import Met, Streamed
-from mitigate.load.texts import load as texts
 
 RECORDS = [{"id": 1, "post": "the nurse sings", "note": "a lawyer shouts"}, {"id": 2, "post": "x, y", "note": "z"}]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)

@@ -14,9 +14,9 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import labels as labels_recipe
 from mitigate.runs.files import replacing_folder
 from mitigate.runs.store import PartFolder, Run
-from mitigate.tasks.base_model import cut_notices
-from mitigate.tasks.filtered import loss_notices, untrained
-from mitigate.tasks.generator import open_generator
+from mitigate.tasks.generators.base_model import cut_notices
+from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.policies.filtered import loss_notices, untrained
 from mitigate.tasks.run import untrained_notices
 from mitigate.tasks.statements import LONG, long_texts
 

@@ -5,20 +5,24 @@ import pytest
 import torch
 from refusals import refuses
 
-from mitigate.measure.kge import attribute_direction, change_of_scores, log_count_ratio, rank_correlation
-from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
-from mitigate.measure.kge_parity import (
+from mitigate.measure.kge import (
+    PROBES,
     amplification,
+    attribute_direction,
+    change_of_scores,
     distance_by_chance,
+    leakage,
+    leakage_by_chance,
+    log_count_ratio,
     parity_distance,
     predictive_parity,
+    rank_correlation,
     shares_of_groups,
 )
-from mitigate.measure.leakage import PROBES, leakage, leakage_by_chance
+from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
 from mitigate.probe.kge import Asked, nudge, weights
 from mitigate.train import harness
-from mitigate.train.kge import fit
-from mitigate.train.kge_settings import Settings
+from mitigate.train.kge import Settings, fit
 from models.kge.embeddings import KINDS, Embeddings
 from models.kge.interaction import DotProduct
 

@@ -15,7 +15,7 @@ import mitigate
 from mitigate.recipes.instantiate import build, named, watch_modules
 from mitigate.runs import fingerprints
 from mitigate.runs.store import Run
-from mitigate.tasks.policy import apply_policy
+from mitigate.tasks.policies.filtered import apply_policy
 
 TEXTS = ["it is rude", "it is lazy"]
 WORD = "rude"

@@ -11,7 +11,7 @@ from command import here
 from omegaconf import OmegaConf
 
 from mitigate.measure.stories import naming_target
-from mitigate.recipes.targets import shown_targets
+from mitigate.recipes.loading import shown_targets
 from mitigate.runs.finished import open_run
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.stories.measures import named_again

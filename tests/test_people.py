@@ -23,11 +23,10 @@ from mitigate.report.reasons import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
 from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
-from mitigate.tasks.people.halves import half_of
-from mitigate.tasks.people.training import fitted, marks_of, rated_part, rows_of, save
+from mitigate.tasks.people.training import fitted, half_of, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid, with_validity
 from mitigate.tasks.quality import people_figures
-from mitigate.tasks.rated import read_with_quality
+from mitigate.tasks.ratings.rated import read_with_quality
 from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels

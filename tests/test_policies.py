@@ -8,11 +8,11 @@ from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.probe.rerank import draw_as_many, reorder
+from mitigate.probe.tails import draw_as_many, reorder
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.scorers import Scorers
-from mitigate.tasks.rerank import rerank
+from mitigate.tasks.policies.rerank import rerank
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"

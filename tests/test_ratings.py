@@ -12,10 +12,10 @@ from mitigate.filter import Policy
 from mitigate.load.crowd import KNOWLEDGE, read_beside, read_crowd
 from mitigate.load.ratings import LoadedRatings, read_answers
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.recipes.audit.people import rated_statements
+from mitigate.recipes.audit.plan import rated_statements
 from mitigate.recipes.rated_scorers import printed_drops
-from mitigate.tasks.drop_rules import as_metrics, drop_rules, is_drop_rule
-from mitigate.tasks.rated import describe_rated, target_of
+from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules, is_drop_rule
+from mitigate.tasks.ratings.rated import describe_rated, target_of
 
 ITEMS = ["a1", "b2", "c3"]
 

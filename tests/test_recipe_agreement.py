@@ -12,7 +12,7 @@ from mitigate.load.crowd import FILTERED, KNOWLEDGE
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.agreement import read
 from mitigate.recipes.rated_scorers import printed, printed_intervals
-from mitigate.tasks.agreement import (
+from mitigate.tasks.ratings.agreement import (
     FEWEST,
     FIGURES,
     agreement_table,

@@ -15,7 +15,7 @@ from mitigate.recipes.audit import recipe as audit_recipe
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
-from mitigate.tasks.audit.paper import paper_figures
+from mitigate.tasks.audit.measures import paper_figures
 from mitigate.tracking.record import NoTracking
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets

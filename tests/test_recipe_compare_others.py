@@ -12,7 +12,7 @@ from compared_runs import configured
 from kge_graphs import SMALL, planted, write_graph
 from omegaconf import OmegaConf
 
-from mitigate.measure.kge_difference import between_trainings
+from mitigate.measure.kge import between_trainings
 from mitigate.report.kge_comparison import verdict
 from mitigate.tracking.record import NoTracking
 

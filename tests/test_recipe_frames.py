@@ -21,7 +21,7 @@ from mitigate.tasks.frames.forms import check_start, fill_posts, start_form
 from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.policy import Policy, apply_policy
+from mitigate.tasks.policies.filtered import Policy, apply_policy
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
 from mitigate.words.frames import CHOICES

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.texts import load as texts_of
+from mitigate.load.sentences import load_texts as texts_of
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.vader import Vader
-from mitigate.tasks.counts import count_labels
 from mitigate.tasks.label import label_statements
+from mitigate.tasks.labelling import count_labels
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),

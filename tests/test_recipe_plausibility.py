@@ -16,7 +16,7 @@ from mitigate.recipes.plausibility import read_probe, read_probes
 from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.plausibility.figures import figures, made_wrong
-from mitigate.tasks.plausibility.threshold import check_dev
+from mitigate.tasks.plausibility.training import check_dev
 from mitigate.triples import Labels
 
 

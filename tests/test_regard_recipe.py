@@ -20,11 +20,11 @@ from mitigate.runs import fingerprints
 from mitigate.score.crowd import Crowd
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
 from mitigate.score.weights import CHOSEN_BY, digest_of_folder, native_dtype
-from mitigate.tasks.regard import teacher
-from mitigate.tasks.regard.copies import swapped, terms, with_copies, written_statements
+from mitigate.tasks.regard import minilm
 from mitigate.tasks.regard.figures import figures
+from mitigate.tasks.regard.texts import swapped, terms, with_copies, written_statements
 from mitigate.train.harness import native_precision
-from mitigate.train.regard_data import part_of
+from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
 from mitigate.verbalise import MASK
 from mitigate.words.relations import comet_relations
@@ -167,12 +167,12 @@ def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw
 
 
 def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr(teacher.training, "fit", lambda *_, **__: None)
+    monkeypatch.setattr(minilm.training, "fit", lambda *_, **__: None)
     labelled = pl.DataFrame({"text": ["a"], "label": [1]})
     written = []
     for seed in (1, 1, 2):
-        teacher.train_teacher(labelled, {}, seed=seed, folder=tmp_path, log=lambda values, step: None)
-        written.append((tmp_path / teacher.FILE).read_bytes())
+        minilm.train_teacher(labelled, {}, seed=seed, folder=tmp_path, log=lambda values, step: None)
+        written.append((tmp_path / minilm.FILE).read_bytes())
     assert written[0] == written[1] != written[2]
 
 

@@ -5,7 +5,7 @@ import pytest
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.probe_heads import event_heads
+from mitigate.tasks.generators.probe import event_heads
 from mitigate.verbalise import verbalise
 from mitigate.words.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
 from mitigate.words.prompts import kind_of
@@ -68,7 +68,6 @@ def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -
 
 
 ATOMIC = ("oEffect", "oReact", "oWant", "xAttr", "xEffect", "xIntent", "xNeed", "xReact", "xWant")
-
 
 EVENTS = {
     ("ghana", "origin"): "the person from ghana goes to work",

@@ -18,11 +18,11 @@ from mitigate.filter import Policy, apply, prompts_lacking_tails
 from mitigate.measure.coverage import per_target
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.report.ledger import summary
-from mitigate.tasks.base_model import find_start
-from mitigate.tasks.filtered import filter_figures
+from mitigate.tasks.generators.base_model import find_start
+from mitigate.tasks.generators.probe import PartsInMemory
 from mitigate.tasks.label import Labeller, label_statements
-from mitigate.tasks.probe import PartsInMemory
-from mitigate.tasks.replacing import find_generator, generate_tails
+from mitigate.tasks.policies.filtered import filter_figures
+from mitigate.tasks.policies.rerank import find_generator, generate_tails
 
 LAWYER = [("lie", -0.4), ("steal", -0.6), ("win", 0.5), ("talk", 0.0), ("read", 0.0)]
 ROWS = [

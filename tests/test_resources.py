@@ -12,7 +12,7 @@ from mitigate.measure.between_resources import rank_correlation, representation,
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
 from mitigate.measure.coverage import coverage, per_target, worst
-from mitigate.tasks.published_likelihood import about_figures, published_file, read_published, target_triples
+from mitigate.tasks.generators.likelihood import about_figures, published_file, read_published, target_triples
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets
 

@@ -11,9 +11,8 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 from mitigate.errors import MitigateError
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score import words
-from mitigate.score.keyword import Keyword
+from mitigate.score.keyword import Keyword, categories, read_dic, read_empath
 from mitigate.score.labels import label_column
-from mitigate.score.lexicon import categories, read_dic, read_empath
 from mitigate.score.vader import Vader, label_of
 from mitigate.score.words import driving_words, occluded
 from mitigate.triples import Labels

@@ -16,10 +16,11 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.generator import open_generator
-from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.steer import (
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import TrainingSettings
+from mitigate.tasks.policies.filtered import apply_policy
+from mitigate.tasks.policies.steer import (
     check_findings,
     check_steered,
     dropped,
@@ -30,7 +31,6 @@ from mitigate.tasks.steer import (
     with_anti_expert,
     with_eraser,
 )
-from mitigate.tasks.train import TrainingSettings
 from mitigate.words.target_list import PAPER
 from models.comet import Comet, hidden_before
 

@@ -12,9 +12,9 @@ from refusals import refuses
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
 from mitigate.words.prompts import KINDS, PLACE, asked_about, kind_of, kinds, prompts, templates
-from mitigate.words.sentences import whole_sentences
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets, targets
+from mitigate.words.texts import whole_sentences
 from mitigate.words.word_forms import any_of
 
 RELEASED = (  # in the manner of the released file, CRLF and tokenizer's marks included

@@ -9,7 +9,7 @@ import pytest
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.tasks.probe_heads import HELD_OUT
+from mitigate.tasks.generators.probe import HELD_OUT
 from mitigate.tasks.quality import subsets
 from mitigate.words.target_list import PAPER, list_of
 from mitigate.words.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets

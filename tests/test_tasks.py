@@ -16,16 +16,14 @@ from mitigate.runs.fingerprints import digest_of_stage
 from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.count import count_statements
-from mitigate.tasks.audit.measures import measure_resource, value_of
-from mitigate.tasks.audit.paper import beside_the_paper
+from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
 from mitigate.tasks.audit.read import read_rows
-from mitigate.tasks.audit.read_counts import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met
-from mitigate.tasks.audit.resource import resource_of
-from mitigate.tasks.base_model import check_told_apart, find_start
+from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met, resource_of
 from mitigate.tasks.corpus import corpus_of
+from mitigate.tasks.generators.base_model import check_told_apart, find_start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
-from mitigate.tasks.policy import Policy, apply_policy
+from mitigate.tasks.policies.filtered import Policy, apply_policy
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.sentences import label_sentences
 from mitigate.tasks.targets import those_about

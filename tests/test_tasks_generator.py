@@ -16,18 +16,17 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.base_model import Start, find_start
-from mitigate.tasks.baselines import constant_tails, echo_tails, random_tails
-from mitigate.tasks.filtered import filter_figures
-from mitigate.tasks.generator import open_generator
+from mitigate.tasks.generators.base_model import Start, find_start
+from mitigate.tasks.generators.lift import constant_tails, echo_tails, random_tails
+from mitigate.tasks.generators.likelihood import held_out_likelihood
+from mitigate.tasks.generators.probe import probe_generator
+from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
-from mitigate.tasks.likelihood import held_out_likelihood
-from mitigate.tasks.policy import Policy
-from mitigate.tasks.probe import probe_generator
-from mitigate.tasks.rerank import rerank
+from mitigate.tasks.policies.filtered import Policy, filter_figures
+from mitigate.tasks.policies.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
-from mitigate.tasks.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.triples import PROBED, Labels
 from mitigate.words.relations import Relation, asked_with
 from models.beams import Beam

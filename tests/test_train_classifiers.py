@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mitigate.errors import MitigateError
 from mitigate.train import harness, regard
 from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, choice, fit, mean_by
-from mitigate.train.regard_data import part_of, read_labelled
+from mitigate.train.regard import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
 from models.minilm import locate
 from models.regard.minilm import MiniLMClassifier

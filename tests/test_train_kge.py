@@ -9,9 +9,7 @@ import torch
 
 from mitigate.errors import MitigateError
 from mitigate.train import harness
-from mitigate.train.kge import Fitted, fit, validation_mrr
-from mitigate.train.kge_losses import OneVsAll, SharedNegatives
-from mitigate.train.kge_settings import Settings
+from mitigate.train.kge import Fitted, OneVsAll, Settings, SharedNegatives, fit, validation_mrr
 from models.kge.embeddings import KINDS, Embeddings
 
 SETTINGS = Settings(

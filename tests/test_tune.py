@@ -19,12 +19,12 @@ from test_tasks_generator import Theft, Words
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, preferred_tails
 from mitigate.recipes.stories.plan import check_policy
-from mitigate.tasks.base_model import Start, find_start
-from mitigate.tasks.generator import open_generator
+from mitigate.tasks.generators.base_model import Start, find_start
+from mitigate.tasks.generators.probe import PartsInMemory
+from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import TrainingSettings
 from mitigate.tasks.label import Labeller, label_statements
-from mitigate.tasks.probe import PartsInMemory
-from mitigate.tasks.train import TrainingSettings
-from mitigate.tasks.tune import check_material, check_tuned, own_prompts, own_tails, tune_generator, tuned_from
+from mitigate.tasks.policies.tune import check_material, check_tuned, own_prompts, own_tails, tune_generator, tuned_from
 from mitigate.train.comet import Fitted
 from mitigate.train.tune import Bound, WithinBound, dpo, unlikelihood
 

@@ -9,13 +9,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import findings
-from mitigate.filter.balance import even_out
-from mitigate.filter.own_action import by_own_action
-from mitigate.filter.policy import Policy, check_relations
-from mitigate.filter.random_drop import drop_at_random
-from mitigate.filter.replace import lacking, preferred, replace_at_random, replace_tails
-from mitigate.filter.scope import in_scope
-from mitigate.filter.swap import swap
+from mitigate.filter.policy import Policy, check_relations, in_scope
+from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
+from mitigate.filter.swap import by_own_action, even_out, swap
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.target_list import PAPER, TargetList
@@ -23,7 +19,6 @@ from mitigate.words.target_list import PAPER, TargetList
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
 IN_SCOPE = pl.col("in_scope")
 IS_VALID = pl.col("people_valid").fill_null(False)  # null where nobody can say
-
 OTHERWISE: dict[str, dict[str, Any]] = {
     "policy.template=neutral": {"template": "neutral"},
     "policy.scope=person_heads": {"scope": "person_heads"},

@@ -8,10 +8,15 @@ import numpy as np
 import polars as pl
 
 from mitigate.data_tables import rows_of
+from mitigate.errors import MitigateError
+from mitigate.filter.policy import Policy
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, with_plurals
 
 ENDS = ("head", "tail")
+MOST = 4.0
+"""As many times its weight a statement may count: the one prejudice about a target is not to be learnt by heart."""
+WANTED = "it returns the rows that it is given, in their order, with `weight` (0 or more) and `reason` (a text)"
 
 
 def swap(
@@ -125,3 +130,50 @@ def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
         .then(pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "others"))
         .otherwise(headed)
     )
+
+
+def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.DataFrame:
+    """The ledger with new weights for the triples about a target (its whole head or tail).
+
+    Prejudiced, neutral and favouring triples about a target each get the share of the target's weight that they have
+    of its category's, but at most MOST times its own. So a target keeps its weight if it has all three and none is
+    at that limit; where it lacks one, or is at the limit, it loses weight and never gains any."""
+    about = filtered & pl.col("target").is_not_null()
+    cells = ledger.with_columns(about=about, sign=direction.sign().fill_nan(0.0))
+    weight = pl.col("weight").sum()
+    of_target = weight.over("about", "split", "category", "target")
+    share = weight.over("about", "split", "category", "sign") / weight.over("about", "split", "category")
+    factor = (of_target * share / weight.over("about", "split", "category", "target", "sign")).clip(upper_bound=MOST)
+    balanced = pl.col("about") & (pl.col("weight") > 0)
+    reason = pl.when(pl.col("reason") == "kept").then(pl.lit("balanced")).otherwise(pl.col("reason") + ", balanced")
+    return cells.with_columns(
+        weight=pl.when(balanced).then(pl.col("weight") * factor).otherwise("weight"),
+        reason=pl.when(balanced).then(reason).otherwise("reason"),
+    ).drop("about", "sign")
+
+
+def by_own_action(policy: Policy, rows: pl.DataFrame, filtered: pl.Expr) -> pl.DataFrame:
+    """The rows with the weights and the reasons that policy.act gives them; those of other splits than the policy
+    filters stay as they are. Raises MitigateError where it returns anything else."""
+    assert policy.own_action is not None
+    found = policy.own_action(rows)
+    if fault := _fault(found, rows):
+        raise MitigateError(f"policy {policy.name!r}: {type(policy).__name__}.act {fault}; {WANTED}")
+    return rows.with_columns(
+        weight=pl.when(filtered).then(found["weight"].cast(pl.Float64)).otherwise("weight"),
+        reason=pl.when(filtered).then(found["reason"]).otherwise("reason"),
+    )
+
+
+def _fault(found: object, rows: pl.DataFrame) -> str | None:
+    if not isinstance(found, pl.DataFrame):
+        return f"returned {type(found).__name__}, no table"
+    if lacking := [name for name in ("row", "weight", "reason") if name not in found.columns]:
+        return f"returned no column {lacking[0]}"
+    if found["row"].to_list() != rows["row"].to_list():
+        return f"returned {found.height:,} rows, of {rows.height:,}, or in another order"
+    if not found["weight"].dtype.is_numeric() or not (found["weight"].is_finite() & (found["weight"] >= 0)).all():
+        return "returned a weight that is no number of 0 or more"
+    if found["weight"].null_count() or found["reason"].dtype != pl.String or found["reason"].null_count():
+        return "returned a weight or a reason that is missing, or a reason that is no text"
+    return None

@@ -12,7 +12,7 @@ from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Columns, open_table
-from mitigate.load.triples_chunk import triples_chunk
+from mitigate.load.triples_file import triples_chunk
 from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")

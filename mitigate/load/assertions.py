@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.load import edges
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
-from mitigate.load.triples_chunk import ONE_END, OTHER_LANGUAGE, triples_chunk
+from mitigate.load.table import open_table
+from mitigate.load.triples_file import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.words.texts import counted
 
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
@@ -21,6 +21,9 @@ ASSERTION = (
     r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)[^\t]*\t/c/en/(?P<tail>[^\t/]+)[^\t]*"
     r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
 )
+EXPECTED_EDGES = "relation<TAB>head<TAB>tail"
+COLUMNS = {"relation": 1, "head": 2, "tail": 3}
+URI = r"^/c/([^/]+)/([^/]+)"
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
@@ -31,7 +34,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     check(on_bad_line)
     place = given(path, "conceptnet")
     if not next(text_blocks(place)).content.startswith(b"/a/"):
-        return edges.load(place, on_bad_line)
+        return load_edges(place, on_bad_line)
 
     def parse(block: Block) -> Chunk:
         return _parse(place, block)
@@ -80,3 +83,25 @@ def _fault(line: bytes) -> str:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def load_edges(path: Path, on_bad_line: OnBadLine = "error") -> Streamed:
+    """The edges of a file, all of them where it has plain words. Raises MitigateError for a file that cannot be read or
+    holds something else."""
+    table = open_table(path, COLUMNS, separator="\t", widths=(3, 4), stray_quotes=True)
+
+    def parse(block: Block) -> Chunk:
+        met = Met()
+        return triples_chunk(path, _english(table.frame(block, met), met), met)
+
+    return opened(Streamed(path, "triples", lambda: text_blocks(path), parse, EXPECTED_EDGES, on_bad_line))
+
+
+def _english(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
+    """The rows whose ends are English, URIs made words; what has no URI is taken to be."""
+    english = {end: pl.col(end).str.extract(URI, 1).fill_null("en") == "en" for end in ("head", "tail")}
+    counted = frame.with_columns(ends=english["head"].cast(pl.Int8) + english["tail"].cast(pl.Int8))
+    met["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
+    met["left out", ONE_END] += counted.filter(ends=1).height
+    words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
+    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(words)

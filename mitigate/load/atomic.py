@@ -18,7 +18,7 @@ from mitigate.load.layout import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Table, open_table
-from mitigate.load.triples_chunk import triples_chunk
+from mitigate.load.triples_file import triples_chunk
 from mitigate.triples import SPLITS
 from mitigate.words.events import Persons, check_persons, published_names, without_persons
 from mitigate.words.relations import Relation, relations

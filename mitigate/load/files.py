@@ -2,6 +2,7 @@
 
 The content of a statement is not checked: it stays as it is written."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from mitigate.words.targets import targets
 COLUMNS = ["target", "statement"]
 SCHEMA = {"row": pl.UInt32, "target": pl.String, "category": pl.String, "statement": pl.String}
 LABELS = {str(label): label for label in (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)}
+LISTED = "the sources that docs/resources.md lists"
 
 
 @dataclass(frozen=True)
@@ -101,3 +103,21 @@ def _fault(value: Mapping[str, Any], labels: Sequence[str]) -> str | None:
         if value[name] not in LABELS:
             return f"{name} {value[name]!r}; allowed: {', '.join(LABELS)} (prejudice, neutral, favouritism, other)"
     return None
+
+
+def find_root(given: str | None) -> Path | None:
+    """The folder, or None where neither names one."""
+    place = given or os.environ.get("MITIGATE_DATA")
+    return Path(place) if place else None
+
+
+def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
+    """The folder that holds these files and folders. source: where they come from. Raises MitigateError where no
+    folder is named, and for the first of them that is not there."""
+    root = find_root(given)
+    holding = f"the folder that holds {', '.join(needed)}, from {source}"
+    if root is None:
+        raise MitigateError(f"data.root is not given: name with data.root=DIR, or with MITIGATE_DATA, {holding}")
+    if missing := [name for name in needed if not (root / name).exists()]:
+        raise MitigateError(f"there is no {root / missing[0]}; data.root (or MITIGATE_DATA) must name {holding}")
+    return root

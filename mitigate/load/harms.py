@@ -8,9 +8,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load import files
-from mitigate.load.files import LoadedStatements
+from mitigate.load.files import LoadedStatements, root_with
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
-from mitigate.load.root import root_with
 from mitigate.load.triples_file import Loaded
 from mitigate.triples import TRIPLES
 from mitigate.words.relations import relations

@@ -1,19 +1,23 @@
 """A file of one's own sentences of any size: one a line, or a column of a CSV, TSV, JSON or Parquet file. Which targets
 they are about is for the audit to find."""
 
+import sys
 from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.any_triples import columns_of
+from mitigate.load.files import LoadedStatements
 from mitigate.load.layout import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import Chunk, Met, Streamed, given, opened
-from mitigate.load.table import Columns, Place, Table, open_lines, open_table
+from mitigate.load.stream import BLANK, Chunk, Met, Streamed, describe, given, opened
+from mitigate.load.table import Columns, Place, Table, open_lines, open_table, read_all
+from mitigate.words.texts import counted
 
 NAMES = ("statement", "text", "sentence")  # of a column that is taken without being named
 NAME_IT = "'data.columns={statement: NAME}'"
+STANDARD_INPUT = "-"
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
@@ -74,3 +78,36 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
 
 def _plain(text: pl.Expr) -> pl.Expr:
     return text.str.strip_chars().str.to_lowercase()
+
+
+def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
+    """The texts of a file, or of standard input ("-"): row, statement. Empty ones are left out and counted.
+
+    column: of a table; None: `statement`, `text` or `sentence`, or the only one. Raises MitigateError for a file that
+    cannot be read or has no text, for a column that is not there, and, unless on_bad_line is "skip", for bad lines."""
+    check(on_bad_line)
+    content = sys.stdin.buffer.read() if path == STANDARD_INPUT else None
+    place = Path(path if content is None else "standard input")
+    if column is not None:
+        _check_column(place, column, content)
+    table = open_texts(place, column, "recipe.column=NAME", content)
+    rows, met = read_all(place, table)
+    blank = pl.col("statement").fill_null("").str.strip_chars() == ""
+    left_out = rows.filter(blank).height + met.pop(("noted", BLANK), 0)
+    notices = describe(met, on_bad_line)
+    kept = rows.filter(~blank)
+    if kept.is_empty():
+        raise MitigateError(f"{place} has no text to label")
+    notices += [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
+    return LoadedStatements(kept, notices)
+
+
+def _check_column(place: Path, column: str, content: bytes | None) -> None:
+    layout = layout_of(place, content)
+    if layout.form == "lines":
+        raise MitigateError(f"recipe.column={column}: {place} has no columns: its lines are texts; leave it out")
+    if layout.names and column.lower() not in [name.strip().lower() for name in layout.names]:
+        raise MitigateError(
+            f"recipe.column={column}: {place} has no such column, but {', '.join(layout.names)[:300]}"
+            f"{did_you_mean(column, layout.names)}"
+        )

@@ -9,8 +9,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.words.prompts import PROMPTS, asked_about, kind_of
-from mitigate.words.sentences import whole_sentences
 from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.texts import whole_sentences
 
 BETWEEN = "|||"
 EXPECTED = f"prompt{BETWEEN}story"

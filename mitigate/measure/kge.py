@@ -1,10 +1,26 @@
 """How good embeddings of a knowledge graph are, and how far a sensitive attribute moves the scores of professions
 (equation 1 of "Measuring social bias in knowledge graph embeddings")."""
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, ttest_ind
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 STEP = 0.01  # the paper's learning rate, footnote 5
+LEVEL = 0.95
+FEWEST = 5  # predictions of a profession, for a share of them to be taken
+FOLDS = 5
+PROBES: dict[str, Callable[[], Any]] = {
+    "linear": lambda: LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000),
+    "nonlinear": lambda: SVC(kernel="rbf", class_weight="balanced"),
+}
 
 
 def mean_reciprocal_rank(ranks: np.ndarray) -> float:
@@ -49,3 +65,100 @@ def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
     if len(changes) < 3 or np.ptp(changes) == 0 or np.ptp(ratios) == 0:
         return None
     return float(spearmanr(changes, ratios).statistic)
+
+
+class Difference(NamedTuple):
+    """The mean of the second minus that of the first, with Welch's interval of 95 %; None where it is not known."""
+
+    change: float
+    low: float | None
+    high: float | None
+
+
+def between_trainings(first: np.ndarray, second: np.ndarray) -> Difference:
+    """Of a figure of each training of both, (n,) and (m,). Trainings are independent draws, also where their seeds have
+    the same numbers. There is no interval for fewer than two trainings of either, nor where those of neither side
+    differ: further ones need not be the same."""
+    first, second = (np.asarray(values, dtype=float) for values in (first, second))
+    change = float(second.mean() - first.mean())
+    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
+        return Difference(change, None, None)
+    found = ttest_ind(second, first, equal_var=False).confidence_interval(LEVEL)
+    return Difference(change, float(found.low), float(found.high))
+
+
+def shares_of_groups(predicted: np.ndarray, is_a: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each group's people the share for whom each profession is predicted, (size,) each, in percent.
+
+    predicted: (n,) a profession 0 to size - 1; is_a: (n,) bool, whether the person is of group a, else of b."""
+    if is_a.all() or not is_a.any():
+        raise ValueError("both groups need people")
+    first, second = (np.bincount(predicted[of], minlength=size) / of.sum() * 100 for of in (is_a, ~is_a))
+    return first, second
+
+
+def parity_distance(predicted: np.ndarray, is_a: np.ndarray, size: int) -> float:
+    """Half the sum over professions of the difference in shares, in percent: 0 where both groups are predicted the same
+    professions as often (demographic parity), 100 where they share none."""
+    first, second = shares_of_groups(predicted, is_a, size)
+    return float(np.abs(first - second).sum() / 2)
+
+
+def distance_by_chance(predicted: np.ndarray, is_a: np.ndarray, size: int, permutations: int, seed: int) -> float:
+    """The mean of parity_distance when people are put into the groups at random: what so few people lead to."""
+    rng = np.random.default_rng(seed)
+    found = [parity_distance(predicted, rng.permutation(is_a), size) for _ in range(permutations)]
+    return float(np.mean(found))
+
+
+def predictive_parity(is_right: np.ndarray, is_a: np.ndarray) -> float | None:
+    """Of predictions the share that is right, of group a minus of group b, in percentage points: 0 is parity. None
+    where a group has fewer than FEWEST. is_right, is_a: (n,) bool."""
+    if min(is_a.sum(), (~is_a).sum()) < FEWEST:
+        return None
+    return float(100 * (is_right[is_a].mean() - is_right[~is_a].mean()))
+
+
+def amplification(
+    predicted: np.ndarray, is_a: np.ndarray, of_a: np.ndarray, of_b: np.ndarray, fewest: int = FEWEST
+) -> float | None:
+    """How much further predictions lean to the group that a profession leans to in the graph, in percentage points.
+
+    of_a, of_b: (p,) how many people of each group have the profession in the graph. A profession leans to the group
+    whose share of its holders is above that of all holders. Its share among those whom it is predicted for, minus its
+    share in the graph, is taken towards that group; the mean over professions with at least `fewest` predictions and as
+    many holders. Above 0: bias is amplified. 0: predictions have the graph's shares. None where there is no such
+    profession."""
+    size = len(of_a)
+    all_of, of_group_a = (np.bincount(predicted[of], minlength=size) for of in (np.ones_like(is_a), is_a))
+    holders = of_a + of_b
+    used = (all_of >= fewest) & (holders >= fewest)
+    if not used.any():
+        return None
+    in_graph = of_a[used] / holders[used]
+    leans = np.sign(in_graph - of_a.sum() / holders.sum())
+    return float(100 * np.mean(leans * (of_group_a[used] / all_of[used] - in_graph)))
+
+
+def leakage(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: str, seed: int) -> float | None:
+    """The area under the ROC curve of a probe, mean over folds: 0.5 where the attribute cannot be told, 1 where it
+    always can.
+
+    vectors: (n, dimension); is_a: (n,) bool; groups: (n,) int, people of one group are in one fold, so that a probe
+    cannot use what they have in common. None where a fold would lack people of either kind."""
+    folds = min(FOLDS, len(np.unique(groups)))
+    if folds < 2 or min(is_a.sum(), (~is_a).sum()) < 2 * folds:
+        return None
+    split = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=seed)
+    found = []
+    for fitted, tested in split.split(vectors, is_a, groups):
+        if is_a[fitted].all() or not is_a[fitted].any() or is_a[tested].all() or not is_a[tested].any():
+            return None
+        model = make_pipeline(StandardScaler(), PROBES[probe]()).fit(vectors[fitted], is_a[fitted])
+        found.append(roc_auc_score(is_a[tested], model.decision_function(vectors[tested])))
+    return float(np.mean(found))
+
+
+def leakage_by_chance(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: str, seed: int) -> float | None:
+    """The same with the attribute permuted among people: what is found where there is nothing."""
+    return leakage(vectors, np.random.default_rng(seed).permutation(is_a), groups, probe, seed)

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.measure import comparison
 from mitigate.measure.bootstrap import cluster_sums, mean_of, variance_of
 from mitigate.measure.change import Change, How, together
 from mitigate.measure.comparison import BOTH, COMPARED, FIXED, NO_VARIANCE, SEEDS, neutral_side_by_side, row_of
@@ -122,3 +123,25 @@ def _satterthwaite(parts: Sequence[float], sizes: Sequence[int]) -> float:
         return most
     spread = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
     return min(sum(parts) ** 2 / spread, most) if spread > 0 else most
+
+
+def weighted_difference(baseline: np.ndarray, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> Changes:
+    """Of weighted means over items, from baseline and values, (items, seeds) each; weights, (items,), say how much an
+    item counts, clusters, (items,), which belong together.
+
+    With two seeds or more on both sides the error holds the variation between trainings too, otherwise that of the
+    items alone, and with items fixed there is none. Raises MitigateError for one side with several seeds and
+    another with one."""
+    before, after = (_sums(side, weights, clusters) for side in (baseline, values))
+    if baseline.shape[1] > 1 and values.shape[1] > 1:
+        return changes(before, after, mean_of)
+    if baseline.shape[1] > 1 or values.shape[1] > 1:
+        raise MitigateError("compare one model with one, or at least 2 seeds with at least 2")
+    found = comparison.paired(before, after, mean_of)
+    return Changes(found, Change(found.baseline, found.value))
+
+
+def _sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """Each cluster's weight and its weighted sum of values, (2, clusters, seeds)."""
+    weight = np.broadcast_to(weights[:, None], values.shape)
+    return np.concatenate([cluster_sums(part, clusters, powers=(1,)) for part in (weight, weight * values)])

@@ -5,7 +5,9 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import numpy as np
 import polars as pl
+from scipy.stats import rankdata
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.uncertainty import cluster_numbers, share_interval
@@ -41,3 +43,26 @@ def valid_metrics(
         for side, value in zip(ENDS, bounds, strict=True):
             metrics[key(name) + side] = None if math.isnan(value) else value
     return metrics
+
+
+def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
+    """The chance that a valid item has a higher score than one that is not, ties counted half: the area under the ROC
+    curve. scores (n,), valid (n,) bool. .5 is chance; None where all are valid, or none is."""
+    valid = np.asarray(valid, dtype=bool)
+    above, below = int(valid.sum()), int((~valid).sum())
+    if not above or not below:
+        return None
+    ranks = rankdata(scores)
+    return float((ranks[valid].sum() - above * (above + 1) / 2) / (above * below))
+
+
+def auc_of_a_rater(votes: np.ndarray) -> float | None:
+    """The same of one rater's vote as the score, where the two others agree on what is valid: the mean over the three.
+
+    votes: (n, 3) bool. The vote has two values and a score has many, so a score may exceed it. None as in auc."""
+    found = []
+    for rater in range(3):
+        others = np.delete(votes, rater, axis=1)
+        agreed = others[:, 0] == others[:, 1]
+        found.append(auc(votes[agreed, rater], others[agreed, 0]))
+    return None if None in found else float(np.mean(np.array(found, dtype=float)))

@@ -3,18 +3,21 @@ baseline that knows nothing, goes through the same stages as a trained generator
 
 import math
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Self
 
 import polars as pl
 import torch
 from torch import Tensor
 
+from mitigate.triples import PROBED
 from mitigate.words.relations import spelt
 from mitigate.words.word_forms import plain
 from models.beams import Beam
 
 EVERY_HEAD = None
 """The head of rows that are said of all heads."""
+PROMPT = ("target", "relation", "head")
 
 
 class GivenTails:
@@ -69,3 +72,29 @@ class GivenTails:
         found = [*self._answers.get((head, relation), ()), *self._answers.get((EVERY_HEAD, relation), ())]
         first = dict(reversed(found))  # of a tail that stands twice, its first score
         return [Beam((number,), math.nan, first[number], True) for number in dict.fromkeys(n for n, _ in found)]
+
+
+def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.DataFrame:
+    """The rows of PROBED for the `top` tails of each target, relation and head by rising keys, the first key first; of
+    equal ones as they were ranked. With `beam_rank`, the rank they had."""
+    given = candidates.with_row_index("place").with_columns(beam_rank="rank")
+    ordered = given.sort(pl.col("place").first().over(PROMPT), *keys, "beam_rank")
+    ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(PROMPT).cast(PROBED["rank"]))
+    return ranked.filter(pl.col("rank") <= top).select(*PROBED, "beam_rank")
+
+
+def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int) -> pl.Series:
+    """Whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many of the
+    others, so that `reorder` by it moves as many tails out of the `top`.
+
+    The draw for a prompt depends on the seed, the prompt and its candidates alone, not on other prompts."""
+    asked = candidates.select("head", "relation", "rank").rows()
+    lots = pl.Series([_lot(seed, *candidate) for candidate in asked], dtype=pl.UInt64)
+    rows = candidates.select(*PROMPT, is_best=pl.col("rank") <= top, demoted=demoted).with_columns(lot=lots)
+    of_part = (*PROMPT, "is_best")
+    drawn = pl.col("lot").rank("ordinal").over(of_part) <= pl.col("demoted").sum().over(of_part)
+    return rows.select(drawn).to_series()
+
+
+def _lot(*drawn_by: object) -> int:
+    return int.from_bytes(blake2b(repr(drawn_by).encode(), digest_size=8).digest())

@@ -13,19 +13,16 @@ from omegaconf import DictConfig
 
 from mitigate.filter import Policy
 from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
-from mitigate.load.root import root_with
+from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.recipes.drop_rules import drop_policies
 from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.rated_scorers import printed, printed_drops, printed_identity, printed_intervals
+from mitigate.recipes.rated_scorers import drop_policies, printed, printed_drops, printed_identity, printed_intervals
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs.files import write
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks.agreement import agreement_table, interval_table, label_described, measure_all, measured_table
 from mitigate.tasks.caveats import same_sources
-from mitigate.tasks.crowd.unseen import label_unseen
-from mitigate.tasks.drop_rules import as_metrics, drop_rules
+from mitigate.tasks.crowd.training import label_unseen
 from mitigate.tasks.identity import (
     identity_notices,
     identity_summary,
@@ -33,7 +30,15 @@ from mitigate.tasks.identity import (
     measure_identity_terms,
     measured_identity,
 )
-from mitigate.tasks.rated import read_rated
+from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
+from mitigate.tasks.ratings.agreement import (
+    agreement_table,
+    interval_table,
+    label_described,
+    measure_all,
+    measured_table,
+)
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.triples import ROLES, Scorer
 
 HELD_OUT = ("keyword", "ngram")

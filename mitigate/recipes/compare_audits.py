@@ -16,7 +16,7 @@ from mitigate.recipes.job import Job, perform, say
 from mitigate.report import resources as page
 from mitigate.report.saving import save
 from mitigate.tasks.compare import audit_findings as findings
-from mitigate.tasks.compare.audit_figures import agreements, both_sides, differences
+from mitigate.tasks.compare.audit_findings import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
 from mitigate.tracking.charts import headline_differences
 from mitigate.triples import ROLES

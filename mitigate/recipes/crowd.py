@@ -6,18 +6,16 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.load.root import root_with
+from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import crowd_card
 from mitigate.runs.files import write
 from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.agreement import label_described
-from mitigate.tasks.crowd.figures import SCORER, accuracy_table, as_metrics, passed_table
-from mitigate.tasks.crowd.texts import Texts, read_texts
-from mitigate.tasks.crowd.training import train_crowd
-from mitigate.tasks.crowd.unseen import label_unseen
+from mitigate.tasks.crowd.accuracy import SCORER, accuracy_table, as_metrics, passed_table
+from mitigate.tasks.crowd.training import Texts, label_unseen, read_texts, train_crowd
+from mitigate.tasks.ratings.agreement import label_described
 from mitigate.triples import Scorer
 
 HELD_OUT = ("ngram", "keyword")

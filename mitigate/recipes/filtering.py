@@ -13,19 +13,26 @@ from mitigate.filter import Policy, check_relations
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.loading import load_data
+from mitigate.recipes.loading import list_named, load_data
 from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
-from mitigate.recipes.targets import list_named
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
-from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
-from mitigate.tasks.filtered import loss_notices, measure_filter, replaced_notices
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policy import apply_policy, check_left
-from mitigate.tasks.replacing import find_generator
+from mitigate.tasks.policies.filtered import (
+    SHEET,
+    apply_policy,
+    check_filters,
+    check_left,
+    files_of,
+    loss_notices,
+    measure_filter,
+    replaced_notices,
+    write_data_set,
+)
+from mitigate.tasks.policies.rerank import find_generator
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import Scorer
 from mitigate.words.relations import with_own

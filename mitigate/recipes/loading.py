@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import LoadedStories
 from mitigate.recipes.instantiate import build
+from mitigate.recipes.job import plain
 from mitigate.runs.fingerprints import digest_of_values
+from mitigate.tasks.targets import Wanted, targets_of_statements
 from mitigate.words.relations import Relation
+from mitigate.words.target_list import PAPER, TargetList, list_of
+from mitigate.words.targets import LISTED, NAMED, choose_targets, not_listed, notice_of_own
 
 
 def load_data(config: DictConfig) -> Any:
@@ -33,3 +38,24 @@ def _of_another_recipe(config: DictConfig, what: str, recipe: str) -> MitigateEr
         f"data={config.data.name} {what}, which recipe={recipe} is for; recipe={config.recipe.name} reads triples or "
         "statements: data=sample, data=triples data.path=FILE or data=statements data.path=FILE, as it needs"
     )
+
+
+def wanted(config: DictConfig) -> Wanted:
+    """recipe.targets, or where that is null a list or a file that probe.targets names; else None."""
+    own, probed = plain(config.recipe.get("targets")), plain(config.probe.targets)
+    return own if own is not None or probed in LISTED else probed
+
+
+def list_named(config: DictConfig, statements: pl.DataFrame | None = None) -> tuple[TargetList, list[str]]:
+    """The paper's targets and those besides that the configuration names, or where it names none a file of statements;
+    and a notice of these."""
+    named = wanted(config)
+    if statements is None and named is None:
+        return PAPER, []
+    chosen = choose_targets(named or []) if statements is None else targets_of_statements(named, statements)
+    return list_of(chosen), notice_of_own(chosen)
+
+
+def shown_targets(config: DictConfig, chosen: pl.DataFrame) -> list[str]:
+    """The targets whose bars are drawn: those of recipe.shown, and own ones."""
+    return [*config.recipe.shown, *not_listed(chosen)[:NAMED]]

@@ -10,9 +10,9 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.recipes.instantiate import named
 from mitigate.recipes.job import build, plain
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.base_model import find_start as find
-from mitigate.tasks.train import OF_TRANSFORMERS
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.base_model import find_start as find
+from mitigate.tasks.generators.train import OF_TRANSFORMERS
 from mitigate.train.comet import Settings
 from mitigate.words.relations import Relation
 from models.language_model import check_chat

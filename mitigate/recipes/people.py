@@ -7,17 +7,17 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.root import root_with
+from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import people_card
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.crowd.accuracy import FILE
-from mitigate.tasks.crowd.texts import Texts, read_texts
+from mitigate.tasks.crowd.training import Texts, read_texts
 from mitigate.tasks.people.figures import measure_polarity, measure_validity
 from mitigate.tasks.people.training import train_harm, train_validity
-from mitigate.tasks.rated import read_with_quality
+from mitigate.tasks.ratings.rated import read_with_quality
 from models import hub, states
 
 MEASURES = VALIDITY, CROWD2, CROWD_LM = "people_valid", "crowd2", "crowd_lm"

@@ -17,10 +17,8 @@ from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import open_run
 from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.plausibility.average import average_networks
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
-from mitigate.tasks.plausibility.threshold import check_dev
-from mitigate.tasks.plausibility.training import train_plausibility
+from mitigate.tasks.plausibility.training import average_networks, check_dev, train_plausibility
 from mitigate.train.plausibility import Settings
 from mitigate.triples import Scorer
 

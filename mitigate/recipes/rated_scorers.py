@@ -1,10 +1,32 @@
 """Scorers beside people, and what their labels owe to identity terms, on the terminal."""
 
-import polars as pl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import polars as pl
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from mitigate.filter import Policy
 from mitigate.metrics import bounds
-from mitigate.tasks.agreement import FIGURES
+from mitigate.recipes.job import build
+from mitigate.recipes.scorers import Scorers
+from mitigate.score import crowd, people
+from mitigate.tasks.crowd.accuracy import Accuracies, known_accuracy
 from mitigate.tasks.identity import farthest
+from mitigate.tasks.policies.drop_rules import is_drop_rule
+from mitigate.tasks.ratings.agreement import FIGURES
+from mitigate.triples import TEMPLATES, Scorer
+
+CLASSES = {
+    "mitigate.score.crowd.Crowd": crowd.SHIPPED,
+    "mitigate.score.people.Crowd2": people.SHIPPED["crowd2"],
+    "mitigate.score.people.CrowdLM": None,
+}
+"""The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
+FRAMES = "frames"
 
 
 def printed(frame: pl.DataFrame) -> str:
@@ -60,3 +82,39 @@ def _with_interval(value: float | None, low: float | None, high: float | None, d
         return "–"
     ends = "" if low is None or high is None else f" [{low:.{decimals}f}, {high:.{decimals}f}]"
     return f"{value:.{decimals}f}{ends}"
+
+
+def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str) -> Accuracies:
+    """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category;
+    without those that nothing is known of. nodes: the configured scorers (scorers.Scorers)."""
+    named = {scorer.name: nodes.get(scorer.name) or {} for scorer in scorers}
+    known_of = {name: node for name, node in named.items() if node.get("_target_") in CLASSES}
+    folders = {name: node.get("folder") or CLASSES[node["_target_"]] for name, node in known_of.items()}
+    found = {
+        (name, template): known_accuracy(source, Path(folder), template)
+        for name, folder in folders.items()
+        if folder is not None
+        for template in TEMPLATES
+    }
+    return {of: known for of, known in found.items() if known}
+
+
+def drop_policies(scorers: Scorers) -> list[Policy]:
+    """All policies that the configuration has whose action is to drop, `none` first, their scorers as they are called
+    in tables."""
+    found = [policy for name in _names() if is_drop_rule(policy := scorers.in_tables(_policy(name)))]
+    if scorers.score.frames.run is None:  # then the scorer `frames` cannot label
+        found = [policy for policy in found if FRAMES not in policy.scorers]
+    return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))
+
+
+def _names() -> list[str]:
+    return GlobalHydra.instance().config_loader().get_group_options("policy")
+
+
+def _policy(name: str) -> Policy:
+    loader = GlobalHydra.instance().config_loader()
+    config = loader.load_configuration("config", [f"policy={name}"], RunMode.RUN)
+    OmegaConf.set_struct(config, False)
+    policy: Policy = build(config.policy)
+    return policy

@@ -8,16 +8,15 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from mitigate.load.root import root_with
+from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import regard_card
 from mitigate.runs.files import write
 from mitigate.tasks.identity import identity_summary
-from mitigate.tasks.regard import teacher
+from mitigate.tasks.regard import minilm
 from mitigate.tasks.regard.figures import gate_figures, identity_terms, measure_regard
-from mitigate.tasks.regard.minilm import train_gate, train_minilm
-from mitigate.tasks.regard.ngram import train_ngram
+from mitigate.tasks.regard.minilm import train_gate, train_minilm, train_ngram
 from mitigate.tasks.regard.texts import Texts, read_texts
 
 CLASSIFIERS = ("minilm", "ngram")
@@ -40,15 +39,15 @@ def pipeline(job: Job, texts: Texts) -> None:
     logs = {name: folder | {"log": partial(job.tracking.log, stage=name)} for name in ("teacher", "gate", *CLASSIFIERS)}
     first = job.stage(
         "teacher",
-        teacher.train_teacher,
+        minilm.train_teacher,
         texts.learnt,
         how["teacher"],
         seed=seed,
         using=logs["teacher"],
-        leaves=[teacher.FILE],
+        leaves=[minilm.FILE],
         may_be_kept=True,
     )
-    labels = partial(teacher.label_by_teacher, texts.learnt, texts.unlabelled)
+    labels = partial(minilm.label_by_teacher, texts.learnt, texts.unlabelled)
     taught = job.stage("taught", labels, after=[first], using=folder)
     second = job.stage(
         "minilm",

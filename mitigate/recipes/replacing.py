@@ -1,13 +1,14 @@
-"""Stages before the ledger that only some policies need, shared by the recipes that filter: what people would call
-valid of the triples, and tails of a generator."""
+"""Stages before the ledger that only some policies need: validity of the triples, and generated tails.
+
+The recipes that filter share them."""
 
 from mitigate.filter import Policy
 from mitigate.recipes.job import Job
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import Start
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_people_valid
-from mitigate.tasks.replacing import generate_tails
+from mitigate.tasks.policies.rerank import generate_tails
 from mitigate.triples import Scorer
 
 GENERATED_TAILS = "generated_tails"

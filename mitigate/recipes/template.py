@@ -9,9 +9,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.loading import load_data
+from mitigate.recipes.loading import list_named, load_data
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import list_named
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.label_cache import LabelStore

@@ -3,18 +3,23 @@ favouritism, one that has more words of blame prejudice, and one with as many of
 
 Knows no grammar: "not a thief" has a word of blame."""
 
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.lexicon import Lexicon, read_dic, read_empath
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 LONGEST = 3  # words of one entry, as in "poor girl"
+Lexicon = dict[str, int]  # word, or its beginning with a "*" behind -> FAVOURITISM or PREJUDICE
 
 
 class Keyword:
@@ -63,3 +68,79 @@ class Keyword:
             if entry[:end] in self._beginnings:
                 return self._beginnings[entry[:end]]
         return 0
+
+
+@cache
+def categories(lexicon: str) -> dict[str, int]:
+    """The categories of "empath" or "liwc" that count, and what their words mean: 1 praise, -1 blame."""
+    with files("mitigate").joinpath("data/keyword_categories.csv").open(encoding="utf-8") as lines:
+        return {row["category"]: int(row["label"]) for row in csv.DictReader(lines) if row["lexicon"] == lexicon}
+
+
+def read_empath(path: Path | None = None) -> Lexicon:
+    """The words of Empath: lines of a category and its words, separated by tabs.
+
+    path: None for the file of the installed package, which is found without importing it, as that opens a
+    network library. Raises MitigateError when it is not there."""
+    if path is None:
+        package = find_spec("empath")
+        if package is None or not package.submodule_search_locations:
+            raise MitigateError(
+                "the keyword scorer needs Empath's words: pip install empath, or give score.keyword.dic"
+            )
+        path = Path(package.submodule_search_locations[0]) / "data" / "categories.tsv"
+    wanted = categories("empath")
+    words: dict[str, set[int]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        category, *members = line.split("\t")
+        if category in wanted:
+            for word in filter(None, members):
+                words.setdefault(word, set()).add(wanted[category])
+    return _undisputed(words)
+
+
+def read_dic(path: Path) -> Lexicon:
+    """The words of a LIWC dictionary: between two lines of `%` a number and a name for each category, then a word
+    and the numbers of its categories in each line, a `*` behind a word standing for any ending.
+
+    Raises MitigateError with file and line where it is not so, and when no category is known."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MitigateError(f"score.keyword.dic={path} cannot be read: {error}") from error
+    marks = [number for number, line in enumerate(lines) if line.strip() == "%"]
+    if len(marks) != 2 or any(line.strip() for line in lines[: marks[0]]):
+        raise MitigateError(f"{path} is no LIWC dictionary: its categories must stand first, between two lines of '%'")
+    named: dict[str, str] = {}
+    for number in range(marks[0] + 1, marks[1]):
+        match lines[number].split():
+            case [key, name, *_]:
+                named[key] = name.lower()
+            case [_]:
+                raise MitigateError(f"{path}:{number + 1}: {lines[number]!r}, expected a category's number and name")
+    known = categories("liwc")
+    wanted = {key: known[name] for key, name in named.items() if name in known}
+    if not wanted:
+        raise MitigateError(
+            f"{path} has none of the categories {', '.join(known)} (found: {', '.join(named.values())}); rename those "
+            "of praise and blame in a copy of it"
+        )
+    words: dict[str, set[int]] = {}
+    for number in range(marks[1] + 1, len(lines)):
+        fields = lines[number].lower().split("\t") if "\t" in lines[number] else lines[number].lower().split()
+        if not lines[number].strip():
+            continue
+        word, keys = fields[0].strip(), [key for field in fields[1:] for key in field.split()]
+        if unknown := [key for key in keys if key not in named]:
+            raise MitigateError(
+                f"{path}:{number + 1}: {word!r} is in category {unknown[0]!r}, which its head does not name"
+            )
+        if not word or not keys:
+            raise MitigateError(f"{path}:{number + 1}: {lines[number]!r}, expected a word and its categories' numbers")
+        words.setdefault(word, set()).update(wanted[key] for key in keys if key in wanted)
+    return _undisputed(words)
+
+
+def _undisputed(words: Mapping[str, set[int]]) -> Lexicon:
+    """A word that praises by one category and blames by another ("surprise", "emotion") tells nothing."""
+    return {word: next(iter(found)) for word, found in words.items() if len(found) == 1}

@@ -22,9 +22,9 @@ from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.ask import answers
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import known_heads, shared_relations
-from mitigate.tasks.counts import label_names
 from mitigate.tasks.identity_words import COLUMN
 from mitigate.tasks.label import label_statements
+from mitigate.tasks.labelling import label_names
 from mitigate.triples import OTHER, Scorer
 
 WORDS = {**CLASSES, OTHER: "other"}

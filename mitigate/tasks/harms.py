@@ -1,6 +1,7 @@
 """Harms towards targets in labelled statements: measure, with intervals."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,11 +12,14 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import worst
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed, with_scorer
+from mitigate.runs.finished import FinishedRun, open_run
+from mitigate.tasks.compare.run_groups import differing
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 from mitigate.words.target_list import PAPER, TargetList, list_of
 from mitigate.words.targets import as_targets
 
 BOOTSTRAP = Bootstrap()
+BASELINE = "none"  # the policy
 
 
 def measure_harms(
@@ -105,3 +109,24 @@ def _targets_of(statements: pl.DataFrame) -> pl.DataFrame:
     if "category" in known.columns:
         return known.select("target", "category")
     return as_targets(known["target"].to_list()).select("target", "category")
+
+
+def find_baseline(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> FinishedRun | None:
+    """The latest finished run of policy none in a folder that differs from a run of the main job by its policy alone:
+    same data and targets, same seed, same settings. None where there is no such run, and for a run of policy none.
+
+    settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
+    mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})
+    if mine.policy == BASELINE:
+        return None
+    name = f"{mine.recipe}-{BASELINE}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
+    finished = outputs.glob(f"{name}/manifest.json")
+    for manifest in sorted(finished, key=lambda path: path.stat().st_mtime, reverse=True):
+        try:
+            other = open_run(manifest.parent, mine.recipe)
+        except MitigateError:  # a damaged folder is no baseline, and no reason to stop
+            continue
+        same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
+        if same and other.policy == BASELINE and not differing([other, mine]):
+            return other
+    return None

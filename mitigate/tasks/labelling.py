@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.measure import tally
+from mitigate.measure.agreement import CLASSES, fold_other
 from mitigate.measure.harms import EmptyTargets
 from mitigate.triples import TEMPLATES, Scorer, label_columns
 
@@ -41,3 +42,17 @@ def per_target_tables(
     """One row a target with its percentages (tally.per_target), by label column. tallied: what measure.tally.tally
     returns; targets: (target, category)."""
     return {labels.column: tally.per_target(tallied, labels.column, targets, empty_targets) for labels in columns}
+
+
+def label_names(table: pl.DataFrame) -> list[str]:
+    """The columns of labels; each stands beside a column of its strength."""
+    return [column.removesuffix("_strength") for column in table.columns if column.endswith("_strength")]
+
+
+def count_labels(table: pl.DataFrame) -> dict[str, int]:
+    """rows, distinct (masked texts), and {label column}/{favouritism|neutral|prejudice}, "other" counted as neutral."""
+    counts = {"rows": table.height, "distinct": table["masked"].n_unique()}
+    for column in label_names(table):
+        labels = fold_other(table[column].to_numpy())
+        counts |= {f"{column}/{name}": int((labels == label).sum()) for label, name in CLASSES.items()}
+    return counts

@@ -17,10 +17,10 @@ from mitigate.metrics import (
 )
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.crowd.accuracy import Accuracies, alike, corrected_figures, probable_figures
-from mitigate.tasks.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
+from mitigate.tasks.generators.lift import lift_figures
+from mitigate.tasks.generators.likelihood import about_figures
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
-from mitigate.tasks.lift import lift_figures
-from mitigate.tasks.published_likelihood import about_figures
+from mitigate.tasks.policies.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
 from mitigate.tasks.quality import measure_quality, tail_figures
 from mitigate.triples import ROLES, label_columns
 from mitigate.words.target_list import PAPER, TargetList

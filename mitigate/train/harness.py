@@ -1,6 +1,7 @@
 """Training of all networks (but the crowd classifier: crowd.py): Lightning's trainer with its precision, checkpoints,
 progress and logged numbers, and without its own output. A TrainingModule has the network and its data."""
 
+import ctypes
 import logging
 import math
 import signal
@@ -18,13 +19,13 @@ from torch import Tensor
 
 from mitigate.runs.progress import progress
 from mitigate.train.checkpoints import Checkpoints, SaveRegularly
-from mitigate.train.memory import keep_freed_memory
 from mitigate.train.module import TrainingModule
 from models import bf16
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
 LOG_EVERY = 20  # steps
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # parameters of mallopt, from glibc's malloc.h
 
 
 class Progress(lightning.Callback):
@@ -175,3 +176,12 @@ def quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def keep_freed_memory() -> None:
+    """Has glibc keep large blocks instead of handing them back to the system, which zeroes each page before it
+    gives it out again: a tenth of the step of a small model on a CPU. Without glibc there is nothing to do."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_MMAP_MAX, 0)
+        libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)

@@ -8,6 +8,9 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 FOLDERS = re.compile(r"(?<![^\s=,\[({'\"])~?/(?:[^,\[\]{}\"/]+/)*(?=[^\s,\[\](){}'\"/])")  # of an absolute path
 END_OF_NOUN = re.compile(r"(?=,| of | with | without | that | about |$)")
 NOT_IN_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+ENDS = ".!?"
+_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)")
+_SHORTENED = re.compile(r"\b(?:(?i:mr|mrs|ms|dr|prof|jr|sr|vs|e\.g|i\.e)|[A-HJ-Z])\.$")
 
 
 def escaped(text: str) -> str:
@@ -35,3 +38,17 @@ def portable(command: str) -> str:
 def readable(text: str) -> str:
     """The text without such characters, and without those that XML forbids: for HTML and SVG."""
     return NOT_IN_XML.sub("", STEERING.sub("", text))
+
+
+def whole_sentences(text: str) -> list[str]:
+    """The sentences of a text, in one line each. What has no end, as where a generator was cut, is not one, nor is a
+    mark without words."""
+    found, start = [], 0
+    for end in _END.finditer(text):
+        sentence = " ".join(text[start : end.end()].split())
+        if _SHORTENED.search(sentence):
+            continue
+        start = end.end()
+        if re.search(r"\w", sentence):
+            found.append(sentence)
+    return found

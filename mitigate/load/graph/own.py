@@ -1,16 +1,16 @@
 """A graph of one's own: a folder with train, valid and test triples, or one file that is split here."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph import openke
 from mitigate.load.graph.read import names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.load.layout import layout_of
-from mitigate.load.lines import OnBadLine, check, report_faults
+from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.load.table import read_table
 from mitigate.words.texts import counted
 
@@ -18,6 +18,8 @@ ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 NAMES = ("head", "relation", "tail")
 EXPECTED = "head<TAB>relation<TAB>tail"
 SHARE = 0.05  # of the triples of one file, for validation and for testing each
+ENTITIES, RELATIONS = "entity2id.txt", "relation2id.txt"
+EXPECTED_OPENKE = "head tail relation"
 
 
 def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "error", seed: int = 1) -> Graph:
@@ -33,13 +35,13 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     place = Path(path)
     notices: list[str] = []
     splits: dict[str, list[Triple]] = {}
-    if openke.is_openke(place):
-        splits, notices = openke.triples_by_id(place, on_bad_line)
+    if is_openke(place):
+        splits, notices = triples_by_id(place, on_bad_line)
     elif place.is_dir():
         for split in SPLITS:
             file = _split_file(place, split)
             splits[split], told = triples_of(None, file, on_bad_line=on_bad_line)
-            openke.check_order(file, splits[split])
+            check_order(file, splits[split])
             notices += told
     elif place.name.endswith("2id.txt"):
         raise MitigateError(f"{place} is a part of a folder of OpenKE: give the folder, data.path={place.parent}")
@@ -90,7 +92,7 @@ def _of_file(path: Path, on_bad_line: OnBadLine) -> tuple[list[Triple], list[str
         if layout.form not in ("table", "lines"):
             raise MitigateError(f"{path} is {layout.shown}; expected {', '.join(NAMES)}, or lines '{EXPECTED}'")
         triples, notices = triples_of(None, path, on_bad_line=on_bad_line)
-        openke.check_order(path, triples)
+        check_order(path, triples)
         return triples, notices
     rows, notices = read_table(path, {name: name for name in NAMES}, on_bad_line, layout=layout)
     plain = rows.with_columns(pl.col(NAMES).fill_null("").str.strip_chars())
@@ -104,3 +106,83 @@ def _split_file(folder: Path, split: str) -> Path:
         if (path := folder / f"{split}{ending}").is_file():
             return path
     raise MitigateError(f"{folder} has no file {split}.tsv; expected train, valid and test ({', '.join(ENDINGS)})")
+
+
+def is_openke(folder: Path) -> bool:
+    """Whether a folder has triples by ids in OpenKE's files."""
+    return (folder / "train2id.txt").is_file()
+
+
+def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[Triple]], list[str]]:
+    """The triples of each split by names, and notices. Raises MitigateError for missing files, an id without a name,
+    and, unless on_bad_line is "skip", for bad lines."""
+    entities, relations = _names(folder / ENTITIES), _names(folder / RELATIONS)
+    splits: dict[str, list[Triple]] = {}
+    notices = [f"{folder} is in OpenKE's layout: lines are read as head, tail, relation"]
+    for split in SPLITS:
+        path = folder / f"{split}2id.txt"
+        lines, told = _counted_lines(path, EXPECTED_OPENKE)
+        faults: list[str] = []
+        splits[split] = []
+        for number, line in enumerate(lines, start=2):
+            parts = line.split()
+            if len(parts) != 3:
+                faults.append(f"{path}:{number}: {counted(len(parts), 'id')}, expected 3: {EXPECTED_OPENKE}")
+                continue
+            head, tail, relation = parts
+            if unknown := [f"entity {end}" for end in (head, tail) if end not in entities]:
+                faults.append(f"{path}:{number}: {unknown[0]} is not in {ENTITIES}")
+            elif relation not in relations:
+                faults.append(f"{path}:{number}: relation {relation} is not in {RELATIONS}")
+            else:
+                splits[split].append((entities[head], relations[relation], entities[tail]))
+        notices += told + report_faults(faults, on_bad_line)
+    return splits, notices
+
+
+def check_order(path: Path, triples: Sequence[Triple]) -> None:
+    """Raises MitigateError for triples with names whose lines are `head tail relation`, as relation2id.txt beside them
+    tells."""
+    if not (beside := path.parent / RELATIONS).is_file():
+        return
+    relations = set(_names(beside).values())
+    if not all(triple[1] in relations for triple in triples) and all(triple[2] in relations for triple in triples):
+        raise MitigateError(
+            f"{path} has lines 'head<TAB>tail<TAB>relation', as {beside.name} tells; expected "
+            "'head<TAB>relation<TAB>tail'. Change their order: awk -F'\\t' -v OFS='\\t' '{print $1, $3, $2}' FILE"
+        )
+
+
+def _names(path: Path) -> dict[str, str]:
+    """Id -> name. Raises MitigateError for a bad line, and for an id or a name that stands twice."""
+    lines, _ = _counted_lines(path, "name<TAB>id")
+    names: dict[str, str] = {}
+    faults: list[str] = []
+    for number, line in enumerate(lines, start=2):
+        name, _, id_ = line.rstrip().replace("\t", " ").rpartition(" ")
+        if not name.strip() or not id_.isdigit():
+            faults.append(f"{path}:{number}: {line[:60]!r}, expected 'name<TAB>id'")
+        elif id_ in names:
+            faults.append(f"{path}:{number}: id {id_} stands twice")
+        names[id_] = name.strip()
+    report_faults(faults, None)
+    if len(set(names.values())) < len(names):
+        raise MitigateError(f"{path} gives two ids one name; give each a name of its own")
+    return names
+
+
+def _counted_lines(path: Path, expected: str) -> tuple[list[str], list[str]]:
+    """The lines behind the first, which says how many there are; of a file without it, all."""
+    content, notices = read_lines(path, expected)
+    lines = [line.decode("utf-8", errors="replace") for line in content]
+    if not lines[0].strip().isdigit():
+        if expected == EXPECTED_OPENKE:
+            raise MitigateError(f"{path}:1: {lines[0][:60]!r}, expected the number of lines, as OpenKE writes it")
+        return lines, notices
+    rest = [line for line in lines[1:] if line.strip()]
+    if len(rest) != int(lines[0]):
+        raise MitigateError(
+            f"{path} says that it has {counted(int(lines[0]), 'line')}, and has {len(rest):,}; it was cut short or "
+            "changed: fetch it again"
+        )
+    return rest, notices

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mitigate.errors import MitigateError
+from mitigate.load.files import find_root, root_with
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
-from mitigate.load.root import find_root, root_with
 from mitigate.words.texts import counted
 
 REGION = re.compile(r"-(GB|US)$")

@@ -8,8 +8,7 @@ from omegaconf import DictConfig
 
 from mitigate.cli.output import say
 from mitigate.errors import MitigateError
-from mitigate.recipes.ask.output import as_json, as_text
-from mitigate.recipes.ask.terminal import lines_of_terminal
+from mitigate.recipes.ask.output import as_json, as_text, lines_of_terminal
 from mitigate.runs.finished import read_runs
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import Question, read, shared_relations

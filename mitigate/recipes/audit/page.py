@@ -12,10 +12,8 @@ from mitigate.report.audit import Audit, by_relation
 from mitigate.report.audit import write as write_page
 from mitigate.report.saving import save
 from mitigate.runs.files import write
-from mitigate.tasks.audit.measures import notices
-from mitigate.tasks.audit.paper import beside_the_paper
-from mitigate.tasks.audit.read_counts import as_met
-from mitigate.tasks.audit.resource import Resource
+from mitigate.tasks.audit.measures import beside_the_paper, notices
+from mitigate.tasks.audit.resource import Resource, as_met
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import about_targets, choice, export
 from mitigate.words.target_list import TargetList

@@ -10,21 +10,22 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
+from mitigate.load.crowd import crowd_files
+from mitigate.load.files import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
-from mitigate.recipes.audit.people import policies_of, rated_statements
 from mitigate.recipes.job import plain
-from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.loading import known_by_relations, load_data, shown_targets, wanted
+from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import shown_targets, wanted
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
-from mitigate.tasks.audit.read_counts import Texts
-from mitigate.tasks.audit.resource import Resource, resource_of
+from mitigate.tasks.audit.resource import Resource, Texts, resource_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
 from mitigate.words.target_list import list_of
@@ -119,3 +120,23 @@ def _paper(config: DictConfig, columns: Sequence[Labelling]) -> str | None:
     others = wanted(config) is not None or config.measure.template == "neutral"
     theirs = any(labels.scorer in ROLES for labels in columns)
     return config.data.get("paper") if theirs and not others else None
+
+
+def rated_statements(config: DictConfig) -> pl.DataFrame | None:
+    """The rated statements of the resource, where data.rated names it and their files are at hand."""
+    source = config.data.get("rated")
+    root = find_root(config.data.get("root"))
+    if not source or root is None:
+        return None
+    try:
+        crowd_files(root / "humans", [source])
+    except MitigateError:
+        return None  # an audit needs no ratings
+    return read_rated(root, [source])
+
+
+def policies_of(scorers: Scorers) -> list[Policy]:
+    """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
+    from the ratings that it would be compared with."""
+    known = {scorer.name for scorer in scorers.labelling} - {"crowd"}
+    return [policy for policy in drop_policies(scorers) if set(policy.scorers) <= known]

@@ -13,14 +13,13 @@ from mitigate.recipes.job import Job, perform, say
 from mitigate.report import audit_tables
 from mitigate.runs.store import PartFolder, Result
 from mitigate.tasks.audit.count import count_statements
-from mitigate.tasks.audit.measures import measure_resource
-from mitigate.tasks.audit.paper import beside_the_paper, paper_figures, paper_notes
+from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
 from mitigate.tasks.audit.read import read_rows
-from mitigate.tasks.audit.read_counts import STATEMENTS, as_met
+from mitigate.tasks.audit.resource import STATEMENTS, as_met
 from mitigate.tasks.audit.variants import variants
-from mitigate.tasks.drop_rules import measure_drop_rules
 from mitigate.tasks.identity_words import identity_words_of
 from mitigate.tasks.labelling import wordings
+from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.tasks.statements import choice
 from mitigate.triples import ROLES
 from mitigate.words.targets import notice_of_own

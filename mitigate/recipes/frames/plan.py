@@ -9,13 +9,13 @@ import torch
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.root import root_with
+from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.frames.forms import check_start
 from mitigate.tasks.frames.posts import check, read_posts
 from mitigate.tasks.frames.training import Start, fold_numbers
-from mitigate.tasks.rated import read_rated
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.train.frames import Settings
 from models.digests import sha256_of
 from models.layouts import WEIGHTS

@@ -11,21 +11,21 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.load.crowd import rated_sets
-from mitigate.load.root import find_root
+from mitigate.load.files import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.loading import list_named, wanted
 from mitigate.recipes.rated_scorers import printed
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
 from mitigate.report.saving import save
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks import rating_figures
-from mitigate.tasks.agreement import agreement_table
-from mitigate.tasks.anchors import drift_table
-from mitigate.tasks.ratings import Ratings, label_rated_statements, read_labelled_sentences, read_survey
+from mitigate.tasks.ratings import figures
+from mitigate.tasks.ratings.agreement import agreement_table
+from mitigate.tasks.ratings.anchors import drift_table
+from mitigate.tasks.ratings.answers import Ratings, label_rated_statements, read_labelled_sentences, read_survey
 from mitigate.triples import Scorer
 
 WAYS = (
@@ -71,14 +71,12 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
     using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
     rated = job.stage("rated", Ratings.rated, ratings)
     labels = job.stage("labels", label_rated_statements, rated, scorers, target_list=ratings.target_list, using=using)
-    summary = job.stage("summary", rating_figures.summary, rated, ratings.sources, intervals, ratings.target_list)
-    raters = job.stage("raters", rating_figures.raters, rated)
-    differences = job.stage(
-        "differences", rating_figures.differences, rated, ratings.models, intervals, ratings.target_list
-    )
+    summary = job.stage("summary", figures.summary, rated, ratings.sources, intervals, ratings.target_list)
+    raters = job.stage("raters", figures.raters, rated)
+    differences = job.stage("differences", figures.differences, rated, ratings.models, intervals, ratings.target_list)
     drift = job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list)
     names = [scorer.name for scorer in scorers]
-    metrics = job.stage("humans", rating_figures.figures, labels, summary, raters, differences, drift, names)
+    metrics = job.stage("humans", figures.figures, labels, summary, raters, differences, drift, names)
     tables = {"summary": summary, "raters": raters, "differences": differences, "drift": drift}
     page_of = partial(
         page.Results,

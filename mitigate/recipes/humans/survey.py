@@ -11,15 +11,14 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.load.files import LoadedStatements
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.loading import load_data
-from mitigate.recipes.targets import list_named, wanted
+from mitigate.recipes.loading import list_named, load_data, wanted
 from mitigate.report import survey as page
 from mitigate.runs.files import write
 from mitigate.runs.finished import open_run
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks.anchors import AGAIN, draw_anchors, read_earlier
-from mitigate.tasks.ratings import EARLIER
-from mitigate.tasks.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
+from mitigate.tasks.ratings.anchors import AGAIN, draw_anchors, read_earlier
+from mitigate.tasks.ratings.answers import EARLIER
+from mitigate.tasks.ratings.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 from mitigate.words.target_list import TargetList
 

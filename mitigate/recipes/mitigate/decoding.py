@@ -3,9 +3,9 @@
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.rerank import label_candidates, rerank, rerank_heads
-from mitigate.tasks.steer import (
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.policies.rerank import label_candidates, rerank, rerank_heads
+from mitigate.tasks.policies.steer import (
     ANTI_EXPERT,
     ERASER,
     check_findings,

@@ -19,28 +19,34 @@ from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.loading import known_by_relations, load_data, shown_targets
 from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.rated_scorers import accuracies
 from mitigate.recipes.reporting import origin
-from mitigate.recipes.scorer_accuracy import accuracies
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import shown_targets
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.score.labels import known_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
-from mitigate.tasks.base_model import Start, check_heads, check_length, check_told_apart, cut_notices, origin_notices
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
+from mitigate.tasks.generators.base_model import (
+    Start,
+    check_heads,
+    check_length,
+    check_told_apart,
+    cut_notices,
+    origin_notices,
+)
+from mitigate.tasks.generators.likelihood import published_file, read_published, target_triples
+from mitigate.tasks.generators.probe import event_heads, held_out_prompts
+from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.probe_heads import event_heads, held_out_prompts
-from mitigate.tasks.published_likelihood import published_file, read_published, target_triples
-from mitigate.tasks.replacing import find_generator
-from mitigate.tasks.steer import check_steered
+from mitigate.tasks.policies.rerank import find_generator
+from mitigate.tasks.policies.steer import check_steered
+from mitigate.tasks.policies.tune import check_tuned
 from mitigate.tasks.template import not_neutral
-from mitigate.tasks.train import check_training
-from mitigate.tasks.tune import check_tuned
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer

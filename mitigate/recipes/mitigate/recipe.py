@@ -8,17 +8,15 @@ from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels
 from mitigate.recipes.replacing import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import Start, origin_facts
+from mitigate.tasks.generators.base_model import Start, origin_facts
+from mitigate.tasks.generators.lift import lift_table
+from mitigate.tasks.generators.likelihood import held_out_likelihood, published_likelihood
+from mitigate.tasks.generators.probe import probe_generator, probe_heads
+from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.lift import lift_table
-from mitigate.tasks.likelihood import held_out_likelihood
 from mitigate.tasks.people.validity import with_validity
-from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.probe import probe_generator
-from mitigate.tasks.probe_heads import probe_heads
-from mitigate.tasks.published_likelihood import published_likelihood
+from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.run import measure_run
-from mitigate.tasks.train import as_it_is, train_generator, trained
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted
 

@@ -28,10 +28,9 @@ from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
 from mitigate.runs.finished import FinishedRun
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import origin_facts
-from mitigate.tasks.baseline import find_baseline
-from mitigate.tasks.harms import per_target_tables
-from mitigate.tasks.lift import by_relation as swap_lifts_by_relation
+from mitigate.tasks.generators.base_model import origin_facts
+from mitigate.tasks.generators.lift import by_relation as swap_lifts_by_relation
+from mitigate.tasks.harms import find_baseline, per_target_tables
 from mitigate.tasks.run import notices, unanswered, untrained_notices
 from mitigate.tasks.statements import long_texts
 from mitigate.tracking.charts import beside

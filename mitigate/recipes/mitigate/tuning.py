@@ -4,9 +4,9 @@ from mitigate.filter import Policy
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.train import trained
-from mitigate.tasks.tune import BASE, check_material, own_tails, tune_generator, tuned_from
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.train import trained
+from mitigate.tasks.policies.tune import BASE, check_material, own_tails, tune_generator, tuned_from
 
 OWN_TAILS, TUNE = "own_tails", "tune"
 

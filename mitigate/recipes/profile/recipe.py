@@ -1,17 +1,20 @@
 """recipe=profile: three sides of one group, from finished runs. read > measure > report."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.comparing import data_of, folder_name, with_facts
 from mitigate.recipes.job import GROUPS, Job, perform, plain, say
-from mitigate.recipes.profile.page import profile_of, write_report
-from mitigate.report.profile import console
+from mitigate.report.profile import Profile, console
+from mitigate.report.profile import write as write_page
+from mitigate.report.saving import save
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
@@ -129,3 +132,19 @@ def record(job: Job, plan: ProfilePlan) -> None:
     reporting.record_plots(job)
     say("\n" + console(profile_of(tables, shown_of(job, plan), name=job.folder.name, **about_page(job, plan))))
     say(f"  profile     {job.folder / 'profile.html'}")
+
+
+def profile_of(sides: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], **page: Any) -> Profile:
+    """What the page shows. sides: the tables that there are, by the page's names; shown: settings and words."""
+    content: dict[str, Any] = {**sides, **shown, **page}
+    return Profile(**content)
+
+
+def write_report(
+    sides: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], *, folder: Path, about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write the page, its tables and its pictures."""
+    profile = profile_of(sides, shown, name=folder.name, **about)
+    write_page(folder / "profile.html", profile)
+    save(folder, sides, profile.pictures, latex=False)
+    return {"targets": profile.ordered}

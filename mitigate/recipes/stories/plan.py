@@ -17,19 +17,17 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.loading import known_by_relations, load_data
+from mitigate.recipes.loading import known_by_relations, load_data, shown_targets
 from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.targets import shown_targets
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.tasks.base_model import Start, origin_notices
 from mitigate.tasks.corpus import relations_in_training, triples_of
+from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.stories.generate import Sampling
-from mitigate.tasks.stories.train import check_tells
+from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.train.comet import Settings

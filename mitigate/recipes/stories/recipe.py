@@ -12,16 +12,14 @@ from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download
 from mitigate.report import audit_tables
 from mitigate.runs.store import Result
-from mitigate.tasks.base_model import Start, origin_facts, origin_notices
+from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
+from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import wordings
-from mitigate.tasks.policy import apply_policy
-from mitigate.tasks.stories.generate import generate_stories
+from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.stories.measures import measure_stories
-from mitigate.tasks.stories.read import as_read
-from mitigate.tasks.stories.sentences import label_sentences
-from mitigate.tasks.stories.train import train_on_sentences
-from mitigate.tasks.train import as_it_is
+from mitigate.tasks.stories.sentences import as_read, label_sentences
+from mitigate.tasks.stories.train import generate_stories, train_on_sentences
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted
 

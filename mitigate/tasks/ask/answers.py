@@ -121,7 +121,7 @@ class Answers:
         plausibility.result()
 
     def _search(self, model: Any, heads: Sequence[str], relation: str, phrase: str) -> pl.DataFrame:
-        from mitigate.tasks.probe import probe_generator
+        from mitigate.tasks.generators.probe import probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
         if self._policy is not None and self._policy.reranks:
@@ -142,7 +142,7 @@ class Answers:
         )
         if self._policy is None or not self._policy.reranks:
             return found
-        from mitigate.tasks.rerank import rerank
+        from mitigate.tasks.policies.rerank import rerank
 
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
         if self._policy.reads_validity:
@@ -165,7 +165,9 @@ class Answers:
         folder = self.run.folder / "model"
         try:
             if self._policy is not None and self._policy.steers:
-                from mitigate.tasks.steer import load_steered  # loads Lightning, which other runs are answered without
+                from mitigate.tasks.policies.steer import (
+                    load_steered,  # loads Lightning, which other runs are answered without
+                )
 
                 model: Any = load_steered(self.run.folder, self._policy)
             else:

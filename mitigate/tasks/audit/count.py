@@ -7,7 +7,7 @@ import polars as pl
 
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.runs.progress import progress
-from mitigate.tasks.audit.read_counts import CHUNK, Texts
+from mitigate.tasks.audit.resource import CHUNK, Texts
 from mitigate.tasks.label import Labeller, label_masked, mask
 from mitigate.tasks.labelling import Labelling
 from mitigate.triples import NEUTRAL, OTHER, Parts

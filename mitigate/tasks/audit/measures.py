@@ -1,6 +1,7 @@
 """Every figure of an audit, from its tally, as the one flat object that metrics.json holds."""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, get_args
 
 import polars as pl
@@ -16,7 +17,7 @@ from mitigate.metrics import (
     ROWS_ABOUT_A_TARGET,
     prefixed,
 )
-from mitigate.tasks.audit import read_counts as counted
+from mitigate.tasks.audit import read as counted
 from mitigate.tasks.caveats import few_targets, same_sources
 from mitigate.tasks.labelling import Labelling, per_target_tables
 from mitigate.words.target_list import PAPER, TargetList
@@ -100,3 +101,26 @@ def notices(
             )
         )
     return found + same_sources(labels.scorer for labels in columns)
+
+
+def paper_figures(resource: str) -> pl.DataFrame:
+    """The paper's figures of a resource (place, figure, key, value), from data/paper_audit.csv."""
+    return _read("paper_audit.csv", resource).cast({"value": pl.Float64})
+
+
+def paper_notes(resource: str) -> list[str]:
+    """What is known of the differences from the paper's figures, from data/paper_audit_notes.csv: figures with
+    measure=paper."""
+    return _read("paper_audit_notes.csv", resource)["note"].to_list()
+
+
+def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:
+    """The paper's figures with ours (place, figure, key, paper, ours); in all of them a target without statements
+    counts as 0 %. stated: what paper_figures returns."""
+    ours = [value_of(metrics, key, "zero") for key in stated["key"]]
+    return stated.rename({"value": "paper"}).with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
+
+
+def _read(name: str, resource: str) -> pl.DataFrame:
+    with files("mitigate").joinpath("data", name).open("rb") as lines:
+        return pl.read_csv(lines, infer_schema=False).filter(resource=resource).drop("resource")

@@ -12,8 +12,16 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import Met
 from mitigate.match import Match, about_targets, sentences_about_targets
 from mitigate.runs.progress import progress
-from mitigate.tasks.audit.read_counts import ABOUT_A_TARGET, REPEATED, ROWS, Texts, as_frame, as_met, counts_of
-from mitigate.tasks.audit.resource import Resource
+from mitigate.tasks.audit.resource import (
+    ABOUT_A_TARGET,
+    REPEATED,
+    ROWS,
+    Resource,
+    Texts,
+    as_frame,
+    as_met,
+    counts_of,
+)
 from mitigate.triples import Parts
 from mitigate.words.target_list import TargetList
 from mitigate.words.targets import as_targets

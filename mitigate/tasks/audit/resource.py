@@ -1,10 +1,10 @@
 """A resource as an audit takes it: chunk by chunk, whether it is held in memory or read from a large file; and the
 targets to measure over."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -13,12 +13,21 @@ from mitigate.load.files import LoadedStatements
 from mitigate.load.stream import Chunk, Kind, Met, Streamed, describe
 from mitigate.load.triples_file import Loaded
 from mitigate.runs.fingerprints import as_parquet, digest_of, digest_of_values
-from mitigate.tasks.audit.read_counts import CHUNK
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
 from mitigate.words.relations import Relation
 from mitigate.words.targets import choose_targets
 from mitigate.words.texts import counted
+
+CHUNK = 50_000  # rows worked through at once
+Texts = Literal["targets", "all"]
+COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
+ROWS, ABOUT_A_TARGET, STATEMENTS = (
+    ("counted", "rows"),
+    ("counted", "about a target"),
+    ("counted", "statements"),
+)
+REPEATED = "repeated statement about a target, each of which counts"
 
 
 @dataclass(frozen=True)
@@ -158,3 +167,22 @@ def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[s
     named = ", ".join(others["split"].unique(maintain_order=True))
     notice = f"{counted(others.height, 'valid triple')} of {named} left out; filter.splits=all counts them too"
     return valid.filter(split="train"), [notice]
+
+
+def counts_of(rows: pl.DataFrame, found: pl.DataFrame, num_about: int) -> Met:
+    """How many rows there were, how many are about a target, and how many statements they make."""
+    return Met({ROWS: rows.height, ABOUT_A_TARGET: num_about, STATEMENTS: found.height})
+
+
+def as_frame(met: Met) -> pl.DataFrame:
+    """Counts as a table (kind, what, count)."""
+    return pl.DataFrame([(*key, count) for key, count in met.items()], schema=COUNTS, orient="row")
+
+
+def as_met(parts: Iterable[pl.DataFrame]) -> Met:
+    """The sum of tables of counts."""
+    total = Met()
+    for part in parts:
+        for kind, what, count in part.iter_rows():
+            total[kind, what] += count
+    return total

@@ -1,28 +1,45 @@
 """The findings of a comparison of runs, from its frames: what the page shows, what comparison.json holds, and the
 tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
+from mitigate import metrics
 from mitigate.learnt import no_conclusion
-from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, bounds, harm_key, lift_of, quality_key
+from mitigate.metrics import (
+    ABOUT_BITS,
+    ABOUT_PERPLEXITY,
+    BASELINE_LIFTS,
+    PAPER_SCORERS,
+    SWAP_LIFT,
+    bounds,
+    harm_key,
+    lift_of,
+    quality_key,
+)
 from mitigate.report import comparison as page
 from mitigate.report import comparison_brief
 from mitigate.report.before_after import only_in
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
+from mitigate.report.reasons import why
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
 from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary, within_margins
 from mitigate.tasks.compare.figures import asked, chance
-from mitigate.tasks.compare.missing import missing
 from mitigate.tasks.compare.plan import ComparePlan
+from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.scorers import filtered_by
+from mitigate.tasks.quality import BY_LABEL
 
 MOST_MOVED = 5  # up, and as many down
+LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY, ABOUT_BITS))}
+NOT_MEASURED = "not measured"
+OTHER_SCORERS = "the runs were labelled by different scorers"
+OTHER_ITEMS = "the runs were not asked the same"
 
 
 def pairs(
@@ -182,3 +199,22 @@ def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, sc
         )
         for row in pl.concat(ends).to_dicts()
     ]
+
+
+def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str]) -> dict[str, str]:
+    """Key -> reason, of the figures in the metrics of any of the runs that are not compared.
+
+    compared: keys that are. scorers: those by which triples and statements are neutral or polarised, in all runs."""
+    runs, known = [*contrast.before, *contrast.after], set(compared)
+    found = {}
+    for key in dict.fromkeys(key for run in runs for key in run.metrics):
+        parsed = metrics.find(key)
+        if key in known or parsed is None or parsed.end or parsed.variant or parsed.stem not in LISTED:
+            continue
+        lacking = [run for run in runs if run.metrics.get(key) is None]
+        reasons = dict.fromkeys(why(run.metrics, key) or NOT_MEASURED for run in lacking)
+        some = f" (in {len(lacking)} of {len(runs)} runs)" if len(lacking) < len(runs) else ""
+        by_labels = parsed.part.rpartition("/")[2] in BY_LABEL and not scorers
+        otherwise = OTHER_SCORERS if by_labels else OTHER_ITEMS
+        found[key] = " or ".join(reasons) + some if lacking else otherwise
+    return found

@@ -11,8 +11,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError
-from mitigate.measure.kge import rank_correlation
-from mitigate.measure.kge_difference import between_trainings
+from mitigate.measure.kge import between_trainings, rank_correlation
 from mitigate.measure.kge_null import shared_ends
 from mitigate.metrics import kge_key
 from mitigate.runs.fingerprints import digest_of

@@ -1,20 +1,32 @@
 """Trains the crowd classifier's heads on frozen features."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from mitigate.load.frames import read_frames
 from mitigate.runs.files import replacing_folder, write
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.score.crowd import SHIPPED, Crowd
+from mitigate.score.labels import with_labels
 from mitigate.score.weights import native_dtype
-from mitigate.tasks.crowd.texts import VOTES
-from mitigate.tasks.crowd.unseen import FOLDS_FILE, folds_of_targets
+from mitigate.tasks.ratings.rated import read_rated
 from mitigate.train.crowd import Learnt, fit_heads
-from mitigate.triples import NEUTRAL, PREJUDICE
-from models.heads import LABELS
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, LabelCache
+from mitigate.verbalise import MASK
+from mitigate.words.targets import clusters, targets
+from mitigate.words.word_forms import any_of
+from models.heads import LABELS, fold_of
 from models.minilm import locate
 from models.states import Encoder
+
+FOLDS_FILE = "folds.csv"
+VOTES = (PREJUDICE, NEUTRAL, FAVOURITISM)
+
 
 assert dict(zip(LABELS, VOTES, strict=True)) == {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": -PREJUDICE}
 
@@ -43,3 +55,68 @@ def train_crowd(
         heads.save(part)
         write(part / FOLDS_FILE, folds_of_targets().write_csv())
     return {"parameters": heads.weight.size + heads.bias.size + heads.threshold.size}
+
+
+def folds_of_targets() -> pl.DataFrame:
+    """The fold of each of the 329 targets: target, fold."""
+    words = clusters()
+    found = [(target, fold_of(words.get(target, target))) for target in targets()]
+    return pl.DataFrame(found, schema={"target": pl.String, "fold": pl.Int64}, orient="row")
+
+
+def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: LabelCache) -> pl.DataFrame:
+    """Rated statements (target, cluster, masked, masked_neutral) with labels and strengths of `crowd` under both
+    templates, each by the classifier that left out the fold of its target. folder: None for the shipped classifier,
+    whose folds stand in its folder: the list of clusters may have changed since it was trained."""
+    known = dict(pl.read_csv((folder or SHIPPED) / FOLDS_FILE, glob=False).iter_rows())
+    folds = [
+        known[target] if target else fold_of(cluster)
+        for target, cluster in rated.select("target", "cluster").iter_rows()
+    ]
+    numbered = rated.with_row_index("_row").with_columns(_fold=pl.Series(folds, dtype=pl.Int64))
+    parts = [
+        with_labels(part, Crowd(folder, unseen=fold), cache)
+        for (fold,), part in numbered.group_by("_fold", maintain_order=True)
+        if isinstance(fold, int)
+    ]
+    return pl.concat(parts).sort("_row").drop("_row", "_fold")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All that is learnt from or measured on."""
+
+    rated: pl.DataFrame  # what describe_rated returns, with fold and shares (of VOTES)
+    implied: list[str]  # masked statements of Social Bias Frames: prejudice
+
+    def digest(self) -> str:
+        """The hash of their content."""
+        return digest_of_values(self.rated, self.implied)
+
+
+def read_texts(root: Path) -> Texts:
+    """Read a folder that holds humans/ and sbic/. Implied statements that the crowd rated are left out."""
+    rated = read_rated(root)
+    shares = [(pl.col("votes").list.count_matches(vote) / pl.col("votes").list.len()) for vote in VOTES]
+    rated = rated.with_columns(
+        fold=pl.col("cluster").map_elements(fold_of, return_dtype=pl.Int64), shares=pl.concat_list(shares)
+    )
+    known = set(rated["masked"])
+    return Texts(rated, [text for text in implied_statements(root / "sbic") if text not in known])
+
+
+def implied_statements(folder: Path) -> list[str]:
+    """Each distinct statement of Social Bias Frames with its groups and demographic words masked; one that names
+    neither gets "this person" in front, as it is about the group that stands beside it."""
+    found = (
+        masked(statement, groups) for statement, groups in read_frames(folder).select("statement", "groups").iter_rows()
+    )
+    return list(dict.fromkeys(found))
+
+
+def masked(statement: str, groups: list[str]) -> str:
+    """The statement about "this person"."""
+    for group in sorted(groups, key=lambda group: (-len(group), group)):
+        statement = re.sub(rf"\b{re.escape(group)}\b", MASK, statement)
+    statement = re.sub(any_of(targets()), MASK, statement)
+    return statement if MASK in statement else f"{MASK} {statement}"

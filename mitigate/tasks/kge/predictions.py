@@ -8,8 +8,15 @@ import numpy as np
 import polars as pl
 import torch
 
-from mitigate.measure.kge_parity import amplification, distance_by_chance, parity_distance, predictive_parity
-from mitigate.measure.leakage import PROBES, leakage, leakage_by_chance
+from mitigate.measure.kge import (
+    PROBES,
+    amplification,
+    distance_by_chance,
+    leakage,
+    leakage_by_chance,
+    parity_distance,
+    predictive_parity,
+)
 from mitigate.tasks.kge.graphs import Triples
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import open_embeddings

@@ -11,10 +11,9 @@ import polars as pl
 
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.ranking import auc, auc_of_a_rater
+from mitigate.measure.validity import auc, auc_of_a_rater
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
-from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS
-from mitigate.tasks.crowd.figures import accuracy_table
+from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from mitigate.errors import one_of
 from mitigate.runs.files import replacing_folder
 from mitigate.score.people import VALID, features, plain
 from mitigate.score.weights import native_dtype
+from mitigate.tasks.caveats import HALVES, WHOLE
 from mitigate.tasks.crowd.accuracy import GENERATED
-from mitigate.tasks.crowd.texts import VOTES
-from mitigate.tasks.people.halves import half_of
-from mitigate.tasks.regard.copies import swapped, written_statements
+from mitigate.tasks.crowd.training import VOTES
+from mitigate.tasks.regard.texts import swapped, written_statements
 from mitigate.train.crowd import Rows, calibrate, fit_crossed
 from mitigate.triples import NEUTRAL, PREJUDICE
 from models import hub, minilm
@@ -150,3 +151,21 @@ def facts_of(states: States, settings: Mapping[str, Any], labels: Sequence[str])
 
 def _swapped(texts: pl.Series, seed: int) -> list[str]:
     return swapped(texts.to_list(), seed)
+
+
+def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
+    """The rated statements (masked, cluster) of a half of the clusters of targets, or of all. A masked text that both
+    halves have stays in one of them. Raises MitigateError for another word."""
+    if half == WHOLE:
+        return rated
+    if half not in HALVES:
+        raise one_of("recipe.validity.half", half, (WHOLE, *HALVES))
+    rows = rated.select(
+        text=pl.Series([plain(text) for text in rated["masked"]]),
+        of_cluster=pl.Series([fold_of(cluster) % 2 for cluster in rated["cluster"]]),
+    )
+    of_text = pl.Series([fold_of(text) % 2 for text in rows["text"]])
+    in_both = rows.select(pl.col("of_cluster").n_unique().over("text") == 2).to_series()
+    place = HALVES.index(half)
+    kept = (rows["of_cluster"] == place) & (~in_both | (of_text == place))
+    return rated.filter(kept)

@@ -3,22 +3,29 @@ neutral ones more often."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
+from mitigate.errors import MitigateError
 from mitigate.measure.quality import accuracy, valid_share
+from mitigate.probe.generator import Generator
+from mitigate.probe.likelihood import Information
+from mitigate.runs.progress import progress
 from mitigate.score.labels import with_labels
-from mitigate.tasks.plausibility.classifier import Classifier, accepted
+from mitigate.tasks.generators.base_model import Start
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
+from mitigate.words.relations import asked_with
 from mitigate.words.targets import targets
 from models.minilm import locate
 from models.plausibility.average import load_network
 
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # how the figures call the splits
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
+HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
+TOGETHER = 512  # triples
 
 
 def measure_plausibility(
@@ -37,6 +44,15 @@ def measure_plausibility(
         own = {**facts, **figures(network, triples, probes, scorers, cache)}
         found |= {f"{name}/{key}": value for key, value in own.items()}
     return found
+
+
+class Classifier(Protocol):
+    """Logits of triples, (n,): above 0 is accepted as plausible."""
+
+    @property
+    def relations(self) -> Sequence[str]: ...
+
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
 
 
 def figures(
@@ -117,3 +133,42 @@ def accepted_echoes(network: Classifier) -> pl.DataFrame:
     heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
     echoes = heads.join(relations, how="cross").with_columns(tail="head")
     return echoes.with_columns(accepted(network, echoes))
+
+
+def logits_of(network: Classifier, triples: pl.DataFrame) -> np.ndarray:
+    """The logits of a table (head, relation, tail), (n,)."""
+    return network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
+
+
+def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
+    """Whether each triple is accepted as plausible."""
+    return pl.Series("accepted", logits_of(network, triples) > 0)
+
+
+def pointwise_information(
+    generator: Generator | Start, triples: pl.DataFrame, *, heads: int = HEADS, seed: int = 1, device: str = "cpu"
+) -> pl.DataFrame:
+    """The triples (head, relation, tail, and whatever else) with `information`, in nats: log p(tail | head, relation) -
+    log of the mean of p(tail | head', relation) over other heads, which are so many targets drawn by the seed.
+
+    0 where the tail is as likely of the head as of these, at most the log of their number. Each distinct relation and
+    tail is asked about with each of the heads: for 48 heads, 49 times the work of a likelihood or less. Raises
+    MitigateError for fewer than 2 heads, or more than there are targets."""
+    asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
+    model = (generator.load() if isinstance(generator, Start) else generator).to(device)
+    measure = Information(model, asked, other_heads(heads, seed))
+    ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # alike ones together
+    found = np.empty(triples.height)
+    with progress("information", triples.height, "triples") as advance:
+        for part in ordered.iter_slices(TOGETHER):
+            found[part["_row"].to_numpy()] = measure(part)
+            advance(part.height)
+    return triples.with_columns(information=pl.Series(found))
+
+
+def other_heads(count: int, seed: int) -> list[str]:
+    """So many of the 329 targets, drawn by the seed."""
+    every = list(targets())
+    if not 2 <= count <= len(every):
+        raise MitigateError(f"heads={count} must be at least 2 and at most {len(every)}, the number of targets")
+    return [every[place] for place in np.random.default_rng(seed).choice(len(every), count, replace=False)]

@@ -6,16 +6,21 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.errors import MitigateError
+from mitigate.measure.quality import best_threshold
 from mitigate.runs.files import replacing_folder
 from mitigate.score.weights import native_dtype
-from mitigate.tasks.plausibility.threshold import set_threshold
 from mitigate.train import harness
 from mitigate.train import plausibility as training
 from mitigate.train.harness import Log
 from mitigate.train.plausibility import Settings
 from models.minilm import locate
+from models.plausibility.average import MEMBERS, Average
 from models.plausibility.bilinear import Bilinear
 from models.plausibility.phrases import MiniLMPhrases
+
+FEWEST = 2
+"""A threshold lies between two triples."""
 
 
 def train_plausibility(
@@ -50,3 +55,37 @@ def train_plausibility(
     with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
         network.save(part)
     return fitted._asdict()
+
+
+def average_networks(
+    triples: pl.DataFrame, trained: Mapping[str, Mapping[str, Any]], *, folder: Path
+) -> dict[str, float]:
+    """Average the two networks of the folder, choose the threshold on the split dev, and replace average/; returns the
+    seconds that training both took, and the size in bytes.
+
+    trained: what train_plausibility returned for each."""
+    network = Average([Bilinear.load(folder / name, locate()) for name in MEMBERS])
+    set_threshold(network, triples)
+    whole = folder / "average"
+    with replacing_folder(whole) as part:
+        network.save(part, made_of=folder)
+    size = sum(file.stat().st_size for file in whole.rglob("*") if file.is_file())
+    return {"seconds": sum(facts["seconds"] for facts in trained.values()), "bytes": size}
+
+
+def check_dev(triples: pl.DataFrame) -> None:
+    """Raises MitigateError for labelled triples of split dev so few that no threshold can be chosen on them."""
+    if (number := triples.filter(split="dev").height) < FEWEST:
+        raise MitigateError(
+            f"the threshold of a plausibility classifier is chosen on labelled triples of split dev: {number} found, "
+            f"at least {FEWEST} are needed"
+        )
+
+
+def set_threshold(network: Average | Bilinear, triples: pl.DataFrame) -> None:
+    """Shift the logits so that 0 is the threshold with the best accuracy on the split dev of labelled triples. Raises
+    MitigateError as check_dev."""
+    check_dev(triples)
+    dev = triples.filter(split="dev")
+    scores = network.logits(*(dev[column].to_list() for column in ("head", "relation", "tail")))
+    network.shift(-best_threshold(scores, dev["valid"].to_numpy()))

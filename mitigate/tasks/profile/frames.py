@@ -13,8 +13,7 @@ import polars as pl
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST, against_peers
 from mitigate.score.labels import NOTHING_CACHED, Explains, label_column
-from mitigate.tasks.profile.plan import Grid
-from mitigate.tasks.profile.words import forms_of
+from mitigate.tasks.profile.plan import Grid, forms_of
 from mitigate.triples import PREJUDICE, LabelCache, Scorer
 
 AS_GENERATED, SAME_NAME = "as generated", "with the same name"

@@ -6,8 +6,7 @@ import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import against_peers, is_distinctive, with_peers
-from mitigate.tasks.profile.plan import Grid
-from mitigate.tasks.profile.words import without_name
+from mitigate.tasks.profile.plan import Grid, without_name
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 DISTINCTIVE, DISTINCTIVE_NEGATIVE = "distinctive", "distinctive_negative"

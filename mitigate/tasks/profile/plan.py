@@ -2,7 +2,7 @@
 the targets that are asked about."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ from mitigate.runs.finished import FinishedRun, folders, open_run, read_runs, sh
 from mitigate.score.frames import FILE
 from mitigate.tasks.ask.answerable import Known
 from mitigate.tasks.compare import scorers
-from mitigate.tasks.profile.words import cluster_of
 from mitigate.triples import label_columns
+from mitigate.verbalise import MASK
 from mitigate.words.target_list import TargetList
+from mitigate.words.word_forms import any_of
 
 PROFESSIONS = "professions.parquet"
 KEPT = ("target", "category", "relation", "tail", "rank", "statement")
@@ -145,3 +146,28 @@ def _notices(grids: Sequence[Grid]) -> Iterator[str]:
 def facts_of(run: FinishedRun) -> dict[str, Any]:
     """Where a side of the page comes from."""
     return {"run": run.folder.name, "command": run.manifest.get("command")}
+
+
+def cluster_of(target: str, clusters: Mapping[str, str]) -> str:
+    """The word that stands for a target and its inflections: she for her, china for chinese."""
+    return clusters.get(target, target)
+
+
+def forms_of(target: str, target_list: TargetList) -> str:
+    """A regular expression for the target, its inflections and its own further forms, as whole words."""
+    clusters = target_list.clusters
+    same = [word for word in clusters if clusters[word] == cluster_of(target, clusters)]
+    own = [form for form, word in target_list.spelt.items() if word == target]
+    return any_of([target, *same, *own])
+
+
+def without_name(statements: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+    """The statements (target, tail) with `said`: the tail in lower case, "this person" in place of its own target. A
+    tail that only names its target again is the same for all, as is "speak chinese" of chinese and "speak indian" of
+    indian."""
+    tail = pl.col("tail").str.to_lowercase().str.strip_chars()
+    parts = [
+        part.with_columns(said=tail.str.replace_all(forms_of(target, target_list), MASK))
+        for (target,), part in statements.partition_by("target", as_dict=True, maintain_order=True).items()
+    ]
+    return pl.concat(parts)

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from safetensors.torch import load_file, save
 
-from mitigate.runs.files import replacing_folder
-from mitigate.tasks.regard.copies import with_copies
-from mitigate.tasks.regard.teacher import load_teacher
+from mitigate.runs.files import replacing_folder, write
+from mitigate.score.weights import native_dtype
+from mitigate.tasks.regard.texts import LEARNT, with_copies
 from mitigate.train import harness
 from mitigate.train import regard as training
 from mitigate.train.harness import Log
+from mitigate.train.regard_ngram import fit_ngram
 from models.minilm import locate
 from models.regard import LABELS
 from models.regard.gate import Cascade, Gate
@@ -27,6 +29,7 @@ from models.regard.minilm import MiniLMClassifier
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that what the gate passes is neutral by its own probabilities
 FOLDER = "minilm"
+FILE = "teacher.safetensors"
 
 
 def train_minilm(
@@ -82,3 +85,54 @@ def train_gate(
         Cascade(gate, classifier, threshold).save(part)
     parameters = sum(value.numel() for value in gate.trained().values())
     return {"parameters": parameters, "threshold": threshold, "passes": float((found > threshold).mean())}
+
+
+def train_ngram(
+    labelled: pl.DataFrame,
+    taught: pl.DataFrame,
+    copies: Mapping[str, float],
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    folder: Path,
+    log: Log,
+) -> dict[str, int]:
+    """Train on the labelled texts (text, label, part) of part train, on those of `taught` (text, probabilities) that
+    are not labelled and on copies with identity terms; write ngram/ to the folder; returns the number of parameters.
+
+    copies: as of with_copies. settings: of mitigate.train.regard_ngram.fit_ngram."""
+    learnt = labelled.filter(pl.col("part").is_in(LEARNT))
+    texts, wanted = with_copies(learnt, taught, copies, seed)
+    known = set(labelled["text"])
+    rest = [i for i, text in enumerate(texts) if text not in known]
+    classifier = fit_ngram(labelled, [texts[i] for i in rest], wanted[rest], seed=seed, log=log, **settings)
+    with replacing_folder(folder / "ngram") as part:
+        classifier.save(part)
+    return {"parameters": classifier.weight.size + classifier.bias.size}
+
+
+def train_teacher(
+    labelled: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
+) -> dict[str, int]:
+    """Train the whole encoder on labelled texts (text, label) and write it to the folder; returns the number of
+    parameters. settings: of mitigate.train.regard.fit."""
+    harness.seed(seed)  # the head's first weights are drawn when it is built
+    teacher = MiniLMClassifier(locate(), None)
+    wanted = training.certain(training.columns_of(labelled))
+    training.fit(teacher, teacher.encode(labelled["text"].to_list()), wanted, seed=seed, log=log, **settings)
+    write(folder / FILE, save(teacher.state_dict()))
+    return {"parameters": sum(value.numel() for value in teacher.trained().values())}
+
+
+def load_teacher(folder: Path) -> MiniLMClassifier:
+    """The teacher as it was trained, in full precision."""
+    teacher = MiniLMClassifier(locate(), None)
+    teacher.load_state_dict(load_file(folder / FILE))
+    return teacher.eval()
+
+
+def label_by_teacher(labelled: pl.DataFrame, unlabelled: list[str], *, folder: Path) -> pl.DataFrame:
+    """The texts to learn from with the teacher's probabilities (n, 4), the labelled ones first."""
+    texts = labelled["text"].to_list() + unlabelled
+    teacher = load_teacher(folder).to(native_dtype())
+    return pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)})

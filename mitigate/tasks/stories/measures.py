@@ -21,8 +21,8 @@ from mitigate.metrics import (
     harm_key,
 )
 from mitigate.tasks.audit import measures as audit
-from mitigate.tasks.filtered import training_figures
 from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.tasks.policies.filtered import training_figures
 from mitigate.tasks.statements import long_texts
 from mitigate.words.prompts import kind_of
 from mitigate.words.target_list import PAPER, TargetList

@@ -5,7 +5,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.stories import BETWEEN
 from mitigate.tasks.label import Labeller
-from mitigate.words.sentences import whole_sentences
+from mitigate.words.texts import whole_sentences
 
 
 def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:
@@ -34,3 +34,8 @@ def export(stories: pl.DataFrame) -> str:
     one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
     rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
     return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
+
+
+def as_read(stories: pl.DataFrame) -> pl.DataFrame:
+    """The stories as they are: prompts (prompts.PROMPTS) with `story`."""
+    return stories

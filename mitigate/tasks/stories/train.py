@@ -8,16 +8,19 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.probe.stories import Sampling, sample_stories
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.base_model import Start
-from mitigate.tasks.train import begin_training
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.train import begin_training
 from mitigate.train.comet import Settings
 from mitigate.train.harness import Log
 from mitigate.train.stories import Texts, fit
+from mitigate.triples import Parts
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 
 SENTENCES = 5  # of a text that is read: as many as of a story
+__all__ = ["Sampling", "generate_stories"]
 
 
 def train_on_sentences(
@@ -88,3 +91,14 @@ def paragraphs(rows: pl.DataFrame) -> Texts:
         text=pl.col("statement").str.join(". ") + ".", weight=pl.col("weight").cast(pl.Float64).mean()
     )
     return Texts(texts["text"].to_list(), texts["weight"].to_numpy())
+
+
+def generate_stories(
+    prompts: pl.DataFrame, start: Start, how: Sampling, *, model: Path | None = None, parts: Parts, device: str = "cpu"
+) -> pl.DataFrame:
+    """The prompts (prompts.prompts) with `story`: its whole sentences, "" where there is none.
+
+    model: the folder of the trained start; None: the start as it is. parts: stories that are there already. Raises
+    MitigateError for prompts that are too long for the model."""
+    generator = as_language_model(start.load()) if model is None else LanguageModel.load(model)
+    return sample_stories(generator, prompts, how, parts=parts, device=device)

@@ -1,0 +1,1 @@
+"""Generators: opened, trained, probed and measured on held-out triples."""

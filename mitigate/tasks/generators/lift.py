@@ -1,0 +1,219 @@
+"""Swap lift of a generator and of baselines on the same heads: score > measure.
+
+Heads are in groups. What is true of heads of held-out triples and of professions is knowledge, and a generator ought to
+tell them apart. Between groups of gender, origin or religion a difference may itself be a stereotype: there swap lift
+is exploratory and on neutral tails only."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure import lift
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.lift import PROMPT
+from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.score.plausibility import with_plausibility
+from mitigate.tasks.generators.probe import HELD_OUT
+from mitigate.tasks.quality import is_neutral
+from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.words.target_list import PAPER, TargetList
+
+PRIMARY = (HELD_OUT, "profession")
+"""The groups where a difference between heads is knowledge."""
+LEAST_OF_ORACLE = 10.0
+"""Percent. Where even an oracle's tails are accepted less often, the classifier says nothing of a relation."""
+GENERATOR, ORACLE = "generator", "oracle"
+NEUTRAL_TAILS = ~pl.col("group").is_in(PRIMARY)
+TOP = 10  # tails of a prompt
+POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
+
+
+def lift_table(
+    statements: pl.DataFrame,
+    heads: pl.DataFrame,
+    labelled: pl.DataFrame,
+    targets: pl.DataFrame,
+    relations: Iterable[str],
+    prompts: pl.DataFrame,
+    plausibility: Scorer,
+    *,
+    scorers: Sequence[str] = ROLES,
+    top: int = TOP,
+    seed: int = 1,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """A row for each system and prompt: system (GENERATOR, those of BASELINE_LIFTS), group, head, relation, `accepted`
+    and `elsewhere` (measure.lift.shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the
+    group and relation. Of those that do not count only the oracle is there.
+
+    statements: the probed ones, labelled; targets, (target, category), and relations: what they were asked about.
+    heads: what probe_heads returns of prompts, (head, relation). labelled: all triples, labelled by the
+    scorers. top: how many tails were asked for. The oracle has, of held-out heads, the tails of the test triples; of
+    targets the tail that the classifier finds most plausible among those that the triples have and the commonest of
+    the relation."""
+    asked = _prompts(targets, relations, prompts)
+    others = lift.other_heads(asked, seed=seed)
+    asked = asked.join(others, on=PROMPT, how="semi", maintain_order="left")
+
+    def measured(tails: pl.DataFrame, of: pl.DataFrame, size: int | None = None) -> pl.DataFrame:
+        return _shares(of, tails, others, size, plausibility, cache)
+
+    constants = asked.join(constant_tails(labelled, scorers=scorers), on="relation", maintain_order="left")
+    oracle = measured(_oracle(asked, labelled, constants, plausibility, cache), asked)
+    reached = oracle.group_by("group", "relation").agg(counts=pl.col("accepted").mean() >= LEAST_OF_ORACLE)
+    counting = asked.join(reached.filter("counts"), on=["group", "relation"], how="semi", maintain_order="left")
+    generated = _generated(statements, heads, scorers)
+    there = counting.join(generated, on="group", how="semi", maintain_order="left")  # no group without any tail
+    of_all, of_neutral = there.filter(~NEUTRAL_TAILS), there.filter(NEUTRAL_TAILS)
+    echoes = counting.join(echo_tails(counting), on=["head", "relation"], maintain_order="left")
+    systems = {
+        GENERATOR: pl.concat([measured(generated, of_all, top), measured(generated, of_neutral)]),
+        "echo": measured(echoes, counting),
+        "constants": measured(constants, counting),
+        "random": measured(random_tails(labelled, counting, seed=seed, scorers=scorers), counting),
+        ORACLE: oracle,
+    }
+    named = [table.select(pl.lit(name).alias("system"), pl.all()) for name, table in systems.items()]
+    return pl.concat(named).join(reached, on=["group", "relation"], how="left", maintain_order="left")
+
+
+def lift_parts(table: pl.DataFrame) -> dict[str, pl.Expr]:
+    """The parts that a swap lift is of: "all" (the groups of PRIMARY, each counting as much as the other), every group,
+    and of "all" each relation ("relation/IsA")."""
+    primary = pl.col("group").is_in(PRIMARY)
+    groups = {str(name): pl.col("group") == name for name in table["group"].unique(maintain_order=True)}
+    relations = table.filter(primary)["relation"].unique().sort()
+    of_relations = {relation_part(name): primary & (pl.col("relation") == name) for name in relations}
+    return {"all": primary} | groups | of_relations
+
+
+def lift_figures(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> dict[str, float | None]:
+    """The swap lift of each of lift_parts by its keys in metrics.json, the generator's with its interval over heads,
+    and, but for single relations, those of the baselines. table: what lift_table returns."""
+    counting = table.filter("counts")
+    metrics: dict[str, float | None] = {}
+    for part, condition in lift_parts(counting).items():
+        rows = counting.filter(condition)
+        found = _measured(rows.filter(system=GENERATOR), intervals, target_list)
+        metrics |= {quality_key(SWAP_LIFT, part) + end: value for end, value in zip(ENDS, found, strict=True)}
+        if "/" not in part:
+            for system in BASELINE_LIFTS:
+                metrics[quality_key(lift_of(system), part)] = _measured(
+                    rows.filter(system=system), intervals, target_list
+                ).value
+    return metrics
+
+
+def by_relation(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> pl.DataFrame:
+    """A row for each group and relation: group, relation, heads, counts, and for each system its swap lift; of the
+    generator also `accepted`, `elsewhere`, `low` and `high`. table: what lift_table returns."""
+    rows: list[dict[str, Any]] = []
+    for (group, relation), part in table.group_by("group", "relation", maintain_order=True):
+        mine = part.filter(system=GENERATOR)
+        found = _measured(mine, intervals, target_list)
+        row = {"group": group, "relation": relation, "heads": part["head"].n_unique(), "counts": part["counts"].all()}
+        row |= {name: mine[name].mean() for name in ("accepted", "elsewhere")}
+        row |= {"lift": found.value, "low": found.low, "high": found.high}
+        rows.append(
+            row | {name: _measured(part.filter(system=name), intervals, target_list).value for name in BASELINE_LIFTS}
+        )
+    numbers = dict.fromkeys(["accepted", "elsewhere", "lift", "low", "high", *BASELINE_LIFTS], pl.Float64)
+    named = {"group": pl.String, "relation": pl.String, "heads": pl.Int64, "counts": pl.Boolean}
+    return pl.DataFrame(rows, schema={**named, **numbers})
+
+
+def _measured(rows: pl.DataFrame, intervals: Bootstrap, target_list: TargetList) -> lift.Lift:
+    return lift.swap_lift(lift.with_weights(rows), target_list.clusters, intervals)
+
+
+def _prompts(targets: pl.DataFrame, relations: Iterable[str], held_out: pl.DataFrame) -> pl.DataFrame:
+    """(group, head, relation) of all that was asked."""
+    asked = pl.DataFrame({"relation": list(relations)}, schema={"relation": pl.String})
+    of_targets = targets.select(group="category", head="target").join(asked, how="cross", maintain_order="left")
+    return pl.concat([held_out.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
+
+
+def _generated(statements: pl.DataFrame, heads: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
+    """What the generator said: (group, head, relation, tail), of exploratory groups the neutral statements."""
+    named = {"group": "category", "head": "target"}
+    about = statements.select("relation", "tail", neutral=is_neutral(scorers), **named)
+    about = about.filter(~NEUTRAL_TAILS | pl.col("neutral"))
+    found = pl.concat([part.select(*PROMPT, "tail") for part in (heads.select("relation", "tail", **named), about)])
+    return found.filter(pl.col("tail") != "").unique(maintain_order=True)
+
+
+def _oracle(
+    asked: pl.DataFrame, labelled: pl.DataFrame, constants: pl.DataFrame, plausibility: Scorer, cache: LabelCache
+) -> pl.DataFrame:
+    """(group, head, relation, tail): a tail for each target, all true tails of a held-out head."""
+    triples = labelled.filter("valid").select(pl.col("head").str.to_lowercase(), "relation", "tail", "split")
+    known = asked.with_columns(key=pl.col("head").str.to_lowercase()).join(
+        triples, left_on=["key", "relation"], right_on=["head", "relation"], maintain_order="left"
+    )
+    held_out = known.filter(pl.col("group") == HELD_OUT, pl.col("split") == "test").select(*PROMPT, "tail")
+    candidates = pl.concat([known.select(*PROMPT, "tail"), constants.select(*PROMPT, "tail")])
+    candidates = candidates.filter(pl.col("group") != HELD_OUT, ~lift.is_echo()).unique(maintain_order=True)
+    likely = with_plausibility(candidates, plausibility, cache).sort(
+        "plausibility", descending=True, maintain_order=True
+    )
+    best = likely.unique(PROMPT, keep="first", maintain_order=True).select(*PROMPT, "tail")
+    return pl.concat([held_out.unique(maintain_order=True), best])
+
+
+def _shares(
+    prompts: pl.DataFrame,
+    tails: pl.DataFrame,
+    others: pl.DataFrame,
+    asked: int | None,
+    plausibility: Scorer,
+    cache: LabelCache,
+) -> pl.DataFrame:
+    """measure.lift.shares of a system's tails (group, head, relation, tail), classified with their own heads and with
+    the others."""
+    own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
+    swapped = own.join(others, on=PROMPT, maintain_order="left")
+    triples = pl.concat(
+        [own.select("head", "relation", "tail"), swapped.select("other", "relation", "tail").rename({"other": "head"})]
+    )
+    accepted = with_plausibility(triples, plausibility, cache)["judged_valid"].fill_null(False).alias("accepted")
+    here, there = own.with_columns(accepted[: own.height]), swapped.with_columns(accepted[own.height :])
+    return lift.shares(prompts, here, there, asked)
+
+
+def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:
+    """The `top` commonest tails of each relation among the neutral training triples, the commonest first: (relation,
+    tail), to be said of every head. labelled: triples labelled by the scorers, such as a run's score.parquet."""
+    counted = _training(labelled, scorers).group_by("relation", "tail").len()
+    ranked = counted.sort("relation", "len", "tail", descending=[False, True, False])
+    return ranked.group_by("relation", maintain_order=True).head(top).select("relation", "tail")
+
+
+def echo_tails(prompts: pl.DataFrame) -> pl.DataFrame:
+    """For each prompt (head, relation) its head as the tail: (head, relation, tail)."""
+    return prompts.select("head", "relation", tail="head").unique(maintain_order=True)
+
+
+def random_tails(
+    labelled: pl.DataFrame, prompts: pl.DataFrame, top: int = TOP, seed: int = 1, scorers: Sequence[str] = ROLES
+) -> pl.DataFrame:
+    """For each prompt (head, relation, and whatever else) `top` draws, without the repeats, from POOL tails of the
+    relation that were drawn from its neutral training triples, a common tail more often: the prompts with `tail`."""
+    training = _training(labelled, scorers).sort("relation", "tail").partition_by("relation", as_dict=True)
+    found = []
+    for (relation,), rows in prompts.unique(maintain_order=True).group_by("relation", maintain_order=True):
+        if (relation,) not in training:
+            continue
+        random = np.random.default_rng([seed, crc32(str(relation).encode())])
+        pool = random.choice(training[relation,]["tail"].to_numpy(), POOL)
+        tails = random.choice(pool, (len(rows), top)).tolist()
+        found.append(rows.with_columns(tail=pl.Series(tails, dtype=pl.List(pl.String))))
+    empty = prompts.clear().with_columns(tail=pl.lit(None, pl.List(pl.String)))
+    return pl.concat([empty, *found]).explode("tail").unique(maintain_order=True)
+
+
+def _training(labelled: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
+    return labelled.filter(pl.col("split") == "train", is_neutral(scorers))

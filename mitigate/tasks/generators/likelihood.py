@@ -1,0 +1,142 @@
+"""Published triples about targets that the generator was not trained on: how well it predicts them shows of whom it
+says less well what others have said."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load import harms
+from mitigate.measure import quality
+from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, ABOUT_TRIPLES, quality_key, with_part
+from mitigate.probe import likelihood as probing
+from mitigate.probe.generator import Generator
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.score.plausibility import with_plausibility
+from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.label import Labeller
+from mitigate.tasks.quality import is_neutral
+from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.words.relations import asked_with
+from mitigate.words.target_list import PAPER, TargetList
+
+AUTO = "auto"
+NO_STATEMENT = ("RelatedTo",)
+"""Relations that state nothing of their head: that two words are associated."""
+
+ENGLISH = r"^[\x20-\x7e]+$"
+"""The file names no language: a text with other letters is left out, one of a language without such letters is not."""
+
+
+def published_file(setting: str | None, root: str | None) -> tuple[Path | None, str]:
+    """The file of published triples that probe.published names, or None and why there is none. "auto": the harms
+    paper's, where it is in data.root or MITIGATE_DATA. Raises MitigateError for a file that is not there."""
+    if setting is None:
+        return None, ""
+    if setting != AUTO:
+        path = Path(setting)
+        if not path.is_file():
+            raise MitigateError(
+                f"probe.published={path}: there is no such file; give one of lines 'head Relation tail', auto or null"
+            )
+        return path, ""
+    places = [Path(place) for place in (root, os.environ.get("MITIGATE_DATA")) if place]
+    found = next((place / harms.CONCEPTNET for place in places if (place / harms.CONCEPTNET).is_file()), None)
+    where = " or ".join(map(str, places)) or "data.root and MITIGATE_DATA, neither of which is given"
+    return found, "" if found else f"there is no {harms.CONCEPTNET} in {where}"
+
+
+def read_published(path: Path) -> pl.DataFrame:
+    """The triples of a file of lines `head Relation tail`. Lines that are not so are left out: the file is not the
+    user's own."""
+    return harms.triples(path, "skip").triples
+
+
+def target_triples(
+    published: pl.DataFrame,
+    corpus: pl.DataFrame,
+    targets: pl.DataFrame,
+    relations: Iterable[str],
+    target_list: TargetList = PAPER,
+    *,
+    size: int,
+    seed: int = 1,
+) -> pl.DataFrame:
+    """(head, relation, tail, target, category) of the published triples that say something of a target: it is their
+    whole head, the relation is one of those given and states something, they are English as far as can be told, and
+    they stand in no split of the corpus. Each once; `size` of them, drawn by seed."""
+    named = published.with_columns(target=target_list.target_of(pl.col("head")))
+    about = named.join(targets.select("target", "category"), on="target", maintain_order="left")
+    kept = about.filter(
+        pl.col("relation").is_in([name for name in relations if name not in NO_STATEMENT]),
+        pl.col("tail").str.contains(ENGLISH),
+    )
+    key = ["head", "relation", "tail"]
+    known = corpus.select("relation", pl.col("head", "tail").str.to_lowercase()).unique()
+    new = kept.select(*key, "target", "category").unique(key, maintain_order=True)
+    new = new.join(known, on=key, how="anti", maintain_order="left")
+    drawn = np.sort(np.random.default_rng(seed).permutation(new.height)[:size])
+    return new[drawn.tolist()]
+
+
+def published_likelihood(
+    generator: Start,
+    triples: pl.DataFrame,
+    labeller: Labeller,
+    *,
+    device: str = "cpu",
+) -> pl.DataFrame:
+    """The triples that target_triples returns, labelled, with `nll`, `tokens` and `characters` of their
+    tails, as in probe.likelihood."""
+    return probing.likelihood(generator.load().to(device), labeller.label(triples), generator.asked)
+
+
+def about_parts(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
+    """The parts of the published triples that perplexity is measured on: all, neutral and polarised ones ("polar", by
+    the scorers), of all targets and of each category ("origin", "origin/polar")."""
+    tone = {"": pl.lit(True)}
+    if scorers:
+        tone |= {"neutral": is_neutral(scorers), "polar": ~is_neutral(scorers)}
+    parts = {name or "all": condition for name, condition in tone.items()}
+    for category in scored["category"].unique(maintain_order=True):
+        of = pl.col("category") == category
+        parts |= {with_part(category, name): of & condition for name, condition in tone.items()}
+    return parts
+
+
+def about_figures(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, Any]:
+    """Perplexity and bits per character on the published triples about targets and how many they are, by their keys in
+    metrics.json, for each of about_parts. scored: what published_likelihood returns."""
+    metrics: dict[str, Any] = {}
+    for part, condition in about_parts(scored, scorers).items():
+        rows = scored.filter(condition)
+        metrics[quality_key(ABOUT_PERPLEXITY, part)] = quality.perplexity(rows)
+        metrics[quality_key(ABOUT_BITS, part)] = quality.bits_per_char(rows)
+        metrics[quality_key(ABOUT_TRIPLES, part)] = rows.height
+    return metrics
+
+
+def held_out_likelihood(
+    generator: Generator | Start,
+    labelled: pl.DataFrame,
+    plausibility: Scorer | None = None,
+    *,
+    cache: LabelCache = NOTHING_CACHED,
+    device: str = "cpu",
+) -> pl.DataFrame:
+    """The valid test triples (head, relation, tail, split, valid, and what else there is) with `nll`, `tokens` and
+    `characters`, as in probe.likelihood; with `generated`, the tail that the generator itself finds best; and with a
+    plausibility classifier `generated_valid`, whether it accepts that."""
+    held_out = labelled.filter("valid", split="test")
+    asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
+    model = (generator.load() if isinstance(generator, Start) else generator).to(device)
+    scored = probing.likelihood(model, held_out, asked)
+    found = probing.completions(model, held_out, asked)
+    if plausibility:
+        accepted = with_plausibility(found.rename({"generated": "tail"}), plausibility, cache)
+        found = found.with_columns(generated_valid=accepted["judged_valid"])
+    return scored.join(found, on=["head", "relation"], how="left", maintain_order="left")

@@ -1,0 +1,159 @@
+"""A generator trained on what a ledger keeps: train."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+from safetensors import SafetensorError
+
+from mitigate.errors import MitigateError
+from mitigate.runs.files import replacing_folder
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.tasks.generators.base_model import Start
+from mitigate.train import launch
+from mitigate.train.comet import Examples, Log, check_settings
+from mitigate.train.comet import Settings as TrainingSettings
+from models.adapters import NEEDED, check_targets, is_adapter
+from models.comet import Comet
+from models.language_model import LanguageModel
+from models.seq2seq import Seq2Seq
+
+__all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
+
+OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
+"""The classes besides Comet whose models are trained; what they save, they load."""
+
+SETTINGS = TrainingSettings()
+WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
+
+
+def train_generator(
+    ledger: pl.DataFrame,
+    start: Start,
+    settings: TrainingSettings = SETTINGS,
+    *,
+    model: str | Path,
+    checkpoints: Path | None = None,
+    fingerprint: str | None = None,
+    log: Log | None = None,
+    where: Mapping[str, Any] = WHERE,
+) -> dict[str, Any]:
+    """Trains the start on the ledger's training triples by their weights, and saves it in the folder `model`, for
+    transformers and for open_generator. Returns what train.comet.Fitted holds: steps, seconds, loss, perplexity.
+
+    ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
+    which training goes on after a kill, where it holds one of this fingerprint; None: it begins anew. fingerprint: of
+    all that changes the result; None: that of the arguments. log gets numbers and the step they belong to. where:
+    accelerator, devices, strategy and compile, as launch.fit takes them.
+
+    Raises MitigateError where nothing is left to train on, for relations that a generator is not asked about, and where
+    the model cannot be trained."""
+    if checkpoints is None:
+        with TemporaryDirectory() as folder:
+            again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
+            return again(checkpoints=Path(folder), fingerprint=fingerprint)
+    rows = ledger.filter(pl.col("weight") > 0)
+    if "valid" in rows.columns:
+        rows = rows.filter("valid")
+    with in_training(start, Path(model)) as generator:
+        fitted = launch.fit(
+            generator,
+            examples(rows.filter(split="train"), start.asked),
+            settings,
+            checkpoints,
+            fingerprint=fingerprint or digest_of_values(ledger, start, settings),
+            dev=examples(rows.filter(split="dev"), start.asked),
+            log=log,
+            **where,
+        )
+    return fitted._asdict()
+
+
+@contextmanager
+def in_training(start: Start, model: Path) -> Iterator[Any]:
+    """The start's generator, ready to be trained; what is then in it is saved in the folder `model`. Raises
+    MitigateError where it cannot be trained."""
+    generator = start.load()
+    if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
+        raise MitigateError(
+            f"{type(generator).__name__} cannot be trained; start from a model that "
+            f"{', '.join(f'{kind.__name__}.load' for kind in (Comet, *OF_TRANSFORMERS))} opens"
+        )
+    if start.regimen.relation == "token":
+        generator.add(list(start.asked.values()))
+    begin_training(generator)
+    yield generator
+    if isinstance(generator, OF_TRANSFORMERS):
+        generator.end_training()
+    with replacing_folder(model) as part:
+        generator.save(part)
+
+
+def begin_training(generator: Any) -> None:
+    """Makes ready what of a model of transformers is to be trained. Raises MitigateError where that cannot be."""
+    if isinstance(generator, OF_TRANSFORMERS):
+        try:
+            generator.begin_training()
+        except ValueError as error:
+            raise MitigateError(str(error)) from error
+
+
+def as_it_is(start: Start) -> dict[str, Any]:
+    """What is known of a generator that is not trained, in place of what train_generator returns."""
+    return {"trained": False, "weights": start.weights}
+
+
+def check_training(start: Start, settings: TrainingSettings, *, compile: Any, strategy: str, **_: Any) -> None:
+    """Raises MitigateError for ways to train that the start's model has not."""
+    if code_after(start) == Comet.load:
+        return
+    check_settings(settings, compile=compile, strategy=strategy)
+    if lora := start.options.get("lora"):
+        if find_spec("peft") is None:
+            raise MitigateError(NEEDED)
+        try:
+            check_targets(start.folder, lora.get("targets"))
+        except (ValueError, SafetensorError) as error:
+            raise MitigateError(str(error)) from error
+        if lora.get("save") == "adapter" and is_adapter(start.folder):
+            raise MitigateError(
+                f"model.lora.save=adapter: {start.folder} holds an adapter itself, and an adapter is opened on whole "
+                "weights alone; say model.lora.save=merged"
+            )
+        if start.regimen.relation == "token":
+            raise MitigateError(
+                "model.relation=token adds words to the vocabulary, which adapters do not train; say "
+                "model.relation=phrase, words or name, or model.lora.rank=0"
+            )
+
+
+def trained(start: Start, model: Path, digest: str) -> Start:
+    """What train_generator saved in a folder; digest: a hash of that."""
+    return start.trained(code_after(start), model, digest)
+
+
+def code_after(start: Start) -> Callable[..., Any]:
+    """What loads the start's model once it has been trained."""
+    loaders = [kind.load for kind in OF_TRANSFORMERS]
+    return start.code if start.code in loaders else Comet.load
+
+
+def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
+    """Rows of a ledger as what to train on, relations worded as they will be asked. Raises MitigateError for relations
+    without such a wording."""
+    if unknown := sorted(set(rows["relation"]) - set(asked)):
+        raise MitigateError(
+            f"a generator cannot be trained on the relations {', '.join(unknown)}; leave their triples out. Allowed: "
+            f"{', '.join(asked)}"
+        )
+    return Examples(
+        heads=rows["head"].to_list(),
+        phrases=[asked[relation] for relation in rows["relation"]],
+        tails=rows["tail"].to_list(),
+        weights=rows["weight"].to_numpy(),
+    )

@@ -1,0 +1,219 @@
+"""What a policy did to the training triples, and how long a generator was trained on them, in figures."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.filter import Policy, apply, check_left
+from mitigate.measure import coverage
+from mitigate.measure.coverage import per_target
+from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
+from mitigate.report import datasheet
+from mitigate.report.datasheet import Datasheet
+from mitigate.runs import files
+from mitigate.runs.formats import table_bytes
+from mitigate.tasks.statements import long_texts
+from mitigate.triples import label_columns
+from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.texts import counted
+
+MUCH = 90.0
+"""Percent of a relation's training triples; a policy that takes more of them is reported."""
+NAMED = 8  # relations in a notice
+OF_RESOURCE = pl.col("source_row").is_null()  # the others are a policy's
+EMPTY = pl.col("lost") == 100.0
+__all__ = ["Policy", "apply_policy", "check_left"]
+TRIPLE = ("row", "split", "head", "relation", "tail")
+SHEET = "README.md"
+
+
+def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
+    """What training has of each relation (relation, triples, lost): the resource's triples, and the percentage of
+    their weight that the policy takes away, what it adds counted in; the commonest relation first."""
+    train = ledger.filter(pl.col("split") == "train", *(["valid"] if "valid" in ledger.columns else []))
+    sums = train.group_by("relation").agg(
+        triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
+    )
+    lost = pl.when(pl.col("kept") == 0).then(100.0).otherwise(100 * (1 - pl.col("weight") / pl.col("triples")))
+    found = sums.filter(pl.col("triples") > 0).select("relation", "triples", lost=lost.clip(0.0))
+    return found.sort("triples", "relation", descending=[True, False])
+
+
+def loss_notices(ledger: pl.DataFrame) -> list[str]:
+    """The relations of which a policy takes all training triples or nearly all, in sentences."""
+    table = by_relation(ledger)
+    gone, nearly = (table.filter(condition) for condition in (EMPTY, (pl.col("lost") > MUCH) & ~EMPTY))
+    found = []
+    if gone.height:
+        found.append(f"The policy drops all training triples of {_named(gone)}.")
+    if nearly.height:
+        found.append(f"The policy takes more than {MUCH:.0f} % of the training triples of {_named(nearly)}.")
+    return found
+
+
+def replaced_notices(ledger: pl.DataFrame) -> list[str]:
+    """Where the tails come from that a policy gave to training triples, in a sentence; nothing of other policies."""
+    if "tail_source" not in ledger.columns:
+        return []
+    train = ledger.filter(split="train")
+    of = {source: train.filter(tail_source=source).height for source in ("training", "generator")}
+    left = train.filter(OF_RESOURCE, pl.col("weight") == 0).height - sum(of.values())
+    return [
+        f"{counted(sum(of.values()), 'training triple')} got another tail of the same head and relation: "
+        f"{of['training']:,} that of another training triple, {of['generator']:,} a generated one. {left:,} without "
+        "such a tail are dropped."
+    ]
+
+
+def untrained(ledger: pl.DataFrame, asked: Sequence[str]) -> dict[str, int]:
+    """The relations that are asked about and have no training triple left, with how many the resource has."""
+    table = by_relation(ledger)
+    known = dict(table.select("relation", "triples").iter_rows())
+    trained = set(table.filter(~EMPTY)["relation"])
+    return {relation: known.get(relation, 0) for relation in asked if relation not in trained}
+
+
+def _named(table: pl.DataFrame) -> str:
+    return named([f"{name} ({triples:,})" for name, triples in table.select("relation", "triples").iter_rows()])
+
+
+def named(relations: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(relations) - NAMED} more" if len(relations) > NAMED else ""
+    return ", ".join(relations[:NAMED]) + more
+
+
+def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
+    """What the policy did to the training triples: how many it kept, dropped and added, and the shares of those about
+    targets that it kept (measure.coverage). ledger: what apply_policy returns."""
+    return filter_figures(ledger) | coverage.coverage(coverage.per_target(ledger))
+
+
+def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:
+    """Steps, and passes over the data; nothing of a generator that was not trained. training: what train_generator
+    returns."""
+    if "steps" not in training:
+        return {}
+    return {TRAINING_STEPS: training["steps"], TRAINING_PASSES: training.get("passes")}
+
+
+def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
+    """Of the resource's training triples how many the policy kept, whatever they weigh, and dropped; how many it added;
+    and what all weigh together."""
+    train = ledger.filter(pl.col("split") == "train")
+    known, kept = train.filter(OF_RESOURCE), train.filter(OF_RESOURCE, pl.col("weight") > 0)
+    return {
+        KEPT: kept.height,
+        DROPPED: known.height - kept.height,
+        ADDED: train.height - known.height,
+        WEIGHT: float(train["weight"].cast(pl.Float64).sum()),
+    }
+
+
+def apply_policy(
+    policy: Policy,
+    labelled: pl.DataFrame,
+    target_list: TargetList = PAPER,
+    *,
+    generated: pl.DataFrame | None = None,
+    may_be_empty: bool = False,
+) -> pl.DataFrame:
+    """The ledger: the labelled triples with `weight`, the `reason` for it, and `source_row`; after them what the policy
+    adds.
+
+    labelled: what label_statements returns for triples (head, relation, tail). Where they have no `split`, all are
+    training triples; where they have no `row`, they are numbered from 1. target_list: what a policy's scope and swaps
+    are about. generated: labelled tails that a policy which replaces tails may use (tasks.replacing). Raises
+    MitigateError when no training triple is left, unless the ledger may_be_empty, and for labels that the policy needs
+    and the table lacks."""
+    if "row" not in labelled.columns:
+        labelled = labelled.with_row_index("row", offset=1)
+    if "split" not in labelled.columns:
+        labelled = labelled.with_columns(split=pl.lit("train"))
+    return apply(policy, labelled, target_list, generated=generated, may_be_empty=may_be_empty)
+
+
+def check_filters(policy: Policy) -> None:
+    """Raises MitigateError for a policy that only acts after the training: it leaves the training triples as they
+    are."""
+    if not policy.changes_training and policy.scorers:
+        raise MitigateError(
+            f"policy={policy.name} acts after the training (policy.decoding={policy.decoding}, "
+            f"policy.tuning={policy.tuning}) and drops no triple; choose a policy that changes the training triples, "
+            "such as policy=both_neutral, or run recipe=mitigate"
+        )
+
+
+def files_of(format: str) -> dict[str, str]:
+    """What the two files are called."""
+    return {name: f"{name}.{format}" for name in ("kept", "dropped")}
+
+
+def write_data_set(
+    ledger: pl.DataFrame,
+    policy: Policy,
+    format: str,
+    *,
+    origin: Mapping[str, Any],
+    scorers: Mapping[str, str],
+    fingerprints: Mapping[str, str],
+    folder: Path,
+    command: str,
+    facts: Mapping[str, str],
+    needs: Mapping[str, str],
+) -> dict[str, int]:
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet, README.md, to a folder; returns the numbers of rows. What
+    the resource marks as not valid, such as the corrupted triples of ConceptNet's test set, is in neither.
+
+    ledger: what apply_policy returns. origin: of the data its source, licence, whether it is a demonstration, and
+    notices. scorers: the configured names of the policy's scorers by what they are called; fingerprints: of the same.
+    facts: versions and seed, which the datasheet lists beside the command; needs: what that reads, by its content."""
+    valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
+    named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
+    for name, table in tables.items():
+        files.write(folder / named[name], table_bytes(table, format))
+    sheet = Datasheet(
+        name=folder.name,
+        policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
+        data=origin["source"],
+        licence=origin["licence"],
+        demonstration=origin["demonstration"],
+        files=named,
+        scorers=scorers,
+        fingerprints=fingerprints,
+        facts=facts,
+        command=command,
+        needs=needs,
+        notices=[*origin["notices"], *_limits(ledger, valid)],
+    )
+    files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
+    return {name: table.height for name, table in tables.items()}
+
+
+def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
+    """What a reader of the files must know."""
+    number = ledger.height - valid.height
+    are = "is" if number == 1 else "are"
+    left_out = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
+    long = long_texts(valid["masked"]) if "masked" in valid.columns else []
+    return [*replaced_notices(valid), *loss_notices(valid), *long, *([left_out] if number else [])]
+
+
+def kept(ledger: pl.DataFrame) -> pl.DataFrame:
+    """The triples whose weight is above 0 (row, split, head, relation, tail, weight): those of the resource in their
+    order, and after them what the policy added, whose `source_row` is the row that each was made from; of a replaced
+    triple also where its tail is from (tail_source)."""
+    rows = ledger.filter(pl.col("weight") > 0)
+    added = ["source_row"] if rows["source_row"].is_not_null().any() else []
+    added += ["tail_source"] if "tail_source" in rows.columns else []
+    return rows.select(*TRIPLE, "weight", *added)
+
+
+def dropped(ledger: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The other triples, with the reason and what the policy's scorers found: row, split, head, relation, tail, reason,
+    statement, and each scorer's label and strength."""
+    labels = [name for scorer in policy.scorers for name in label_columns(scorer, policy.template)]
+    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *labels)

@@ -1,0 +1,190 @@
+"""How far scorers agree with people: the harms paper's Tables 2 and 3, beside the paper's own figures and a scorer
+that always says neutral; and the same against the majority of raters, with intervals over targets and texts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure import confusion
+from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.metrics import ENDS
+from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
+from mitigate.score.labels import label_column, text_for, with_labels
+from mitigate.tasks.identity import identity_metrics, identity_summary
+from mitigate.tasks.ratings.rated import most_say
+from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
+from models.heads import fold_of
+
+SCORERS = (*ROLES, "keyword")
+PER_RATING, BY_MAJORITY = "rating", "majority"
+FIGURES = {  # measure -> its heading
+    "accuracy": "acc",
+    "balanced_accuracy": "bal.acc",
+    "macro_f1": "macroF1",
+    "kappa": "kappa",
+    **{
+        f"{name}/{figure}": f"{name[:3]} {figure[0].upper()}"
+        for name in ("favouritism", "prejudice")
+        for figure in ("recall", "precision", "f1")
+    },
+}
+WITH_INTERVALS: dict[str, confusion.Figure] = {
+    "kappa": confusion.kappa,
+    "macro_f1": confusion.macro_f1,
+    "polarised": confusion.polarised,
+    "sensitivity": confusion.sensitivity,
+    "specificity": confusion.specificity,
+}
+"""Of a scorer's labels against the majority of raters."""
+OF_PEOPLE: dict[str, confusion.Figure] = {"fleiss": fleiss_of, "polarised": confusion.truly_polarised}
+"""Of raters among themselves, and of their majority."""
+FEWEST = 20
+"""Statements of a part of a source."""
+
+
+def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
+    """Rated sentences (resource, sentence, votes, masked) with a column of labels for each scorer, and for one that
+    always says neutral."""
+    found = [pl.Series(scorer.name, label_column(text_for(scorer, crowd), scorer, cache).label) for scorer in scorers]
+    return _with_always_neutral(crowd.with_columns(*found))
+
+
+def label_described(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
+    """What describe_rated returns with each scorer's labels and strengths under both templates, and the labels of a
+    scorer that always says neutral."""
+    for scorer in scorers:
+        rated = with_labels(rated, scorer, cache)
+    return _with_always_neutral(rated)
+
+
+def measure_agreement(
+    labels: pl.DataFrame, scorers: Sequence[str] = SCORERS, intervals: Bootstrap | None = None
+) -> dict[str, Any]:
+    """{resource}/{scorer}/{rating|majority}/{figure}: against every single rating, and against the majority of a
+    sentence's raters; "other" counts as neutral.
+
+    intervals: bounds of WITH_INTERVALS over the columns cluster and masked (statements that differ by their target
+    alone are one text, and get one label), and {resource}/people/{polarised|fleiss}: the share of sentences that most
+    raters find polarised, and Fleiss' kappa of the raters."""
+    found: dict[str, Any] = {}
+    for (resource,), rows in labels.group_by("resource", maintain_order=True):
+        votes = rows["votes"].to_list()
+        sizes = [len(given) for given in votes]
+        ratings, most = np.concatenate(votes), most_say(rows["votes"])
+        for scorer in (*scorers, ALWAYS_NEUTRAL):
+            said = fold_other(rows[scorer].to_numpy())
+            for against, figures in (
+                (PER_RATING, classification(ratings, np.repeat(said, sizes))),
+                (BY_MAJORITY, classification(most, said)),
+            ):
+                found |= {f"{resource}/{scorer}/{against}/{figure}": value for figure, value in figures.items()}
+        found |= {f"{resource}/sentences": len(votes), f"{resource}/ratings": len(ratings)}
+        if intervals is not None:
+            of = _with_intervals(rows, most, [*scorers, ALWAYS_NEUTRAL], intervals)
+            found |= {f"{resource}/{key}": value for key, value in of.items()}
+    return found
+
+
+def with_text_parts(labels: pl.DataFrame) -> pl.DataFrame:
+    """Rated statements, and behind them each source once more in two parts, "COMeT, texts seen" and "COMeT, texts not
+    seen": whether the crowd classifier that labels a statement, which left out the fold of its target, learnt from a
+    rating of the same masked text. It learnt from RESOURCES. Parts of fewer than FEWEST statements are left out."""
+    numbered = labels.with_columns(fold=pl.Series(map(fold_of, labels["cluster"]), dtype=pl.Int64))
+    learnt = numbered.filter(pl.col("resource").is_in(RESOURCES)).select("masked", "fold").unique()
+    folds = learnt.join(numbered.select("masked", own="fold").unique(), on="masked").filter(
+        pl.col("fold") != pl.col("own")
+    )
+    seen = folds.select("masked", pl.col("own").alias("fold"), pl.lit(True).alias("seen")).unique()
+    marked = numbered.join(seen, on=["masked", "fold"], how="left", maintain_order="left")
+    name = pl.when("seen").then(pl.lit("texts seen")).otherwise(pl.lit("texts not seen"))
+    parts = marked.with_columns(pl.format("{}, {}", "resource", name).alias("resource")).select(labels.columns)
+    return pl.concat([labels, parts.filter(pl.len().over("resource") >= FEWEST)])
+
+
+def measure_all(
+    labels: pl.DataFrame, identity: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
+) -> dict[str, Any]:
+    """measure_agreement, also of with_text_parts, and with the keys of identity_metrics the errors on identity terms
+    that measure_identity_terms returns."""
+    measured = measure_agreement(with_text_parts(labels), scorers, intervals)
+    return measured | identity_metrics(identity_summary(identity))
+
+
+def agreement_table(
+    metrics: dict[str, Any], resources: Iterable[str] = RESOURCES, scorers: Sequence[str] = SCORERS
+) -> pl.DataFrame:
+    """A row for each resource, scorer and way of comparing, the paper's rows among them; a column for each figure."""
+    stated = paper()
+    rows = []
+    for resource in resources:
+        for scorer in (*scorers, ALWAYS_NEUTRAL):
+            for against in (PER_RATING, BY_MAJORITY):
+                figures = {name: metrics[f"{resource}/{scorer}/{against}/{name}"] for name in FIGURES}
+                rows.append({"resource": resource, "scorer": scorer, "against": against, **figures})
+            if (resource, scorer) in stated:
+                figures = {name: stated[resource, scorer].get(name) for name in FIGURES}
+                rows.append({"resource": resource, "scorer": scorer, "against": "the paper", **figures})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def interval_table(metrics: dict[str, Any], resources: Iterable[str], scorers: Sequence[str]) -> pl.DataFrame:
+    """A row for each resource, scorer and figure of WITH_INTERVALS, and for what people themselves find: resource,
+    scorer, figure, value, low, high."""
+    names = [(scorer, f"{scorer}/{BY_MAJORITY}", figure) for scorer in scorers for figure in WITH_INTERVALS]
+    names += [(PEOPLE, PEOPLE, figure) for figure in OF_PEOPLE]
+    rows = [
+        (resource, scorer, figure, *(metrics[f"{resource}/{place}/{figure}{end}"] for end in ENDS))
+        for resource in resources
+        for scorer, place, figure in names
+    ]
+    texts, numbers = ("resource", "scorer", "figure"), ("value", "low", "high")
+    schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), **dict.fromkeys(numbers, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def measured_table(metrics: dict[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
+    """What data/agreement_measured.csv holds (resource, scorer, measure, value), of scorers given as the name in the
+    metrics and the name in the configuration: figures rating by rating, and kappa with the majority."""
+    figures = {f"{PER_RATING}/{name}": name for name in ("accuracy", *list(FIGURES)[4:])}
+    figures |= {key: key for key in KAPPA}
+    wanted = [(name, called, figures) for name, called in names.items()]
+    wanted += [(ALWAYS_NEUTRAL, ALWAYS_NEUTRAL, {f"{PER_RATING}/accuracy": "accuracy"})]
+    wanted += [(PEOPLE, PEOPLE, {f"fleiss{end}": f"fleiss{end}" for end in ENDS})]
+    rows = [
+        (resource, called, measure, metrics[f"{resource}/{name}/{key}"])
+        for resource in RESOURCES
+        for name, called, figures in wanted
+        for key, measure in figures.items()
+    ]
+    schema = {**dict.fromkeys(("resource", "scorer", "measure"), pl.String), "value": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("value").round(3))
+
+
+def _with_always_neutral(rated: pl.DataFrame) -> pl.DataFrame:
+    return rated.with_columns(pl.lit(NEUTRAL, dtype=pl.Int8).alias(ALWAYS_NEUTRAL))
+
+
+def _with_intervals(
+    rows: pl.DataFrame, most: np.ndarray, scorers: Sequence[str], bootstrap: Bootstrap
+) -> dict[str, float | None]:
+    crossed, each = words_and_texts(rows), np.arange(rows.height)
+    items = np.repeat(each, rows["votes"].list.len().to_numpy()).astype(str).tolist()
+    counts = vote_counts(items, rows["votes"].explode().to_numpy())
+    sums = {"fleiss": fleiss_sums(counts, each), "polarised": confusion.confusion(most, most, each)}
+    found: dict[str, float | None] = {}
+    for name, figure in OF_PEOPLE.items():
+        found |= confusion.with_intervals(sums[name], {f"{PEOPLE}/{name}": figure}, bootstrap, crossed)
+    for scorer in scorers:
+        table = confusion.confusion(most, fold_other(rows[scorer].to_numpy()), each)
+        figures = {f"{scorer}/{BY_MAJORITY}/{name}": figure for name, figure in WITH_INTERVALS.items()}
+        found |= confusion.with_intervals(table, figures, bootstrap, crossed)
+    return found
+
+
+def words_and_texts(rows: pl.DataFrame) -> list[np.ndarray]:
+    """The numbers of each rated statement's word and of its text once the word is masked, which cross: many words have
+    the same text."""
+    return [np.unique(rows[column].to_list(), return_inverse=True)[1] for column in ("cluster", "masked")]

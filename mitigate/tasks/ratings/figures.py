@@ -1,0 +1,187 @@
+"""The figures of people's ratings, the harms paper's Tables 7 and 12: shares of labels, the human neutral mean (HNM),
+quality, and how far raters agree.
+
+All are of rated statements: one row a source and rating (source, item, target, category, relation, rater, label,
+quality). HNM and quality are means over targets, as NSM is; of a source that does not say which target a statement is
+about, over statements."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha, majority, vote_counts
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.comparison import holm, sign_flip_test
+from mitigate.measure.uncertainty import cluster_numbers, share_interval
+from mitigate.metrics import bounds
+from mitigate.report.legend import ordered
+from mitigate.tasks.ratings import anchors
+from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
+from mitigate.words.target_list import PAPER, TargetList
+
+MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
+SUMMARY = (
+    *("source", "by", "part", "statements", "ratings", "targets"),
+    *CLASSES.values(),
+    *(f"majority_{name}" for name in CLASSES.values()),
+    *(key for name in MEANS for key in (name, *bounds(name))),
+    *("kappa", "alpha", "quality_kappa", "quality_alpha"),
+)
+
+
+def summary(
+    rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
+) -> pl.DataFrame:
+    """A row for each source, then for its categories and relations (by, part), columns SUMMARY. Percentages, but for
+    kappa and alpha. target_list: knows which targets are inflections of one word, besides those by rule."""
+    rows = []
+    for source in sources:
+        for by, part, ratings in parts(rated.filter(source=source)):
+            found = {"source": source, "by": by, "part": part, **_shares(ratings)}
+            found |= _means(ratings, bootstrap, target_list)
+            rows.append({name: found[name] for name in SUMMARY})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def parts(ratings: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """All, then each category and each relation where ratings have them: by, part and its ratings."""
+    yield "all", "", ratings
+    for category in ordered(ratings["category"].drop_nulls()):
+        yield "category", category, ratings.filter(category=category)
+    for relation in ratings["relation"].drop_nulls().unique().sort():
+        yield "relation", relation, ratings.filter(relation=relation)
+
+
+def raters(rated: pl.DataFrame) -> pl.DataFrame:
+    """A row for each rater who is told apart: ratings, and in percent the shares of labels, how many statements make
+    sense, and how many of the other raters' ratings of the same statements are the same as theirs."""
+    given = rated.drop_nulls("rater").unique(["item", "rater"], maintain_order=True)
+    pairs = given.join(given, on="item", suffix="_other").filter(pl.col("rater") != pl.col("rater_other"))
+    same = pairs.group_by("rater").agg(
+        same=100 * (pl.col("label") == pl.col("label_other")).mean(),
+        same_quality=100 * (pl.col("quality") == pl.col("quality_other")).mean(),
+    )
+    labels = {name: 100 * (pl.col("label") == label).mean() for label, name in CLASSES.items()}
+    own = given.group_by("rater", maintain_order=True).agg(
+        ratings=pl.len().cast(pl.Int64), **labels, sense=100 * pl.col("quality").mean()
+    )
+    return own.join(same, on="rater", how="left", maintain_order="left")
+
+
+def differences(
+    rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
+) -> pl.DataFrame:
+    """How HNM and quality of each source differ from the first one's, paired by target: a row for each with a p-value
+    under Holm's correction over all, and an interval that is corrected too (Bonferroni: all of them together cover as
+    often as the bootstrap's level says). Empty where there is nothing to pair. target_list: as in `summary`."""
+    tables = [units(rated.filter(source=source)) for source in sources]
+    known = []
+    for source, table in zip(sources[1:], tables[1:], strict=True):
+        both = tables[0].join(table, on="target", suffix="_other", maintain_order="left")
+        for figure, column in MEANS.items():
+            paired = both.drop_nulls([column, f"{column}_other"])
+            if paired.height:
+                known.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]))
+    corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(known)))
+    rows = [_difference(*row, sources[0], corrected, target_list) for row in known]
+    adjusted = holm([row["p"] for row in rows])
+    rows = [row | {"p": p} for row, p in zip(rows, adjusted, strict=True)]
+    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()
+
+
+def _difference(
+    source: str,
+    figure: str,
+    paired: pl.DataFrame,
+    gains: np.ndarray,
+    baseline: str,
+    bootstrap: Bootstrap,
+    target_list: TargetList,
+) -> dict[str, Any]:
+    numbers = cluster_numbers(paired, _clusters(paired, target_list))
+    interval = bootstrap.mean(gains, numbers)
+    return {
+        **{"source": source, "baseline": baseline, "figure": figure, "targets": paired.height},
+        "difference": float(gains.mean()),
+        "low": interval.low.item(),
+        "high": interval.high.item(),
+        "p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item()),
+    }
+
+
+def units(ratings: pl.DataFrame) -> pl.DataFrame:
+    """What means are taken over: each target, or statement without one (as `target`), with the percentages of its
+    ratings that are neutral and that find sense in it (null where nobody said)."""
+    return (
+        ratings.group_by(pl.coalesce("target", "item").alias("target"), maintain_order=True)
+        .agg(neutral=100 * (pl.col("label") == 0).mean(), sense=100 * pl.col("quality").mean())
+        .sort("target")
+    )
+
+
+def figures(
+    labels: pl.DataFrame,
+    summary: pl.DataFrame,
+    raters: pl.DataFrame,
+    differences: pl.DataFrame,
+    drift: pl.DataFrame,
+    scorers: Sequence[str] = SCORERS,
+) -> dict[str, Any]:
+    """All of it as humans.json holds it, with the agreement of the scorers' labels."""
+    return measure_agreement(labels, scorers) | flat(summary, raters, differences) | anchors.flat(drift)
+
+
+def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:
+    """All of it under keys: {source}/{figure}, {source}/{figure}/{category or relation}, raters/{rater}/{figure} and
+    difference/{source}/{figure}."""
+    found: dict[str, Any] = {}
+    for row in summary.rows(named=True):
+        end = f"/{row['part']}" if row["part"] else ""
+        found |= {f"{row['source']}/{name}{end}": row[name] for name in SUMMARY[3:]}
+    for row in raters.rows(named=True):
+        found |= {f"raters/{row['rater']}/{name}": row[name] for name in raters.columns[1:]}
+    for row in differences.rows(named=True):
+        place = f"difference/{row['source']}/{row['figure']}"
+        found |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high", "p")}}
+    return found
+
+
+def _shares(ratings: pl.DataFrame) -> dict[str, Any]:
+    counts = vote_counts(ratings["item"].to_list(), ratings["label"].to_numpy())
+    most = majority(counts)
+    sense = ratings.drop_nulls("quality")
+    votes = vote_counts(sense["item"].to_list(), sense["quality"].cast(pl.Int8).to_numpy(), classes=(0, 1))
+    shares = 100 * counts.sum(axis=0) / counts.sum()
+    return {
+        "statements": len(counts),
+        "ratings": ratings.height,
+        "targets": ratings["target"].drop_nulls().n_unique() or None,
+        **{name: float(share) for name, share in zip(CLASSES.values(), shares, strict=True)},
+        **{f"majority_{name}": float(100 * (most == label).mean()) for label, name in CLASSES.items()},
+        "kappa": fleiss_kappa(counts),
+        "alpha": krippendorff_alpha(counts),
+        "quality_kappa": fleiss_kappa(votes) if len(votes) else None,
+        "quality_alpha": krippendorff_alpha(votes) if len(votes) else None,
+    }
+
+
+def _means(ratings: pl.DataFrame, bootstrap: Bootstrap, target_list: TargetList) -> dict[str, float | None]:
+    table, found = units(ratings), dict[str, float | None]()
+    for name, column in MEANS.items():
+        known = table.drop_nulls(column)
+        found |= dict.fromkeys((name, *bounds(name)))
+        if known.height:
+            values = known[column].to_numpy()[:, None]
+            interval = share_interval(values, cluster_numbers(known, _clusters(known, target_list)), bootstrap)
+            low, high = interval.low.item(), interval.high.item()
+            found |= {name: float(values.mean())}
+            found |= {} if np.isnan(low) else dict(zip(bounds(name), (low, high), strict=True))
+    return found
+
+
+def _clusters(table: pl.DataFrame, target_list: TargetList) -> Mapping[str, str]:
+    """Of the targets of a table that units() made; a statement without a target stands alone."""
+    return target_list.with_words(table["target"].to_list()).clusters

@@ -1,0 +1,151 @@
+"""Which statements people rate: a sample balanced over targets and relations, the same questions to every model, and
+anchors that others rated before, under ids that do not show the source; and how precise their ratings will be."""
+
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError, one_of
+from mitigate.measure.rating_variance import Components, detectable, statements_needed
+from mitigate.runs.fingerprints import digest_of
+from mitigate.runs.finished import read_runs as finished_runs
+from mitigate.runs.finished import short_names
+from mitigate.tasks.ratings.anchors import AGAIN
+from mitigate.words.relations import relations as known
+
+KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
+CELL = ["target", "relation", "rank"]  # one question to a model
+POINTS = 5.0
+"""The difference that a survey should be able to show, percentage points."""
+
+
+def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
+    """The best `top` statements of each target and relation that the models of finished runs generated: source (the
+    policy, and seed or hash where runs share it), category, statement and the columns of CELL. A statement that a model
+    generates twice about a target counts where it ranks best. Raises MitigateError for what is no finished run of
+    recipe=mitigate, and for runs that were not asked the same."""
+    runs = finished_runs(folders, "mitigate", "data.runs", ["statements.parquet"])
+    by_folder = {str(run.folder): run.metrics for run in runs}
+    if len(by_folder) < len(folders):
+        raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
+    probed = {name for run in runs for name in run.table("statements.parquet")["relation"].unique()}
+    for name in relations:
+        if name not in probed | set(known()):
+            raise one_of("relation in humans.relations", name, sorted(probed))
+    pools = []
+    for name, run in zip(short_names(by_folder), runs, strict=True):
+        statements = run.table("statements.parquet").filter(
+            pl.col("relation").is_in(relations), pl.col("rank") <= top, pl.col("tail") != ""
+        )
+        if statements.is_empty():
+            raise MitigateError(
+                f"{run.folder} has no statements of the relations {', '.join(relations)}; choose others with "
+                "humans.relations=[...]"
+            )
+        said = statements.sort("rank", maintain_order=True).unique(
+            ["target", "statement"], keep="first", maintain_order=True
+        )
+        said = said.with_columns(pl.col("rank").cast(pl.Int64))  # runs of earlier code have a smaller type
+        pools.append(said.select(pl.lit(name).alias("source"), "category", "statement", *CELL))
+    pool = pl.concat(pools)
+    for asked in (CELL[:1], CELL[:2], CELL):
+        if _shared(pool, asked).is_empty():
+            raise MitigateError(
+                f"data.runs: {', '.join(str(run.folder) for run in runs)} have no {' and '.join(asked)} in common, but "
+                "raters see what all models were asked; name runs with the same probe.targets and probe.relations"
+            )
+    return pool
+
+
+def statements_of_file(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
+    """`top` statements of each target at random, in the columns of statements_of_runs; they have no relation."""
+    drawn = statements.unique(["target", "statement"], maintain_order=True).sample(fraction=1, shuffle=True, seed=seed)
+    ranked = drawn.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target")).filter(pl.col("rank") <= top)
+    return ranked.select(
+        pl.lit(source).alias("source"),
+        "category",
+        "statement",
+        "target",
+        pl.lit(None, pl.String).alias("relation"),
+        "rank",
+    )
+
+
+def draw(pool: pl.DataFrame, size: int, seed: int, anchors: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The key: up to `size` statements of each source, and all anchors, columns KEY, sorted by item.
+
+    All sources answer the same cells (target, relation, rank), so that models are compared paired. A statement that
+    several of them generate is one item, rated once. The item's id is a hash with the seed in it, so that the order of
+    ids is shuffled and does not show the source."""
+    cells = _balanced(_shared(pool, CELL), size, np.random.default_rng(seed))
+    chosen = pool.join(cells, on=CELL, how="semi", nulls_equal=True)
+    if anchors is not None:
+        chosen = pl.concat([chosen.select(KEY[1:]), anchors.select(KEY[1:])])
+    ids = [
+        digest_of(f"{seed}\t{target}\t{statement}")[:10]
+        for target, statement in chosen.select("target", "statement").iter_rows()
+    ]
+    return chosen.with_columns(item=pl.Series(ids)).select(KEY).sort("item", "source")
+
+
+def in_order(key: pl.DataFrame) -> pl.DataFrame:
+    """The items (item, target, statement), each once, in the order in which they are rated: models mixed by chance, and
+    anchors at equal distances, so that whoever rates a part of the list rates as large a part of the anchors."""
+    items = key.group_by("item", maintain_order=True).agg(
+        pl.col("target", "statement").first(), anchor=pl.col("source").str.ends_with(AGAIN).any()
+    )
+    place = (pl.int_range(pl.len()).over("anchor") + 0.5) / pl.len().over("anchor")
+    return items.sort(place, maintain_order=True).select("item", "target", "statement")
+
+
+def power(key: pl.DataFrame, raters: int) -> dict[str, dict[str, float]]:
+    """How precise a survey of several models is, by figure (polarised, valid): `detectable`, the minimum detectable
+    difference from the first model in percentage points, and `statements`, how many of each model make POINTS
+    detectable (80 % power). By known_variances, and of several sets of ratings the most cautious. Empty for fewer than
+    two models."""
+    models = [rows for _, rows in key.filter(~pl.col("source").str.ends_with(AGAIN)).group_by("source")]
+    if len(models) < 2:
+        return {}
+    items = [set(rows["item"]) for rows in models]
+    shared = min(len(one & other) / len(one) for one, other in combinations(items, 2))
+    found = {}
+    for (figure,), rows in known_variances().group_by("figure", maintain_order=True):
+        known = [Components(*row) for row in rows.select(Components._fields).iter_rows()]
+        found[str(figure)] = {
+            "detectable": round(max(detectable(each, len(items[0]), raters, shared) for each in known), 1),
+            "statements": math.ceil(max(statements_needed(POINTS, each, raters, shared) for each in known)),
+        }
+    return found
+
+
+def known_variances() -> pl.DataFrame:
+    """The variances of the harms paper's ratings: source, figure, statements, and Components.
+    benchmarks/people_drift.py computes them."""
+    return pl.read_csv(files("mitigate").joinpath("data/rating_variance.csv").read_bytes())
+
+
+def _shared(pool: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """What all sources have in these columns, each once."""
+    sources = pool["source"].n_unique()
+    return pool.group_by(columns).agg(pl.col("source").n_unique()).filter(pl.col("source") == sources).select(columns)
+
+
+def _balanced(cells: pl.DataFrame, size: int, random: np.random.Generator) -> pl.DataFrame:
+    """The first `size` cells when every target in turn gives one, each time of its next relation: targets and
+    relations are met as evenly as can be, and which rank comes first is chance."""
+    by_target: dict[str, dict[str | None, list[int]]] = {}
+    for target, relation, rank in cells.sort(CELL).iter_rows():
+        by_target.setdefault(target, {}).setdefault(relation, []).append(rank)
+    turns = []
+    for place, target in enumerate(random.permutation(list(by_target)).tolist()):
+        relations = list(by_target[target])
+        for turn in range(len(relations)):
+            relation = relations[(place + turn) % len(relations)]
+            ranks = random.permutation(by_target[target][relation]).tolist()
+            turns += [(again, turn, place, target, relation, rank) for again, rank in enumerate(ranks)]
+    chosen = [turn[3:] for turn in sorted(turns, key=lambda turn: turn[:3])[:size]]
+    return pl.DataFrame(chosen, schema=cells.schema, orient="row")
