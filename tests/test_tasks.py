@@ -20,7 +20,7 @@ from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, va
 from mitigate.tasks.audit.read import ABOUT_A_TARGET, STATEMENTS, read_rows
 from mitigate.tasks.audit.resource import ROWS, as_met, resource_of
 from mitigate.tasks.corpus import corpus_of
-from mitigate.tasks.generators.base_model import check_told_apart, find_start
+from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
 from mitigate.tasks.policies.filtered import Policy, apply_policy
@@ -197,9 +197,9 @@ def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:
     """A COMeT reads five tokens of a phrase: those of ATOMIC's oEffect and oWant are the same."""
     further = [relations()[name] for name in ("oEffect", "oWant", "Synonym")]
     with pytest.raises(MitigateError, match=r"reads 5: oEffect \('as a result persony or others will'\), oWant"):
-        check_told_apart(find_start(Comet.from_encoder, locate(), further=further))
-    check_told_apart(find_start(Comet.from_encoder, locate(), further=further[1:]))
-    check_told_apart(find_start(Comet.from_encoder, locate(), relation="token", further=further))
+        check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further))
+    check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further[1:]))
+    check_distinct_relations(find_start(Comet.from_encoder, locate(), relation="token", further=further))
 
 
 ROWS_OF = [
