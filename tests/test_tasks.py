@@ -17,8 +17,8 @@ from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
-from mitigate.tasks.audit.read import ABOUT_A_TARGET, STATEMENTS, read_rows
-from mitigate.tasks.audit.resource import ROWS, as_met, resource_of
+from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
 from mitigate.tasks.corpus import corpus_of
 from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
@@ -216,10 +216,10 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
     resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
     left_out = ["1 valid triple of dev left out; filter.splits=all counts them too"]
-    assert resource.loaded.describe(as_met([])) == left_out
+    assert resource.loaded.describe(sum_counts([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
     counts = read_rows(resource, targets, rows=rows, counted=counted)
-    met = as_met([counts])
+    met = sum_counts([counts])
     assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
     columns = labellings([Vader()], ["paper"])
     parts = PartFolder(tmp_path / "statements")
@@ -246,7 +246,7 @@ def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_
     loaded = load_statements(str(path))
     assert isinstance(loaded, LoadedStatements)
     resource, targets = resource_of(loaded, ["nurse", "gamer"])
-    assert resource.loaded.describe(as_met([])) == ["1 statement left out, which is about none of the 2 targets"]
+    assert resource.loaded.describe(sum_counts([])) == ["1 statement left out, which is about none of the 2 targets"]
     assert those_about(loaded.statements, targets)[0]["statement"].to_list() == ["cares", "sits"]
 
 

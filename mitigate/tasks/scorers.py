@@ -27,8 +27,8 @@ ENDINGS = ("_neutral", "_strength", "_words", "_identity", "_why")  # of the col
 
 
 def default_scorers(roles: Sequence[str] = ROLES) -> list[Scorer]:
-    """Build the default scorers of the harms paper's two roles: "sentiment" by VADER, "regard" by the shipped classifier
-    on all-MiniLM-L6-v2. Raises MitigateError for another role, and where that encoder is not installed."""
+    """Build the default scorers of the harms paper's two roles: VADER for "sentiment", the shipped classifier on
+    all-MiniLM-L6-v2 for "regard". Raises MitigateError for another role, and where that encoder is not installed."""
     return [_default_scorer(role) for role in roles]
 
 
