@@ -24,7 +24,7 @@ POINTS = 5.0
 
 
 def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: int) -> pl.DataFrame:
-    """Read the best `top` statements of each target and relation that the models of finished runs generated: source (the
+    """Read the best `top` statements of each target and relation by the generators of finished runs: source (the
     policy, and seed or hash where runs share it), category, statement and the columns of CELL. A statement that a model
     generates twice about a target counts where it ranks best. Raises MitigateError for anything but a finished run of
     recipe=mitigate, and for runs without shared prompts."""
