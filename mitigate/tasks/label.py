@@ -10,7 +10,6 @@ from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.score.words import OCCLUSION, driving_words, occluded
-from mitigate.tasks.identity import with_identity_words
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
@@ -69,7 +68,11 @@ def label_statements(
     check_columns(table)
     masked = mask(table, masking, target_list, own_relations)
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
-    return with_identity_words(labels, scorers, target_list, cache=cache) if explain else labels
+    if not explain:
+        return labels
+    from mitigate.tasks.identity import with_identity_words  # loads scipy, which answers of a run do without
+
+    return with_identity_words(labels, scorers, target_list, cache=cache)
 
 
 def check_columns(table: pl.DataFrame) -> None:
