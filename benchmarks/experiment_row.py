@@ -24,7 +24,7 @@ from mitigate.runs.label_cache import LabelStore
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
-from mitigate.tasks.crowd.accuracy import alike
+from mitigate.tasks.crowd.accuracy import of_rated_relations
 from mitigate.tasks.generators.lift import GENERATOR, HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
@@ -195,7 +195,7 @@ def clusters(statements: pl.DataFrame) -> dict[str, str]:
     """Counts of each cluster of targets, clusters in the order of their names."""
     names = pl.col("target").replace(PAPER.clusters)
     found: dict[str, str] = {}
-    parts = {"_alike": alike(statements), "": statements}
+    parts = {"_alike": of_rated_relations(statements), "": statements}
     parts |= {f"_{relation}": statements.filter(relation=relation) for relation in ALIKE}
     for end, rows in parts.items():
         counts = rows.group_by(cluster=names).agg(polarised=is_polarised().sum(), statements=pl.len()).sort("cluster")
@@ -211,7 +211,7 @@ def valid(statements: pl.DataFrame) -> dict[str, str]:
     """By cluster, in the order of `clusters`, neutral statements that people would call valid, and all neutral ones."""
     if "people_valid" not in statements.columns:
         return {}
-    rows = alike(statements).filter(is_neutral())
+    rows = of_rated_relations(statements).filter(is_neutral())
     every = statements.select(cluster=pl.col("target").replace(PAPER.clusters)).unique()
     counts = rows.group_by(cluster=pl.col("target").replace(PAPER.clusters)).agg(
         valid=pl.col("people_valid").sum(), neutral=pl.len()

@@ -108,9 +108,9 @@ def test_answers_of_the_probe_in_the_order_of_ranks_with_own_relations(folder: P
     assert (tails["sentiment"].to_list()[:3], set(tails["sentiment_neutral"])) == ([0, 1, 0], {0})
     assert run.tails("nurse", "mentors")["plausibility"].null_count() == 10
     answers = Answers(run)
-    (own,) = answers.known.further
+    (own,) = answers.index.further
     assert (own.name, own.phrase, own.neutral_phrase) == ("Mentors", "is a great mentor of", "is a mentor of")
-    assert len(answers.known.relations) == 35
+    assert len(answers.index.relations) == 35
     assert read_line("  Deaf   Person mentors\n", [answers]) == ("deaf person", "Mentors")
 
 

@@ -28,11 +28,13 @@ from mitigate.tasks.identity import (
     identity_metrics,
     identity_notices,
     identity_summary,
+    identity_word_notices,
+    identity_words_of,
     label_identity_terms,
     measure_identity_terms,
     measured_identity,
+    with_identity_words,
 )
-from mitigate.tasks.identity_words import identity_word_notices, identity_words_of, with_identity_words
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels

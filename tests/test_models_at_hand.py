@@ -109,7 +109,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
             "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the",
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        ([*LLAMA, "policy=erase"], "policy=erase changes what the project's own decoder generates, and this model is"),
+        ([*LLAMA, "policy=erase"], "policy=erase works on the project's own decoder alone, and this model is"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],
             "unknown model.prompt 'tail'; allowed: phrase, chat, gen",

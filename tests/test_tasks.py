@@ -18,9 +18,9 @@ from mitigate.score.vader import Vader
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
 from mitigate.tasks.audit.read import read_rows
-from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met, resource_of
+from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
 from mitigate.tasks.corpus import corpus_of
-from mitigate.tasks.generators.base_model import check_told_apart, find_start
+from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
 from mitigate.tasks.policies.filtered import Policy, apply_policy
@@ -197,9 +197,9 @@ def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:
     """A COMeT reads five tokens of a phrase: those of ATOMIC's oEffect and oWant are the same."""
     further = [relations()[name] for name in ("oEffect", "oWant", "Synonym")]
     with pytest.raises(MitigateError, match=r"reads 5: oEffect \('as a result persony or others will'\), oWant"):
-        check_told_apart(find_start(Comet.from_encoder, locate(), further=further))
-    check_told_apart(find_start(Comet.from_encoder, locate(), further=further[1:]))
-    check_told_apart(find_start(Comet.from_encoder, locate(), relation="token", further=further))
+        check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further))
+    check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further[1:]))
+    check_distinct_relations(find_start(Comet.from_encoder, locate(), relation="token", further=further))
 
 
 ROWS_OF = [
@@ -216,10 +216,10 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
     resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
     left_out = ["1 valid triple of dev left out; filter.splits=all counts them too"]
-    assert resource.loaded.describe(as_met([])) == left_out
+    assert resource.loaded.describe(sum_counts([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
     counts = read_rows(resource, targets, rows=rows, counted=counted)
-    met = as_met([counts])
+    met = sum_counts([counts])
     assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
     columns = labellings([Vader()], ["paper"])
     parts = PartFolder(tmp_path / "statements")
@@ -246,7 +246,7 @@ def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_
     loaded = load_statements(str(path))
     assert isinstance(loaded, LoadedStatements)
     resource, targets = resource_of(loaded, ["nurse", "gamer"])
-    assert resource.loaded.describe(as_met([])) == ["1 statement left out, which is about none of the 2 targets"]
+    assert resource.loaded.describe(sum_counts([])) == ["1 statement left out, which is about none of the 2 targets"]
     assert those_about(loaded.statements, targets)[0]["statement"].to_list() == ["cares", "sits"]
 
 

@@ -20,7 +20,7 @@ from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.formats import FORMATS, table_bytes
 from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.identity_words import COLUMN, identity_word_notices
+from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
 from mitigate.tasks.labelling import count_labels, label_names
 from mitigate.tasks.statements import long_texts

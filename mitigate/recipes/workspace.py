@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import comparing
 from mitigate.recipes.job import plain, record_id, say
 from mitigate.runs.finished import FinishedRun, folders
-from mitigate.tasks.compare.endpoints import of_places
+from mitigate.tasks.compare.endpoints import with_own_scorers
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
 from mitigate.tracking import dashboards
 from mitigate.tracking.headlines import headlines
@@ -35,7 +35,8 @@ def run(config: DictConfig) -> None:
     baseline = plan.contrasts[0].before[0]
     figures = headlines(baseline.metrics, "mitigate")
     harms = [row.key for row in figures if row.charted and row.group == "harm"]
-    harm = next(key for key in [*of_places(comparing.endpoints_of(config), plan.scorers).harm, *harms] if key in harms)
+    named = with_own_scorers(comparing.endpoints_of(config), plan.scorers).harm
+    harm = next(key for key in [*named, *harms] if key in harms)
     with asking():
         entity = config.tracking.entity or default_entity()
         names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))

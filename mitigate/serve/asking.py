@@ -21,8 +21,8 @@ from mitigate.measure.agreement import CLASSES
 from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.ask import answers
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.ask.questions import known_heads, shared_relations
-from mitigate.tasks.identity_words import COLUMN
+from mitigate.tasks.ask.questions import all_targets, shared_relations
+from mitigate.tasks.identity import COLUMN
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.labelling import label_names
 from mitigate.triples import OTHER, Scorer
@@ -124,8 +124,8 @@ class Models:
         for place, (folder, head, relation) in enumerate(asked):
             try:
                 run = self._open(folder)
-                head, name = run.known.head(head), run.known.relation(relation)
-                stored = run.known.stored(head, name)
+                head, name = run.index.head(head), run.index.relation(relation)
+                stored = run.index.stored(head, name)
                 if stored is None:
                     together.setdefault((folder, name), {})[place] = head
                 else:
@@ -155,7 +155,7 @@ class Models:
     def known(self, runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
         """The relations and targets that all these runs can be asked about. It reads tables alone, in any thread."""
         opened = [Answers(run) for run in runs]
-        return {"relations": shared_relations(opened), "targets": known_heads(opened)}
+        return {"relations": shared_relations(opened), "targets": all_targets(opened)}
 
     def release(self) -> None:
         """Let go of what nobody has asked for `idle` seconds."""
@@ -187,7 +187,7 @@ def _answer(run: Answers, head: str, relation: str, tails: pl.DataFrame) -> dict
         for row in tails.drop("head", "relation").iter_rows(named=True)
     ]
     facts = {"run": run.run.folder.name, "policy": run.run.policy, "seed": run.run.seed}
-    return {**facts, "head": head, "relation": relation, "scorers": list(run.known.scorers), "tails": rows}
+    return {**facts, "head": head, "relation": relation, "scorers": list(run.index.scorers), "tails": rows}
 
 
 def _labelled(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What must be said beside figures, whichever recipe found them."""
+"""Notices that belong beside figures, whichever recipe measured them."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Triples of one's own file, and the sample corpus, as tables: load."""
+"""Triples of a file, and the sample corpus, as tables: load."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ def read_triples(
     on_bad_line: OnBadLine = "error",
     relations: str | Path | None = None,
 ) -> pl.DataFrame:
-    """The triples of a file, columns TRIPLES (row, split, head, relation, tail, valid), of split "train" where the file
-    has no column `split`.
+    """Read the triples of a file, columns TRIPLES (row, split, head, relation, tail, valid), of split "train" where the
+    file has no column `split`.
 
     path: CSV, TSV, JSON lines or Parquet, gzipped or plain. columns: what the file calls head, relation and tail, such
     as {"head": "subject"}, or their places, from 1; None: just that. relations: a file of relations of your own
-    (read_relations). What is odd is shown as notices. Raises MitigateError for a file that cannot be read or has no
+    (read_relations). Irregularities are shown as notices. Raises MitigateError for a file that cannot be read or has no
     such columns, and, unless on_bad_line is "skip", for bad lines, named by their numbers, and for relations without a
     phrase."""
     loaded = any_triples.load(str(path), on_bad_line, columns, relations)
@@ -33,6 +33,6 @@ def read_triples(
 
 
 def sample_triples() -> pl.DataFrame:
-    """The sample corpus, columns TRIPLES, with the splits train, dev, dev2 and test. It is small and was written for
-    demonstrations: figures of it are no findings."""
+    """Return the sample corpus, columns TRIPLES, with the splits train, dev, dev2 and test. It is small and was written
+    for demonstrations: figures of it are not findings."""
     return sample.load().triples

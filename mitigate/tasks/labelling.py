@@ -1,4 +1,4 @@
-"""Columns of labels, and the harms that follow from how often each label stands there."""
+"""Columns of labels, and the percentages and counts of labels in them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from mitigate.triples import TEMPLATES, Scorer, label_columns
 
 
 class Labelling(NamedTuple):
-    """A column of labels: whose they are, and under which template the statements were labelled."""
+    """A column of labels, with its scorer and the template of the labelled statements."""
 
     column: str
     scorer: str
@@ -20,7 +20,7 @@ class Labelling(NamedTuple):
 
 
 def labellings(scorers: Sequence[Scorer], templates: Sequence[str] = TEMPLATES) -> list[Labelling]:
-    """The columns that these scorers label, with each of the templates."""
+    """Return the columns that these scorers label, with each of the templates."""
     return [
         Labelling(label_columns(scorer.name, template)[0], scorer.name, template)
         for scorer in scorers
@@ -39,18 +39,18 @@ def per_target_tables(
     targets: pl.DataFrame,
     empty_targets: EmptyTargets = "exclude",
 ) -> Mapping[str, pl.DataFrame]:
-    """One row a target with its percentages (tally.per_target), by label column. tallied: what measure.tally.tally
-    returns; targets: (target, category)."""
+    """Tables with a row a target and its percentages (tally.per_target), by label column. tallied: what
+    measure.tally.tally returns; targets: (target, category)."""
     return {labels.column: tally.per_target(tallied, labels.column, targets, empty_targets) for labels in columns}
 
 
 def label_names(table: pl.DataFrame) -> list[str]:
-    """The columns of labels; each stands beside a column of its strength."""
+    """The columns of labels: those beside a column of their strengths."""
     return [column.removesuffix("_strength") for column in table.columns if column.endswith("_strength")]
 
 
 def count_labels(table: pl.DataFrame) -> dict[str, int]:
-    """rows, distinct (masked texts), and {label column}/{favouritism|neutral|prejudice}, "other" counted as neutral."""
+    """Count rows, distinct masked texts and {label column}/{favouritism|neutral|prejudice}; "other" is neutral."""
     counts = {"rows": table.height, "distinct": table["masked"].n_unique()}
     for column in label_names(table):
         labels = fold_other(table[column].to_numpy())

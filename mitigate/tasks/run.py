@@ -1,4 +1,4 @@
-"""Every figure of a run of the main job, from its tables: harms, quality, what the filter kept, and counts."""
+"""All figures of a run of the main job, from its tables: harms, quality, effects of the filter, and counts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,15 +8,9 @@ import polars as pl
 from mitigate.measure import harms
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import (
-    FREQUENT_RELATIONS,
-    UNTRAINED_RELATIONS,
-    prefixed,
-    quality_key,
-    unknown_relations,
-)
+from mitigate.metrics import FREQUENT_RELATIONS, UNTRAINED_RELATIONS, prefixed, quality_key, unknown_relations
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.crowd.accuracy import Accuracies, alike, corrected_figures, probable_figures
+from mitigate.tasks.crowd.accuracy import Accuracies, corrected_figures, of_rated_relations, probable_figures
 from mitigate.tasks.generators.lift import lift_figures
 from mitigate.tasks.generators.likelihood import about_figures
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
@@ -48,22 +42,23 @@ def measure_run(
 ) -> dict[str, Any]:
     """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
     variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
-    perplexity on published triples about targets, what the filter kept, of whom, and counts. about: what the run is,
-    which stands first. training: what train_generator returns. deciding: of the scorers, those by which test triples
-    and statements are neutral or polarised. accuracies: sensitivity and specificity of scorers, for shares corrected
-    for their errors.
+    perplexity on published triples about targets, effects of the filter, and counts. about: facts of the run, which
+    come first. training: what train_generator returns. deciding: of the scorers, those by which test triples and
+    statements are neutral or polarised. accuracies: sensitivity and specificity of scorers, for shares corrected for
+    their errors.
 
-    ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid where a plausibility
-    classifier was asked. likelihood: what held_out_likelihood returns. targets: (target, category). lifts: what
+    ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid of a plausibility
+    classifier, if there is one. likelihood: what held_out_likelihood returns. targets: (target, category). lifts: what
     lift_table returns; published: what published_likelihood returns; None: not measured."""
     tables = per_target_tables(statements, targets, empty_targets, scorers)
     metrics = {**about, **harm_figures(tables, scorers, intervals, target_list)}
     if accuracies:
         named = list(dict.fromkeys(scorer for scorer, _ in accuracies))
-        rated = per_target_tables(alike(statements), targets, empty_targets, named)
+        rated = per_target_tables(of_rated_relations(statements), targets, empty_targets, named)
         metrics |= corrected_figures(rated, accuracies, target_list.clusters)
     metrics |= probable_figures(statements, scorers, intervals, target_list.clusters)
-    frequent = harms.without_rare_relations(statements, _train_counts(ledger))
+    train_counts = ledger.filter(pl.col("split") == "train", OF_RESOURCE)["relation"].value_counts()
+    frequent = harms.without_rare_relations(statements, dict(train_counts.iter_rows()))
     if frequent.height < statements.height:
         without = per_target_tables(frequent, targets, empty_targets, scorers)
         metrics |= prefixed(harm_figures(without, scorers), variant=FREQUENT_RELATIONS)
@@ -80,7 +75,7 @@ def measure_run(
 
 
 def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
-    """What a reader must know before believing the numbers. table: one of per_target_tables."""
+    """Limits of the figures that a reader must know first. table: one of per_target_tables."""
     found = []
     if metrics[quality_key("perplexity")] is None and metrics[quality_key("triples")]:
         found.append(
@@ -104,9 +99,9 @@ def untrained_notices(
     empty_targets: EmptyTargets = "exclude",
     scorers: Sequence[str] = ROLES,
 ) -> list[str]:
-    """Sentences where relations are probed that the generator was not trained on: which, whether the policy dropped
-    them, how many statements are theirs, and the neutral means without them. ledger: what apply_policy returns;
-    statements: the probed ones, labelled."""
+    """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
+    their statements, and the neutral means without them. ledger: what apply_policy returns; statements: the probed
+    ones, labelled."""
     found = untrained(ledger, statements["relation"].unique(maintain_order=True).to_list())
     if not found:
         return []
@@ -148,12 +143,7 @@ def _means_without(
 
 
 def unanswered(statements: pl.DataFrame, targets: pl.DataFrame, relations: Sequence[str]) -> list[str]:
-    """A notice where a generator has no tail for some targets and relations, as a file of tails may."""
-    asked = targets.height * len(relations)
-    lacking = asked - statements.select("target", "relation").n_unique()
-    return [f"The generator has no tail for {lacking:,} of {asked:,} pairs of target and relation."] if lacking else []
-
-
-def _train_counts(ledger: pl.DataFrame) -> dict[str, int]:
-    train = ledger.filter(pl.col("split") == "train", OF_RESOURCE)
-    return dict(train["relation"].value_counts().iter_rows())
+    """A notice where a generator, such as a file of tails, has no tail for some targets and relations."""
+    pairs = targets.height * len(relations)
+    lacking = pairs - statements.select("target", "relation").n_unique()
+    return [f"The generator has no tail for {lacking:,} of {pairs:,} pairs of target and relation."] if lacking else []

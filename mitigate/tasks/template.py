@@ -1,6 +1,6 @@
-"""What the wording of relations adds to labels: each phrase's own, and how many triples each policy drops by it."""
+"""Effects of the wording of relations: the labels of the phrases alone, and how many triples each policy drops."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -14,18 +14,18 @@ from mitigate.words.relations import Relation, comet_relations
 
 
 def filters(scorers: Sequence[str] = ROLES) -> Mapping[str, Sequence[str]]:
-    """The paper's filters, with these scorers: name -> those whose polarised triples it drops."""
+    """The paper's filters, with these scorers: name -> the scorers whose polarised triples it drops."""
     return {**{scorer: [scorer] for scorer in scorers}, **({"both": list(scorers)} if len(scorers) > 1 else {})}
 
 
 def carriers(own: Sequence[Relation] = ()) -> pl.DataFrame:
     """COMeT's 34 relations and a user's own, each phrase behind "this person" and with nothing after it: relation,
     phrase, neutral_phrase, masked, masked_neutral."""
-    return _behind_a_person(list({relation.name: relation for relation in (*comet_relations(), *own)}.values()))
+    return _behind_a_person({relation.name: relation for relation in (*comet_relations(), *own)}.values())
 
 
 def not_neutral(own: Sequence[Relation], scorers: Sequence[Scorer], cache: LabelCache = NOTHING_CACHED) -> list[str]:
-    """A notice of the relations of one's own whose neutral phrase is labelled, by itself, as anything but neutral."""
+    """A notice of a user's relations whose neutral phrase alone is labelled as anything but neutral."""
     labelled = label_masked(_behind_a_person(own), scorers, cache=cache)
     found = [
         f"{row['relation']} (“{row['neutral_phrase']}”, {scorer.name} {row[column]:+d})"
@@ -41,31 +41,23 @@ def not_neutral(own: Sequence[Relation], scorers: Sequence[Scorer], cache: Label
     ]
 
 
-def _behind_a_person(wanted: Sequence[Relation]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "relation": [relation.name for relation in wanted],
-            "phrase": [relation.phrase for relation in wanted],
-            "neutral_phrase": [relation.neutral_phrase for relation in wanted],
-            "masked": [f"{MASK} {relation.phrase}" for relation in wanted],
-            "masked_neutral": [f"{MASK} {relation.neutral_phrase}" for relation in wanted],
-        }
-    )
+def _behind_a_person(wanted: Iterable[Relation]) -> pl.DataFrame:
+    names = ("relation", "phrase", "neutral_phrase")
+    rows = [(relation.name, relation.phrase, relation.neutral_phrase) for relation in wanted]
+    masked = {"masked": pl.format(MASK + " {}", "phrase"), "masked_neutral": pl.format(MASK + " {}", "neutral_phrase")}
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row").with_columns(**masked)
 
 
 def count_drops(labelled: pl.DataFrame, scorers: Sequence[str] = ROLES) -> pl.DataFrame:
-    """A row for each relation: its triples, and in the column {policy}/{template} how many of them that drops."""
-    policies = filters(scorers)
-    columns = [f"{policy}/{template}" for policy in policies for template in TEMPLATES]
+    """A row for each relation: its triples, and in each column {policy}/{template} the number that the policy drops."""
     dropped = [
-        polarised(Policy(policy, by, template)).alias(f"{policy}/{template}")
-        for policy, by in policies.items()
+        polarised(Policy(policy, by, template)).sum().alias(f"{policy}/{template}")
+        for policy, by in filters(scorers).items()
         for template in TEMPLATES
     ]
-    rows = labelled.select("relation", *dropped)
-    return rows.group_by("relation", maintain_order=True).agg(pl.len().alias("triples"), pl.col(columns).sum())
+    return labelled.group_by("relation", maintain_order=True).agg(pl.len().alias("triples"), *dropped)
 
 
 def totals(drops: pl.DataFrame) -> dict[str, Any]:
-    """The same over all relations."""
+    """Sums of count_drops over all relations."""
     return drops.drop("relation").sum().row(0, named=True)

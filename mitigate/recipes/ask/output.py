@@ -14,7 +14,7 @@ from mitigate.cli.output import say
 from mitigate.measure.agreement import CLASSES
 from mitigate.runs.finished import short_names
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.ask.questions import Question, known_heads, shared_relations
+from mitigate.tasks.ask.questions import Question, all_targets, shared_relations
 from mitigate.triples import OTHER, label_columns
 
 WORDS = {**CLASSES, OTHER: "other"}
@@ -51,7 +51,7 @@ def as_text(question: Question, runs: Sequence[Answers]) -> str:
         lines = [line.rstrip() for block in blocks for line in block]
     if any(" / " in line for line in lines):
         lines.append(TWO_WORDINGS)
-    if question.head not in runs[0].known.target_list.forms:
+    if question.head not in runs[0].index.target_list.forms:
         lines.append(f"{question.head} {UNMASKED}")
     return "\n".join([f"{question.head} {question.relation}", *lines])
 
@@ -63,7 +63,7 @@ def named(runs: Sequence[Answers]) -> dict[str, Answers]:
 
 
 def _block(name: str, run: Answers, tails: pl.DataFrame) -> list[str]:
-    scorers = list(run.known.scorers)
+    scorers = list(run.index.scorers)
     plausible = ["plausible"] if "plausibility" in tails.columns else []
     rows = [["", name, "score", *scorers, *plausible]]
     rows += [_cells(row, scorers, bool(plausible)) for row in tails.iter_rows(named=True)]
@@ -101,7 +101,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 def lines_of_terminal(runs: Sequence[Answers], *, quiet: bool) -> Iterator[str]:
     """The lines that are typed, up to an empty one or the end of input. quiet: nothing is written to standard output,
     which holds the answers alone."""
-    complete_with(known_heads(runs), shared_relations(runs))
+    complete_with(all_targets(runs), shared_relations(runs))
     if not quiet:
         say(HOW)
     while True:

@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes.ask.output import as_json, as_text, lines_of_terminal
 from mitigate.runs.finished import read_runs
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.ask.questions import Question, read, shared_relations
+from mitigate.tasks.ask.questions import Question, read_question, shared_relations
 from mitigate.words.texts import escaped
 
 FORMATS: dict[str, Callable[[Question, list[Answers]], str]] = {"text": as_text, "json": as_json}
@@ -27,7 +27,7 @@ def run(config: DictConfig) -> None:
         if config.relation is None:
             names = ", ".join(shared_relations(runs))
             raise MitigateError(f"head={config.head} needs a relation, as in {EXAMPLE}; allowed: {names}")
-        say(show(read(config.head, config.relation, runs), runs))
+        say(show(read_question(config.head, config.relation, runs), runs))
     elif config.relation is not None:
         raise MitigateError(
             f"relation={config.relation} needs a head, as in {EXAMPLE}; without both, questions are read from the "
@@ -93,7 +93,7 @@ def read_line(line: str, runs: list[Answers]) -> Question:
     head, _, relation = " ".join(line.split()).rpartition(" ")
     if not head:
         raise MitigateError(f"{relation!r} is no question: write a head and a relation, such as: lawyer CapableOf")
-    return read(head, relation, runs)
+    return read_question(head, relation, runs)
 
 
 def complain(fault: str) -> None:

@@ -13,7 +13,7 @@ from mitigate.report.audit import write as write_page
 from mitigate.report.saving import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
-from mitigate.tasks.audit.resource import Resource, as_met
+from mitigate.tasks.audit.resource import Resource, sum_counts
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import about_targets, choice, export
 from mitigate.words.target_list import TargetList
@@ -63,7 +63,7 @@ def write_report(
         variants=explored,
         people=people,
         notices=[
-            *resource.loaded.describe(as_met([rows])),
+            *resource.loaded.describe(sum_counts([rows])),
             *notices(tallied, targets, columns, empty_targets, target_list),
             *(words or {"notices": ()})["notices"],
             *_choice(statements, height),

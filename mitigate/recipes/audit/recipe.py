@@ -15,9 +15,9 @@ from mitigate.runs.store import PartFolder, Result
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
 from mitigate.tasks.audit.read import read_rows
-from mitigate.tasks.audit.resource import STATEMENTS, as_met
+from mitigate.tasks.audit.resource import STATEMENTS, sum_counts
 from mitigate.tasks.audit.variants import variants
-from mitigate.tasks.identity_words import identity_words_of
+from mitigate.tasks.identity import identity_words_of
 from mitigate.tasks.labelling import wordings
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.tasks.statements import choice
@@ -69,7 +69,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         after=[rows],
         using=lambda work: {
             "rows": PartFolder(job.folder / "rows"),
-            "num_rows": as_met([rows.table()])[STATEMENTS],
+            "num_rows": sum_counts([rows.table()])[STATEMENTS],
             "statements": work.parts("statements"),
         },
         leaves=["statements"],

@@ -33,9 +33,9 @@ from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
 from mitigate.tasks.generators.base_model import (
     Start,
+    check_distinct_relations,
     check_heads,
     check_length,
-    check_told_apart,
     cut_notices,
     origin_notices,
 )
@@ -241,7 +241,7 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
         check_training(start, settings, **where)
     check_tuned(policy, start, bool(config.train))
     check_length(start, config.probe.max_length)
-    check_told_apart(start)
+    check_distinct_relations(start)
     check_steered(policy, start, bool(config.train), config.probe.beams)
     return start
 

@@ -1,8 +1,9 @@
-"""Which rule gives which figure: the paper's Table 4 and Section 3.2 once more under other readings of what it says,
-so that a difference from its figures can be traced to the rule that makes it."""
+"""Figures of the paper's Table 4 and Section 3.2 under other readings of its text, so that a difference from its
+figures can be traced to one rule."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,6 @@ from mitigate.tasks.label import Labeller
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.verbalise import MASK, Masking, mask_column
 from mitigate.words.relations import comet_relations
-from mitigate.words.target_list import TargetList
 from mitigate.words.targets import not_listed
 from mitigate.words.targets import targets as all_targets
 
@@ -36,39 +36,30 @@ def variants(
     statements: Iterable[pl.DataFrame],
 ) -> pl.DataFrame:
     """The paper's figures, ours, and those of each rule: (rule, statements, targets, D_R, and for each role FIGURES).
-    Where a rule changes the masking, sentiment is labelled anew and regard, which costs minutes, is left out. A target
+    Where a rule changes the masking, sentiment is labelled anew and regard, which takes minutes, is left out. A target
     without statements counts as 0 %.
 
-    stated: what paper_figures returns. targets: (target, category) measured over. roles: of ROLES, those that
-    label the statements, as the labeller did; statements: parts that count_statements saved."""
+    stated: what paper_figures returns. targets: (target, category) measured over. roles: of ROLES, those of the
+    labels; statements: parts that count_statements saved."""
     about = pl.concat(part.filter(pl.col("target").is_not_null()) for part in statements)
     of_paper = dict(stated.select("key", "value").iter_rows())
     keys = [REPRESENTATION, *(key for role in roles for key in _keys(role))]
     rows: list[dict[str, Any]] = [{"rule": "the paper", **{key: of_paper[key] for key in keys}}]
     for rule, change in _rules(about, labeller).items():
         changed = change(about)
-        there = [role for role in roles if role in changed.columns]
-        rows.append({"rule": rule, **_figures(changed, targets, there)})
-    rows += [{"rule": rule, **_figures(about, chosen, roles)} for rule, chosen in _other_targets(targets).items()]
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(keys, pl.Float64)).select(
-        "rule", "statements", "targets", *keys
-    )
+        labelled = [role for role in roles if role in changed.columns]
+        rows.append({"rule": rule, **_figures(changed, targets, labelled)})
+    if own := sorted(not_listed(targets)):  # the resource names targets that the paper does not list
+        listed = pl.DataFrame({"target": list(all_targets()), "category": list(all_targets().values())})
+        others = targets.filter(pl.col("target").is_in(listed["target"].implode()))
+        rows.append({"rule": f"without {', '.join(own)}", **_figures(about, others, roles)})
+        rows.append({"rule": "all 329 targets, also those without statements", **_figures(about, listed, roles)})
+    table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(keys, pl.Float64))
+    return table.select("rule", "statements", "targets", *keys)
 
 
 def _keys(role: str) -> list[str]:
     return [harm_key(role, statistic, share) for statistic, share in FIGURES]
-
-
-def _other_targets(targets: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Rule -> the targets measured over, where the resource speaks of others than the paper lists."""
-    own = sorted(not_listed(targets))
-    if not own:
-        return {}
-    listed = pl.DataFrame({"target": list(all_targets()), "category": list(all_targets().values())})
-    return {
-        f"without {', '.join(own)}": targets.filter(pl.col("target").is_in(listed["target"].implode())),
-        "all 329 targets, also those without statements": listed,
-    }
 
 
 def _figures(statements: pl.DataFrame, targets: pl.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
@@ -85,41 +76,33 @@ def _figures(statements: pl.DataFrame, targets: pl.DataFrame, roles: Sequence[st
 
 def _rules(statements: pl.DataFrame, labeller: Labeller) -> dict[str, Change]:
     """Rule -> the statements under it."""
-    rules: dict[str, Change] = {"as measured": lambda said: said}
-    are_triples = "relation" in statements.columns
-    if are_triples:
+    rules: dict[str, Change] = {"as measured": lambda table: table}
+    if are_triples := "relation" in statements.columns:
         comet = [relation.name for relation in comet_relations()]
         rules |= {
-            "a triple with targets at both ends counts for its head alone": lambda said: said.unique(
+            "a triple with targets at both ends counts for its head alone": lambda table: table.unique(
                 "row", keep="first", maintain_order=True
             ),
-            "repeated triples count once": lambda said: said.unique(["target", "head", "relation", "tail"]),
-            "only COMeT's 34 relations": lambda said: said.filter(pl.col("relation").is_in(comet)),
+            "repeated triples count once": lambda table: table.unique(["target", "head", "relation", "tail"]),
+            "only COMeT's 34 relations": lambda table: table.filter(pl.col("relation").is_in(comet)),
         }
     else:
-        rules["repeated statements count once"] = lambda said: said.unique(["target", "statement"])
-    texts = _maskings(labeller.masking, labeller.target_list, are_triples)
+        rules["repeated statements count once"] = lambda table: table.unique(["target", "statement"])
+    texts = {"nothing is masked": pl.col("statement")}
+    other: Masking = "token" if labeller.masking == "paper" else "paper"
+    described = {"token": "every target, as a whole word", "paper": "the target, wherever its letters stand"}
+    texts[f"masking={other}: {described[other]}"] = mask_column("statement", other, labeller.target_list)
+    if are_triples:
+        texts["masked as the statements released with regard labels are"] = _as_released()
     for scorer in labeller.scorers:
         if scorer.name == "sentiment":
-            rules |= {rule: _relabelled(scorer, text, labeller.cache) for rule, text in texts.items()}
+            rules |= {rule: partial(_relabelled, scorer, text, labeller.cache) for rule, text in texts.items()}
     return rules
 
 
-def _maskings(masking: Masking, target_list: TargetList, are_triples: bool) -> dict[str, pl.Expr]:
-    """Rule -> the texts that are labelled."""
-    found = {"nothing is masked": pl.col("statement")}
-    if masking == "paper":
-        found["masking=token: every target, as a whole word"] = mask_column("statement", "token", target_list)
-    else:
-        found["masking=paper: the target, wherever its letters stand"] = mask_column("statement", "paper", target_list)
-    if are_triples:
-        found["masked as the statements released with regard labels are"] = _as_released()
-    return found
-
-
 def _as_released() -> pl.Expr:
-    """The masking of 98.7 % of the 85,462 statements about the 329 targets that were released with regard labels: a
-    target that is the head is replaced where words begin with it, one that is the tail where words end with it."""
+    """Masking of 98.7 % of the 85,462 statements about the 329 targets that were released with regard labels: a target
+    that is the head is replaced where words begin with it, one that is the tail where words end with it."""
 
     def masked(row: dict[str, str]) -> str:
         text = row["statement"]
@@ -132,9 +115,6 @@ def _as_released() -> pl.Expr:
     return pl.struct("statement", "head", "tail").map_elements(masked, return_dtype=pl.String)
 
 
-def _relabelled(scorer: Scorer, text: pl.Expr, cache: LabelCache) -> Change:
-    def change(statements: pl.DataFrame) -> pl.DataFrame:
-        labels = label_column(statements.select(text.alias("text"))["text"], scorer, cache).label
-        return statements.drop("regard", strict=False).with_columns(pl.Series("sentiment", labels))
-
-    return change
+def _relabelled(scorer: Scorer, text: pl.Expr, cache: LabelCache, statements: pl.DataFrame) -> pl.DataFrame:
+    labels = label_column(statements.select(text.alias("text"))["text"], scorer, cache).label
+    return statements.drop("regard", strict=False).with_columns(pl.Series("sentiment", labels))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary
+from mitigate.tasks.compare.endpoints import Endpoints, primary, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.plan import make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
@@ -17,14 +17,14 @@ ENDPOINTS = Endpoints()
 
 @dataclass(frozen=True, eq=False)
 class ComparedRuns:
-    """What a comparison of runs finds."""
+    """Results of a comparison of runs."""
 
-    contrasts: list[Contrast]  # who stands against whom
-    primary: pl.DataFrame  # a row for each contrast and endpoint, corrected; all that a claim may rest on
+    contrasts: list[Contrast]  # groups of runs against their baselines
+    primary: pl.DataFrame  # a row for each contrast and endpoint, corrected; claims rest on these alone
     harms: pl.DataFrame  # a row for each contrast, scorer, template, measure and category: change, interval, p
     quality: pl.DataFrame  # a row for each contrast and figure of quality
     moves: pl.DataFrame  # a row for each contrast, scorer and target: the percentage neutral before and after
-    notices: list[str]  # what limits the findings
+    notices: list[str]  # limits of the findings
 
 
 def compare_runs(
@@ -32,14 +32,14 @@ def compare_runs(
 ) -> ComparedRuns:
     """Compare run folders of recipe=mitigate with a baseline: a policy among them (None: the policy none), or folders.
 
-    Runs that differ by seed alone are taken together. endpoints: the figures that a claim may rest on. Raises
-    MitigateError for folders that are no finished runs, and where nothing can be compared."""
+    Runs that differ by seed alone form a group. endpoints: the figures that a claim may rest on. Raises MitigateError
+    for folders that are not finished runs, and where nothing can be compared."""
     plan = make_plan(*read_compared([str(run) for run in runs], baseline))
     harms = harm_differences(plan.contrasts, plan.labellings, plan.relations)
     quality = quality_differences(plan.contrasts, plan.relations, plan.deciding)
     return ComparedRuns(
         contrasts=plan.contrasts,
-        primary=primary(harms, quality, of_places(endpoints, plan.scorers)),
+        primary=primary(harms, quality, with_own_scorers(endpoints, plan.scorers)),
         harms=harms,
         quality=quality,
         moves=moves(plan.contrasts, plan.labellings, plan.relations),

@@ -77,7 +77,7 @@ def known_accuracy(source: str, folder: Path | None = None, template: str = TEMP
     return {row["category"].replace("all", ""): _accuracy(row) for row in rows.rows(named=True)}
 
 
-def alike(statements: pl.DataFrame) -> pl.DataFrame:
+def of_rated_relations(statements: pl.DataFrame) -> pl.DataFrame:
     """The generated statements that are like the rated ones of GENERATED: of the same relations."""
     return statements.filter(pl.col("relation").is_in(RELATIONS))
 
@@ -105,7 +105,7 @@ def probable_figures(
     """The percentage of polarised statements by the probabilities of calibrated scorers, of those that are like the
     rated ones, with its bounds over targets, overall and for each category, by the keys of metrics.json. statements:
     with the labels of {scorer}_polar where a scorer is calibrated (tasks.people.validity)."""
-    rated, found = alike(statements), dict[str, float | None]()
+    rated, found = of_rated_relations(statements), dict[str, float | None]()
     parts = {"": pl.lit(True)} | {name: pl.col("category") == name for name in rated["category"].unique().sort()}
     for scorer, template in product(scorers, TEMPLATES):
         column = label_columns(scorer + POLAR, template)[1]

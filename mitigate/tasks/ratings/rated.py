@@ -1,5 +1,5 @@
-"""The statements that the harms paper's crowd rated: which target each is about, what most raters say, and its wording
-with a neutral relation phrase.
+"""Statements that the harms paper's crowd rated, each with its target, the majority label, and its wording with a
+neutral relation phrase.
 
 The release gives sentences alone, so targets and relations are read from them."""
 
@@ -24,12 +24,12 @@ POLARISED = [PREJUDICE, FAVOURITISM]
 
 
 def read_rated(root: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
-    """The rated statements of these sources below a folder that holds humans/, as describe_rated has them."""
+    """Read the rated statements of these sources below a folder that holds humans/, as describe_rated returns them."""
     return describe_rated(read_crowd(root / "humans", names))
 
 
 def read_with_quality(root: Path, name: str = RESOURCES[-1]) -> pl.DataFrame:
-    """The rated statements of one source with, besides, quality: whether each rater calls the statement valid (list of
+    """Read the rated statements of one source with their quality: whether each rater calls the statement valid (list of
     bool). Raises MitigateError as read_beside does."""
     files = [root / "humans" / f"{name}_{kind}.txt" for kind in ("sentences", "bias_labels", "quality_labels")]
     rated = read_beside(*files).group_by("item", maintain_order=True).agg(votes="label", quality="quality")
@@ -37,25 +37,19 @@ def read_with_quality(root: Path, name: str = RESOURCES[-1]) -> pl.DataFrame:
 
 
 def describe_rated(crowd: pl.DataFrame) -> pl.DataFrame:
-    """Rated statements (resource, sentence, votes) with what is known of each.
-
-    Adds most (the label of most raters; neutral where none leads), target and category (null where no target stands in
-    the statement), cluster (its target's, or the statement itself), head and tail (the whole statement and "" where it
-    is no triple), masked and masked_neutral (its wording with demographic words masked, and with the relation's neutral
-    phrase)."""
+    """Add to rated statements (resource, sentence, votes) most (the label of most raters; neutral where none leads),
+    target and category (null where no target stands in the statement), cluster (its target's, or the statement itself),
+    head and tail (the whole statement and "" if it is not a triple), masked and masked_neutral (its wording with
+    demographic words masked, and with the relation's neutral phrase)."""
     found = [target_of(text) for text in crowd["sentence"]]
     words = clusters()
+    about = [words.get(one, one) if one else text for one, text in zip(found, crowd["sentence"], strict=True)]
     parts = [_parts(*row) for row in crowd.select("resource", "sentence").iter_rows()]
     return crowd.with_columns(
         most=pl.Series(most_say(crowd["votes"]), dtype=pl.Int8),
         target=pl.Series(found, dtype=pl.String),
         category=pl.Series([targets().get(target) if target else None for target in found], dtype=pl.String),
-        cluster=pl.Series(
-            [
-                words.get(target, target) if target else text
-                for target, text in zip(found, crowd["sentence"], strict=True)
-            ]
-        ),
+        cluster=pl.Series(about),
         head=pl.Series([head for head, _, _ in parts]),
         tail=pl.Series([tail for _, _, tail in parts]),
         worded=pl.Series([" ".join(filter(None, part)) for part in parts]),
@@ -72,8 +66,8 @@ def most_say(votes: pl.Series) -> np.ndarray:
 
 @cache
 def target_of(statement: str) -> str | None:
-    """The target that a statement begins with, its article aside; else that it ends with, as triples do whose tail is a
-    target; else the first that stands in it. None where none does."""
+    """Find the target of a statement: the one that it begins with, after an article; else the one that it ends with, as
+    the tail of a triple; else the first in it. None for a statement without a target."""
     statement = statement.strip(" .")
     found = list(re.finditer(any_of(targets()), statement))
     if not found:
@@ -90,7 +84,7 @@ def _target_with(form: str) -> str | None:
 
 
 def _parts(resource: str, sentence: str) -> tuple[str, str, str]:
-    """Head, neutral phrase and tail of a triple; a sentence whole."""
+    """Split a triple into head, neutral phrase and tail; a sentence stays whole."""
     if resource == SENTENCES or not (parts := parse_sentence(sentence)):
         return sentence, "", ""
     head, relation, tail = parts
