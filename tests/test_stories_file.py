@@ -33,26 +33,26 @@ def written(folder: Path, content: bytes | str, name: str = "stories.txt") -> st
 
 def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
     loaded = load(written(tmp_path, RELEASED))
-    assert loaded.stories.select("row", "target", "category", "kind", "template").rows() == [
+    assert loaded.rows.select("row", "target", "category", "kind", "template").rows() == [
         (1, "nurse", "profession", "professions", None),
         (2, "korea", "origin", "locations", 13),
         (3, "doctor", "profession", "professions", None),
         (4, "gamer", "own", "others", 2),
     ]
-    assert loaded.stories["story"][0] == "she told [MALE] , and he was n't sure. she left !"
+    assert loaded.rows["story"][0] == "she told [MALE] , and he was n't sure. she left !"
     assert loaded.notices == [f"{tmp_path}/stories.txt: 4 lines with Windows line ends (CRLF), accepted"]
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
-    assert zipped.stories.equals(loaded.stories)
+    assert zipped.rows.equals(loaded.rows)
     refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
     refuses(MitigateError, "is empty; expected lines", load, written(tmp_path, "\n"))
     refuses(MitigateError, "has no stories", load, written(tmp_path, "mine\n"), "skip")
 
 
 def test_a_story_counts_for_each_target_of_its_prompt(tmp_path: Path) -> None:
-    rows = load(written(tmp_path, "the doctor met a nurse.|||they left.\n")).stories
+    rows = load(written(tmp_path, "the doctor met a nurse.|||they left.\n")).rows
     assert rows.select("row", "target").rows() == [(1, "doctor"), (1, "nurse")]
     path = written(tmp_path, "Deaf people met a nurse.|||they left.\nonce a nonbinary person sang.|||they left.\n")
-    rows = load(path, target_list=list_of(["deaf person", "non-binary person"])).stories
+    rows = load(path, target_list=list_of(["deaf person", "non-binary person"])).rows
     assert rows.select("row", "target", "category", "kind").rows() == [
         (1, "deaf person", "own", "others"),
         (1, "nurse", "profession", "professions"),
@@ -78,7 +78,7 @@ def test_faults_are_told_by_their_line(tmp_path: Path, line: bytes) -> None:
         load(path)
     assert f"{path}:5: {BAD[line]}" in str(told.value)
     loaded = load(path, "skip")
-    assert loaded.stories.height == 4
+    assert loaded.rows.height == 4
     assert f"1 bad line left out: {path}:5: {BAD[line]}" in loaded.notices
 
 

@@ -9,8 +9,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.lines import first
-from mitigate.load.stream import Streamed
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.words.relations import Relation, comet_relations, named, with_own
 from mitigate.words.texts import counted
 
@@ -60,7 +59,7 @@ def corpus_of(
     trained on."""
     resource = triples_of(loaded)
     known, own = with_own(resource.own_relations), resource.own_relations
-    triples = resource.triples
+    triples = resource.rows
     in_training = relations_in_training(triples)
     triples, held_out, notices = _with_test(triples, holdout, seed)
     if wanted is None:
@@ -83,7 +82,7 @@ def corpus_of(
 
 def triples_of(loaded: object) -> Loaded | Streamed:
     """What a loader returned, which must be triples. Raises MitigateError for something else."""
-    if not isinstance(loaded, Loaded | Streamed):
+    if not isinstance(loaded, Loaded | Streamed) or loaded.kind == "statements":
         raise MitigateError(
             "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
             "data=triples data.path=FILE"
