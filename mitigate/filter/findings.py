@@ -15,7 +15,7 @@ def in_words(policy: Policy) -> pl.Expr:
 
 
 def polarised(policy: Policy) -> pl.Expr:
-    """Whether any scorer found something."""
+    """Return whether any scorer found something."""
     return in_words(policy) != ""
 
 
@@ -27,9 +27,9 @@ def direction(policy: Policy) -> pl.Expr:
 
 
 def among_strongest(policy: Policy, found: pl.Expr) -> pl.Expr:
-    """Whether a statement is one of the strongest `policy.strongest` share of those that are found in its split, and of
-    these at least one. A statement is as strong as its strongest finding (direction); of two as strong, the one that
-    stands first in the table comes first. So a smaller share is always part of a larger one."""
+    """Return whether a statement is one of the strongest `policy.strongest` share of those that are found in its split,
+    and of these at least one. A statement is as strong as its strongest finding (direction); of two as strong, the one
+    that stands first in the table comes first. So a smaller share is always part of a larger one."""
     weakness = pl.when(found).then(-direction(policy).abs().fill_nan(0.0))  # null is not ranked
     number = (found.sum().over("split") * policy.strongest).round(6).ceil()
     return (weakness.rank("ordinal").over("split") <= number).fill_null(False)

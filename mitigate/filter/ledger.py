@@ -71,7 +71,7 @@ def preferred_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetL
 
 
 def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
-    """Raises MitigateError when no training triple is left. Its message names settings that leave some."""
+    """Raise MitigateError when no training triple is left. Its message names settings that leave some."""
     if _leaves_some(ledger):
         return
     labelled = ledger.filter(pl.col("source_row").is_null()).drop("weight", "reason", "source_row")

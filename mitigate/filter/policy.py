@@ -117,42 +117,42 @@ class Policy:
 
     @property
     def changes_training(self) -> bool:
-        """Whether the generator is trained on anything but all triples alike."""
+        """Return whether the generator is trained on anything but all triples alike."""
         return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
 
     @property
     def replaces(self) -> bool:
-        """Whether it gives triples other tails."""
+        """Return whether it gives triples other tails."""
         return self.action in ("replace", "random_replace")
 
     @property
     def reranks(self) -> bool:
-        """Whether it chooses among what is generated."""
+        """Return whether it chooses among what is generated."""
         return self.decoding in RERANKING
 
     @property
     def steers(self) -> bool:
-        """Whether it changes the probabilities of a generator that is trained already."""
+        """Return whether it changes the probabilities of a generator that is trained already."""
         return self.decoding in STEERING
 
     @property
     def tunes(self) -> bool:
-        """Whether it trains the generator a second time."""
+        """Return whether it trains the generator a second time."""
         return self.tuning != "none"
 
     @property
     def prefers(self) -> bool:
-        """Whether that is on pairs of tails."""
+        """Return whether that is on pairs of tails."""
         return self.tuning in PREFERRING
 
     @property
     def distils(self) -> bool:
-        """Whether that is on the generator's own tails."""
+        """Return whether that is on the generator's own tails."""
         return self.tuning == "distil"
 
     @property
     def reads_validity(self) -> bool:
-        """Whether it needs to know what people would call valid."""
+        """Return whether it needs to know what people would call valid."""
         orders = {self.decoding, self.distilled if self.distils else "none"}
         return self.unless_valid or bool(orders & set(BY_VALIDITY))
 
@@ -250,22 +250,22 @@ class Policy:
 
 
 def check_relations(policy: Policy, known: Collection[str]) -> None:
-    """Raises MitigateError for a relation that the policy swaps and that is not among those of these names."""
+    """Raise MitigateError for a relation that the policy swaps and that is not among those of these names."""
     for relation in policy.swapped_relations:
         if relation not in known:
             raise one_of("relation in policy.swapped_relations", relation, known)
 
 
 def check_scorers(policy: Policy, known: Collection[str]) -> None:
-    """Raises MitigateError for a policy's scorer that is not among those of these names."""
+    """Raise MitigateError for a policy's scorer that is not among those of these names."""
     for scorer in policy.scorers:
         if scorer not in known:
             raise one_of("scorer in policy.scorers", scorer, known)
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
-    """Whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or such or a word
-    of data/people.csv ("people"); whether its head has ("person_heads"); True for "all"."""
+    """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or such or
+    a word of data/people.csv ("people"); whether its head has ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
     others = () if scope == "targets" else people()

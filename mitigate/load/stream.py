@@ -163,7 +163,7 @@ class Streamed:
 
 
 def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
-    """Raises MitigateError for relations without a phrase, with their counts and the file that would give them one."""
+    """Raise MitigateError for relations without a phrase, with their counts and the file that would give them one."""
     unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
     if unknown:
         known, total = with_own(own), sum(unknown.values())

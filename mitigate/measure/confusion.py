@@ -66,7 +66,7 @@ def _ends(value: float, ways: Sequence[np.ndarray], level: float) -> np.ndarray:
 
 
 def _resampled(sums: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
-    """Sums over the clusters of each resample, (resamples, sums); none for a single cluster."""
+    """Sum over the clusters of each resample, (resamples, sums); none for a single cluster."""
     return draw(len(sums), bootstrap.resamples, bootstrap.seed) @ sums if len(sums) > 1 else sums[:0]
 
 

@@ -51,7 +51,7 @@ def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl
 
 
 def is_echo(head: str = "head", tail: str = "tail") -> pl.Expr:
-    """Whether a tail only repeats its head: both are the same but for case, an article and an ending e, s or es
+    """Return whether a tail only repeats its head: both are the same but for case, an article and an ending e, s or es
     ("dish", "the dishes"). So "car" and "care" count as the same too."""
     return _bare(head) == _bare(tail)
 

@@ -59,7 +59,7 @@ def _others(rows: pl.DataFrame, by: Sequence[str], name: str) -> pl.DataFrame:
 
 
 def is_distinctive(few: float) -> pl.Expr:
-    """Whether at most `few` percent of the peers have the pair; null where no peer was asked (of with_peers)."""
+    """Return whether at most `few` percent of the peers have the pair; null where no peer was asked (of with_peers)."""
     return pl.when(pl.col("peers") > 0).then(100 * pl.col("having") <= few * pl.col("peers"))
 
 

@@ -30,7 +30,7 @@ def bits_per_char(scored: pl.DataFrame) -> float | None:
 
 
 def is_scored(scored: pl.DataFrame) -> bool:
-    """Whether there are triples, and each has a likelihood."""
+    """Return whether there are triples, and each has a likelihood."""
     return scored.height > 0 and bool(scored["nll"].is_finite().all())
 
 

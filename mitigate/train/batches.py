@@ -35,7 +35,7 @@ class Batches:
                 step += 1
 
     def ends_epoch(self, step: int) -> bool:
-        """Whether the batch of this step holds the last example of an epoch."""
+        """Return whether the batch of this step holds the last example of an epoch."""
         return (step + 1) * self.size // len(self.lengths) > step * self.size // len(self.lengths)
 
     def _window(self, number: int) -> np.ndarray:  # (WINDOW, size)

@@ -37,7 +37,7 @@ class Checkpoints(CheckpointIO):
         self.last, self.previous, self.best = (folder / f"{name}.ckpt" for name in ("last", "previous", "best"))
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        """Replaces the file by a whole one. Before last.ckpt is replaced it becomes previous.ckpt: whenever the process
+        """Replace the file by a whole one. Before last.ckpt is replaced it becomes previous.ckpt: whenever the process
         is killed, one of them is whole."""
         path = Path(path)
         with replacing(path) as file:
@@ -50,7 +50,7 @@ class Checkpoints(CheckpointIO):
                 path.replace(self.previous)
 
     def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
-        """Raises DamagedError for a file that is not as it was written, and MitigateError for one of another
+        """Raise DamagedError for a file that is not as it was written, and MitigateError for one of another
         training."""
         checkpoint = _load(Path(path))
         if checkpoint["fingerprint"] != self.fingerprint:
@@ -98,7 +98,8 @@ class Checkpoints(CheckpointIO):
             ) from error
 
     def _best_is_lost(self) -> bool:
-        """Whether best.ckpt is damaged, so that all epochs are to be trained again; if so, no checkpoint is left."""
+        """Return whether best.ckpt is damaged, so that all epochs are to be trained again; if so, no checkpoint is
+        left."""
         try:
             if self.best.is_file():
                 self.load_checkpoint(self.best)

@@ -234,15 +234,15 @@ class DevPerplexity(lightning.Callback):
             self.keep(trainer, found)
 
     def is_due(self, step: int) -> bool:
-        """Whether the weights of a step before the last are evaluated."""
+        """Return whether the weights of a step before the last are evaluated."""
         return self.module.batches.ends_epoch(step - 1)
 
     def is_better(self, found: float) -> bool:
-        """Whether weights of this perplexity are kept in place of those before."""
+        """Return whether weights of this perplexity are kept in place of those before."""
         return found < self.found
 
     def keep(self, trainer: lightning.Trainer, found: float) -> None:
-        """Keeps the weights as they are now."""
+        """Keep the weights as they are now."""
         self.found, self.kept = found, trainer.global_step
         if self.best is None:
             return
@@ -270,7 +270,7 @@ def fit(
     compile: Compile = False,
     **trainer: Any,
 ) -> Fitted:
-    """Trains the model in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Train the model in place, going on from the newest whole checkpoint that this same training left in folder.
 
     fingerprint names the training: whatever changes its result (model, data, settings) must change it. log gets
     numbers and the step they belong to. compile has steps compiled and replayed (models/compiled.py); "auto" does so on
@@ -299,7 +299,7 @@ def fit(
 
 
 def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
-    """Raises MitigateError for ways to train that only the decoder of this project has, and a model of transformers has
+    """Raise MitigateError for ways to train that only the decoder of this project has, and a model of transformers has
     not."""
     faults = [
         (settings.vocabulary == "tails", "trainer.vocabulary=tails", "auto or all"),
@@ -314,7 +314,7 @@ def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
 
 
 def check_lengths(model: Any, parts: Sequence[Examples]) -> None:
-    """Raises MitigateError for texts that are too long for a model of transformers, before the first step."""
+    """Raise MitigateError for texts that are too long for a model of transformers, before the first step."""
     for part in parts:
         try:
             model.check_length(model.prompts(part.heads, part.phrases), [len(tail) for tail in model.tails(part.tails)])

@@ -90,7 +90,7 @@ def fit(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> Fitted:
-    """Trains the form in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Train the form in place, going on from the newest whole checkpoint that this same training left in folder.
 
     fingerprint names the training: whatever changes its result must change it. Raises MitigateError where no example
     has anything to learn, and where the checkpoint is of another training."""
@@ -109,5 +109,5 @@ def fit(
 
 
 def has_loss(example: Example) -> bool:
-    """Whether any token of the example is learnt."""
+    """Return whether any token of the example is learnt."""
     return any(example.learnt) or any(any(texts) or learnt for texts, _, learnt in example.alternatives)

@@ -98,7 +98,7 @@ def fit(
     log: Log | None = None,
     **settings: Any,
 ) -> Progress:
-    """Trains in place, going on from the newest whole checkpoint if there are any, and returns the counts.
+    """Train in place, going on from the newest whole checkpoint if there are any, and returns the counts.
 
     precision "auto" is bf16-mixed where the hardware computes in it, else 32-true. checkpoint_every is in seconds of
     training. settings are Lightning's: accelerator, devices, strategy, deterministic. Raises MitigateError when the

@@ -153,7 +153,7 @@ def fit(
     log: Log | None = None,
     **trainer: Any,
 ) -> Fitted:
-    """Trains the network in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Train the network in place, going on from the newest whole checkpoint that this same training left in folder.
 
     Triples are (n, 3) int64: head, relation, tail. known: all true ones, test triples too, which are only left out of
     the candidates that validation triples are ranked among. fingerprint names the training: whatever changes its

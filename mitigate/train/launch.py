@@ -58,7 +58,7 @@ def fit(
 
 
 def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, compile: Any) -> None:
-    """Raises MitigateError where `fit` would, before anything is done."""
+    """Raise MitigateError where `fit` would, before anything is done."""
     if strategy not in STRATEGIES:
         raise one_of("trainer.strategy", strategy, STRATEGIES)
     if compile not in ("auto", True, False):
@@ -97,7 +97,7 @@ class _Relay:
 
 
 def _listen(messages: Iterator[Any], log: Log | None) -> Fitted:
-    """Logs and reports what the first process sends, and returns what came of it."""
+    """Log and reports what the first process sends, and returns what came of it."""
     reported = 0
     with ExitStack() as open_steps:
         advance = None

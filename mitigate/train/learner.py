@@ -24,7 +24,7 @@ class Learner(Protocol):
         ...
 
     def begin_steps(self) -> None:
-        """Makes ready what cannot be sent to another process, in the one that trains."""
+        """Make ready what cannot be sent to another process, in the one that trains."""
         ...
 
     def train(self, mode: bool = True) -> Self:
@@ -40,5 +40,5 @@ class Learner(Protocol):
         ...
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Takes these weights."""
+        """Take these weights."""
         ...

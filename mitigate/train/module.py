@@ -59,7 +59,7 @@ class TrainingModule(lightning.LightningModule):
             checkpoint["frozen"] = self._frozen_checksum
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises MitigateError for weights of another model, and where those that are not trained have changed."""
+        """Raise MitigateError for weights of another model, and where those that are not trained have changed."""
         if self._frozen_checksum:
             path = Path(str(self.trainer.ckpt_path))
             checkpoint["state_dict"] = with_frozen(checkpoint["state_dict"], self, path)

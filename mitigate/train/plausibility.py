@@ -176,7 +176,7 @@ def fit(
     fingerprint: str,
     log: Log | None = None,
 ) -> Fitted:
-    """Trains the network in place, going on from the newest whole checkpoint that this same training left in
+    """Train the network in place, going on from the newest whole checkpoint that this same training left in
     folder.
 
     fingerprint names the training: whatever changes its result must change it. Raises MitigateError when the

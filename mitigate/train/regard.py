@@ -114,7 +114,7 @@ class Batches:
 
 
 def train(module: TrainingModule, log: Log | None, precision: Precision) -> None:
-    """Trains on the CPU, so that a seed gives the same classifier on all processors of a kind. It takes minutes: no
+    """Train on the CPU, so that a seed gives the same classifier on all processors of a kind. It takes minutes: no
     checkpoints. precision "auto" is bfloat16 where the processor computes in it."""
     harness.fit(module, precision=precision, log=log, accelerator="cpu", deterministic=True)
 

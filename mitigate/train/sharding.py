@@ -52,7 +52,7 @@ class FullySharded(ModelParallelStrategy):
         return checkpoint
 
     def gather(self) -> None:
-        """Gives the first process a whole decoder again. The others keep one without content: their shares are of no
+        """Give the first process a whole decoder again. The others keep one without content: their shares are of no
         more use."""
         weights = self.lightning_module_state_dict()
         comet: Any = self._module.model

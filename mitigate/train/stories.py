@@ -27,7 +27,7 @@ class Texts(NamedTuple):
 
 
 def check(settings: Settings) -> None:
-    """Raises MitigateError for settings that `fit` does not know, before anything is labelled."""
+    """Raise MitigateError for settings that `fit` does not know, before anything is labelled."""
     if settings.keep != "last":
         raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
     if settings.vocabulary == "tails":
@@ -45,7 +45,7 @@ def fit(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> Fitted:
-    """Trains the model in place, going on from the newest whole checkpoint that this same training left in
+    """Train the model in place, going on from the newest whole checkpoint that this same training left in
     folder.
 
     fingerprint names the training: whatever changes its result must change it. The perplexity of the result is that of

@@ -132,7 +132,7 @@ def fit(
     log: Log | None = None,
     accelerator: str = "auto",
 ) -> tuple[Fitted, float]:
-    """Trains the model in place, going on as train.comet.fit does, and leaves it with the weights that are kept; with
+    """Train the model in place, going on as train.comet.fit does, and leaves it with the weights that are kept; with
     the perplexity on dev before. rejected: a tail for each of the examples', which the loss reads beside it; None:
     the examples' tails are learnt as in the first training."""
     if not isinstance(model, Comet):

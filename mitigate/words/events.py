@@ -38,8 +38,8 @@ def published_names() -> dict[str, str]:
 
 
 def is_of_event() -> pl.Expr:
-    """Whether a triple (head, relation, tail) says something of an event: by its relation or, of those that ConceptNet
-    has too (Causes, HasSubevent), by a head with PersonX or one of event_frames.csv."""
+    """Return whether a triple (head, relation, tail) says something of an event: by its relation or, of those that
+    ConceptNet has too (Causes, HasSubevent), by a head with PersonX or one of event_frames.csv."""
     events = {name for name, heads in heads_of_relations().items() if heads != "object"}
     known = {row["event"].replace(PLACE, "").strip() for row in rows_of("event_frames.csv") if row["agent"] == "yes"}
     spoken = "|".join(re.escape(event) for event in sorted(known) if BLANK not in event)
@@ -60,7 +60,7 @@ def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
 
 
 def check_persons(persons: str) -> None:
-    """Raises MitigateError for anything but "kept" and "verbalised"."""
+    """Raise MitigateError for anything but "kept" and "verbalised"."""
     if persons not in get_args(Persons):
         raise one_of("data.persons", persons, get_args(Persons))
 

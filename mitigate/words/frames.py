@@ -62,7 +62,7 @@ def consistent(frame: Frame) -> Frame:
 
 
 def is_consistent(frame: Frame) -> bool:
-    """Whether nothing stands below a negative parent."""
+    """Return whether nothing stands below a negative parent."""
     return consistent(frame) == frame
 
 

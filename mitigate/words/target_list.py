@@ -39,7 +39,7 @@ class Target:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is in the paper's list."""
+        """Return whether it is in the paper's list."""
         return self.word in targets()
 
     @cached_property

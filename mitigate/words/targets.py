@@ -148,7 +148,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _check_line_ends(path: Path, content: str) -> None:
-    """Raises MitigateError for a carriage return within a line, which csv takes for its end."""
+    """Raise MitigateError for a carriage return within a line, which csv takes for its end."""
     within = re.search(r"\r(?!\n)", content) if "\n" in content else None
     if within:
         line = content.count("\n", 0, within.start()) + 1

@@ -120,8 +120,8 @@ def _escaped_part(part: str) -> str:
 
 
 def contains(text: Text, words: str) -> Text:
-    """Whether a text has what the regular expression finds, as text.str.contains. words: of any number of forms, as
-    `pattern` writes them."""
+    """Return whether a text has what the regular expression finds, as text.str.contains. words: of any number of forms,
+    as `pattern` writes them."""
     if len(words) <= LARGEST:
         return text.str.contains(words)
     search = re.compile(words).search
