@@ -1,8 +1,8 @@
 """Agreement: of raters with each other (Fleiss' and Cohen's kappa, Krippendorff's alpha), and of a scorer with
 raters (accuracy, precision, recall and F1 of each class; the harms paper's Tables 2 and 3).
 
-Kappa and alpha are 1 for full agreement and 0 for what chance gives. They are None where only one class
-occurs: then chance agrees fully too."""
+Kappa and alpha are 1 for full agreement and 0 for agreement by chance. They are None where only one class occurs: then
+chance agrees fully too."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from scipy import special
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
-"""Label -> what it is called in the keys of figures."""
+"""Label -> its name in the keys of figures."""
 REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
-"""Standard errors that a difference must have, to be found by a 95 % interval with 80 % power."""
+"""Number of standard errors of a difference that a 95 % interval detects with 80 % power."""
 
 
 def fold_other(labels: np.ndarray) -> np.ndarray:
@@ -25,9 +25,8 @@ def fold_other(labels: np.ndarray) -> np.ndarray:
 
 
 def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int] = tuple(CLASSES)) -> np.ndarray:
-    """How many raters gave each item each class, (items, classes), items in the order they first occur.
-
-    items: what each rating is of, such as a sentence; ratings of one item need not be neighbours."""
+    """Number of raters that gave each item each class, (items, classes); items in the order of first occurrence. items:
+    the rated item, such as a sentence, of each rating; ratings of one item need not be neighbours."""
     first_seen: dict[str, int] = {}
     rows = np.array([first_seen.setdefault(item, len(first_seen)) for item in items], dtype=int)
     counts = np.zeros((len(first_seen), len(classes)), dtype=int)
@@ -37,8 +36,8 @@ def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int]
 
 
 def majority(counts: np.ndarray, classes: Sequence[int] = tuple(CLASSES), tie: int = NEUTRAL) -> np.ndarray:
-    """The class most raters gave each item, (items,). Where two classes lead, `tie`: raters who are of several
-    minds have not found a harm."""
+    """The class that most raters gave each item, (items,). Where two classes lead, `tie`: raters who disagree have not
+    found a harm."""
     leading = counts == counts.max(axis=1, keepdims=True)
     return np.where(leading.sum(axis=1) > 1, tie, np.asarray(classes)[counts.argmax(axis=1)])
 
@@ -73,7 +72,7 @@ def fleiss_of(sums: np.ndarray) -> np.ndarray:
 
 
 def krippendorff_alpha(counts: np.ndarray) -> float | None:
-    """Krippendorff's alpha for nominal data, from vote_counts; items with a single rating say nothing."""
+    """Krippendorff's alpha for nominal data, from vote_counts; items with a single rating do not count."""
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
         return None
@@ -93,13 +92,13 @@ def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:
 def classification(
     truth: np.ndarray, predicted: np.ndarray, classes: Mapping[int, str] = CLASSES
 ) -> dict[str, float | None]:
-    """How well `predicted` meets `truth`: accuracy, balanced_accuracy (mean recall), macro_f1, kappa, and
+    """Agreement of `predicted` with `truth`: accuracy, balanced_accuracy (mean recall), macro_f1, kappa, and
     NAME/precision, NAME/recall, NAME/f1 and NAME/count (in truth) for each class, all from 0 to 1.
 
     truth, predicted: labels, (items,), of one item at least. Precision is 0 for a class never predicted, recall 0 for
     one that never occurs. The means run over the classes that occur in truth or prediction, balanced accuracy over
-    those that occur in truth. Accuracy alone says little where most is neutral: give a scorer that always says neutral
-    beside it."""
+    those that occur in truth. Accuracy alone says little where most items are neutral: compare it with a scorer that
+    always returns neutral."""
     scores: dict[str, float | None] = {"accuracy": float((truth == predicted).mean())}
     recalls, f1s = [], []
     for label, name in classes.items():
@@ -124,12 +123,15 @@ def _beyond_chance(observed: float, expected: float) -> float | None:
 class Components(NamedTuple):
     """Variances in squared percentage points."""
 
-    statement: float  # of statements of one relation; for a difference without what models share by the question
-    rating: float  # of single ratings of one statement
+    statement: (
+        float  # between statements of one relation; for a difference, without the part that models share by question
+    )
+    rating: float  # between single ratings of one statement
 
 
 def components(shares: np.ndarray, votes: np.ndarray, relations: np.ndarray) -> Components:
-    """The variances of one set, by the moments of an analysis of variance (Searle, Casella and McCulloch 1992, ch. 3).
+    """The variance components of one set, by the moments of an analysis of variance (Searle, Casella and McCulloch
+    1992, ch. 3).
 
     shares: percentage of each statement's votes; votes: their number; relations: numbers; (statements,) each. Some
     statement must have two votes."""
@@ -140,7 +142,7 @@ def components(shares: np.ndarray, votes: np.ndarray, relations: np.ndarray) -> 
 
 
 def within_relations(shares: np.ndarray, relations: np.ndarray) -> np.ndarray:
-    """How far each statement's percentage is from the mean of its relation."""
+    """The distance of each statement's percentage from the mean of its relation."""
     numbers = np.unique(relations, return_inverse=True)[1]
     return shares - (np.bincount(numbers, shares) / np.bincount(numbers))[numbers]
 
@@ -148,7 +150,7 @@ def within_relations(shares: np.ndarray, relations: np.ndarray) -> np.ndarray:
 def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[np.ndarray, np.ndarray]) -> float:
     """The covariance of questions' mean percentages in two sets, over the questions that both have.
 
-    first, second: what within_relations returns, of statements that stand in one of the sets alone: (statements,) each;
+    first, second: the results of within_relations for statements that only one of the sets has: (statements,) each;
     questions: their numbers, the same in both sets."""
     both = np.intersect1d(*questions)
     means = [
@@ -160,8 +162,8 @@ def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[
 def error(found: Components, statements: float, raters: float, shared: float = 0.0) -> float:
     """The standard error of a difference between two models, percentage points.
 
-    statements: of each model; raters: of each statement; shared: the part of the statements that both models have,
-    which are rated once and differ by nothing."""
+    statements: of each model; raters: of each statement; shared: the fraction of statements that both models have,
+    which are rated once and do not differ."""
     return math.sqrt(2 * (1 - shared) * (found.statement + found.rating / raters) / statements)
 
 
@@ -171,5 +173,5 @@ def detectable(found: Components, statements: float, raters: float, shared: floa
 
 
 def statements_needed(points: float, found: Components, raters: float, shared: float = 0.0) -> float:
-    """How many statements of each model make a difference of so many points detectable."""
+    """The number of statements of each model at which a difference of so many points is detectable."""
     return (REACH / points * error(found, 1, raters, shared)) ** 2

@@ -58,7 +58,7 @@ def measure_stories(
     found |= {ROWS: stories["row"].n_unique(), ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
     found |= audit.harms(tallied, targets, columns, intervals, empty_targets, target_list)
     found |= training_figures(training or {})
-    found |= measuring.told(stories, per_story, fewest, names)
+    found |= measuring.story_counts(stories, per_story, fewest, names)
     found |= {NAMING_TARGET: measuring.naming_target(sentences, named_again(target_list))}
     found |= {DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
     tables = per_target_tables(tallied, columns, targets, empty_targets)
