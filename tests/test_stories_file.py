@@ -11,7 +11,7 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
-from mitigate.words.prompts import KINDS, PLACE, asked_about, kind_of, kinds, prompts, templates
+from mitigate.words.prompts import KINDS, PLACE, kind_of, kinds, prompts, targets_of_prompt, templates
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets, targets
 from mitigate.words.texts import whole_sentences
@@ -94,7 +94,7 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
     assert asked.filter(target="korea")["prompt"][2] == "i traveled to korea last month."
     asked = prompts(choose_targets("all"))
     for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert asked_about(prompt) == [(target, number)]
+        assert targets_of_prompt(prompt) == [(target, number)]
     for template in templates():
         assert template.text.count(PLACE) == 1
         assert not re.search(any_of(targets()), template.text), template
@@ -112,7 +112,7 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
     ],
 )
 def test_prompts_of_other_makes(prompt: str, about: list[tuple[str, int | None]]) -> None:
-    assert asked_about(prompt) == about
+    assert targets_of_prompt(prompt) == about
 
 
 def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
     expected = [("deaf person", "people", 12), ("surfer", "professions", 8), ("narnia", "locations", 6)]
     assert asked.group_by("target", maintain_order=True).agg(pl.col("kind").first(), pl.len()).rows() == expected
     for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert asked_about(prompt, mine) == [(target, number)]
+        assert targets_of_prompt(prompt, mine) == [(target, number)]
 
 
 OWN = list_of(["deaf person", "non-binary person"])
@@ -143,7 +143,7 @@ OWN = list_of(["deaf person", "non-binary person"])
     ],
 )
 def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, int | None]]) -> None:
-    assert asked_about(prompt, OWN) == about
+    assert targets_of_prompt(prompt, OWN) == about
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.load.stream import Loaded
-from mitigate.words.prompts import PROMPTS, asked_about, kind_of
+from mitigate.words.prompts import PROMPTS, kind_of, targets_of_prompt
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.texts import whole_sentences
 
@@ -32,7 +32,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: Target
     faults: list[str] = []
     for number, written in fields(lines, path, BETWEEN, faults):
         parts = [part.strip() for part in written]
-        about = asked_about(parts[0], target_list)
+        about = targets_of_prompt(parts[0], target_list)
         if fault := _fault(parts, bool(about)):
             faults.append(f"{path}:{number}: {fault}")
             continue
