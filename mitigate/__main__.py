@@ -54,7 +54,7 @@ def main(config: DictConfig) -> float | None:
 
 
 def _run(config: DictConfig) -> float | None:
-    """Raises MitigateError for settings that are left open, of a wrong type or out of range."""
+    """Raise MitigateError for settings that are left open, of a wrong type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
     faults.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
@@ -116,7 +116,7 @@ def cli() -> None:
         sys.exit(_say(f"{where}; free space, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # a second Ctrl-C, while Python ends, needs no traceback
-        sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
+        sys.exit(_say("interrupted. Finished stages are saved; run the same command to resume.", 130))
 
 
 def _main() -> None:

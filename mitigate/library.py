@@ -63,7 +63,7 @@ def _understood(function: str, name: str, value: Any, hint: Any) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type, as far as that is plain to see."""
+    """Return whether a value is of an annotated type, as far as that is plain to see."""
     origin, of = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, one) for one in of)

@@ -47,7 +47,7 @@ def sentences_about_targets(
 
 
 def check(match: str) -> None:
-    """Raises MitigateError for a match that is neither "exact" nor "contains"."""
+    """Raise MitigateError for a match that is neither "exact" nor "contains"."""
     if match not in get_args(Match):
         raise one_of("measure.match", match, get_args(Match))
 

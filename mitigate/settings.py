@@ -37,7 +37,7 @@ class Setting:
     meaning: str
 
     def fits(self, value: Any) -> bool:
-        """Whether a value is of one of the types, and in range."""
+        """Return whether a value is of one of the types, and in range."""
         return any(TYPES[name].holds(value, self) for name in self.types)
 
     @property
@@ -46,7 +46,7 @@ class Setting:
         return ", or ".join(TYPES[name].wording(self) for name in self.types)
 
     def within(self, value: float) -> bool:
-        """Whether a number is in range."""
+        """Return whether a number is in range."""
         return all(BOUNDS[sign][0](value, bound) for sign, bound in self.bounds)
 
 
@@ -66,7 +66,7 @@ def settings() -> dict[str, Setting]:
 
 
 def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> None:
-    """Raises MitigateError that names all settings of a wrong type or out of range, a line each. A setting that is not
+    """Raise MitigateError that names all settings of a wrong type or out of range, a line each. A setting that is not
     given, or not described, is not checked.
 
     given: nested plain dicts, as the configuration is; written: the same with its ${...} as they stand, so that a wrong
@@ -242,7 +242,7 @@ def left_open(node: Any, path: str = "") -> Iterator[str]:
 
 
 def has_key(node: Any, key: str) -> bool:
-    """Whether a configuration, as plain data, has a value at a key such as "probe.top"."""
+    """Return whether a configuration, as plain data, has a value at a key such as "probe.top"."""
     for part in key.split("."):
         if not isinstance(node, Mapping) or part not in node:
             return False

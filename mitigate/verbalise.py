@@ -55,7 +55,7 @@ def verbalise(
 
 
 def check(masking: str) -> None:
-    """Raises MitigateError for a masking that is neither "token" nor "paper"."""
+    """Raise MitigateError for a masking that is neither "token" nor "paper"."""
     if masking not in MASKINGS:
         raise one_of("measure.masking", masking, MASKINGS)
 

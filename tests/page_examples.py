@@ -74,7 +74,7 @@ def example_stories() -> stories.Stories:
     metrics: dict = {**audited.metrics, "naming_target": 50.0, "distinct_sentences": 80.0, "sentiment/D_O-": 40.1}
     metrics |= {"sentiment/D_O+": 30.2, "sentiment/by_chance_D_O-": 10.4, "sentiment/by_chance_D_O+": 29.9}
     metrics |= {"sentiment/p_D_O-": 0.001, "sentiment/p_D_O+": 0.4}
-    metrics |= measured.told(per_story, per_story, 3, ["sentiment"])
+    metrics |= measured.story_counts(per_story, per_story, 3, ["sentiment"])
     metrics |= measured.by_kind(audited.targets["sentiment"], kinds, "sentiment", {}, Bootstrap(resamples=100))
     return stories.Stories(replace(audited, metrics=metrics, statements=said, beside=None), "tiny-gpt2", per_story)
 

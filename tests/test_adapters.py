@@ -137,7 +137,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(begun.folder)
     model.model.norm.weight.data[5] += 1
     model.save_pretrained(begun.folder)
-    with pytest.raises(MitigateError, match="the weights that are not trained are others than when it was written"):
+    with pytest.raises(MitigateError, match="the frozen weights are not those of when it was written"):
         trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
 
 

@@ -393,7 +393,7 @@ def _ledger(config: DictConfig) -> None:
 def _load(config: DictConfig) -> None:
     loaded = load_data(config)
     if getattr(loaded, "kind", "") == "triples":  # of others the first lines have been looked at
-        assert loaded.triples.height
+        assert loaded.rows.height
 
 
 def _start(config: DictConfig) -> None:

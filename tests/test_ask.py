@@ -240,7 +240,7 @@ def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
         (["head=lawyer", "relation=UsedFor"], "no generator, because none was trained (train=false). Ask about one"),
         (["head=null", "relation=IsA"], "kept no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),
-        (["ask.against=absent"], "absent is no folder. Name folders that finished runs of recipe=mitigate left."),
+        (["ask.against=absent"], "absent is not a folder. Name folders that finished runs of recipe=mitigate left."),
         (["ask.against={folder}", *QUESTION], "ask.against={folder} is the run of ask.run"),
         ([], "standard input has no question; give lines such as: lawyer CapableOf"),
     ],
@@ -254,7 +254,7 @@ def test_each_fault_is_one_sentence(more: list[str], fault: str, folder: Path, a
 
 @pytest.mark.parametrize(
     ("gone", "fault"),
-    [("manifest.json", "is not finished (it has no manifest.json)"), ("config.yaml", "is no run folder")],
+    [("manifest.json", "is not finished (it has no manifest.json)"), ("config.yaml", "is not a run folder")],
 )
 def test_a_wrong_or_unfinished_folder(gone: str, fault: str, copy: Path, ask) -> None:
     (copy / gone).unlink()

@@ -27,7 +27,7 @@ def fill(folder: Path) -> Path:
 def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
     fill(tmp_path / "root" / "conceptnet100k")
     for root in (tmp_path / "root", tmp_path / "root" / "conceptnet100k"):
-        triples = conceptnet.load(str(root)).triples
+        triples = conceptnet.load(str(root)).rows
         assert triples["split"].to_list() == ["train", "train", "dev", "dev", "dev2", "test"]
         assert triples["valid"].to_list() == [True, True, True, False, True, True]
     one = pl.DataFrame({"relation": ["IsA", "IsA"], "head": ["a", "b"], "tail": ["x", "y"]})
@@ -85,7 +85,7 @@ def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monke
     }
     sums = {name: conceptnet.sha256_of_triples(frame) for name, frame in frames.items()}
     monkeypatch.setattr(conceptnet, "SHA256_OF_TRIPLES", sums)
-    assert conceptnet.load(cache=str(tmp_path)).triples.height == 6
+    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
@@ -95,12 +95,12 @@ def test_a_download_can_be_unpacked_by_another_process(tmp_path, monkeypatch) ->
         return str(Path(folder) / name)
 
     monkeypatch.setattr("pooch.retrieve", slow)
-    assert conceptnet.load(cache=str(tmp_path)).triples.height == 6
+    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
 def test_the_real_files_have_the_known_content(real_data: Path) -> None:
-    triples = conceptnet.load(str(real_data)).triples
+    triples = conceptnet.load(str(real_data)).rows
     for name, split in conceptnet.SPLITS.items():
         found = conceptnet.sha256_of_triples(triples.filter(split=split))
         assert found == conceptnet.SHA256_OF_TRIPLES[name]

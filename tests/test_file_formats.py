@@ -59,7 +59,7 @@ def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) ->
     with pytest.raises(MitigateError, match="has no column generic sentence.* is read with data=sentences"):
         genericskb.load(path)
     column = "post.post" if "nested" in name else "post"
-    for rows in (whole(sentences.load(path, columns={"statement": column}))[0], texts(path, column).statements):
+    for rows in (whole(sentences.load(path, columns={"statement": column}))[0], texts(path, column).rows):
         assert rows["statement"].to_list() == ["the nurse sings", "x, y"]
 
 
@@ -84,7 +84,7 @@ def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
 def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", content)
     assert layout_of(Path(path)).form == "lines"
-    assert texts(path).statements["statement"].to_list() == content.splitlines()
+    assert texts(path).rows["statement"].to_list() == content.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ class Given(Policy):
 @pytest.mark.parametrize(
     ("returns", "message"),
     [
-        (None, "Given.act returned NoneType, no table; it returns the rows that it is given, in their order, with"),
+        (None, "Given.act returned NoneType, no table; it must return its rows in their order, with"),
         (lambda rows: rows.drop("weight"), "returned no column weight"),
         (lambda rows: rows.head(1), "returned 1 rows, of 3, or in another order"),
         (lambda rows: rows.reverse(), "returned 3 rows, of 3, or in another order"),

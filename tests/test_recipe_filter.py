@@ -90,7 +90,7 @@ def test_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -
     pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row").write_ndjson(mine)
     status, _, folder = filtered("policy=none", "data=triples", f"data.path={mine}", f"recipe.format={format}")
     assert status == 0
-    found = load(folder / f"kept.{format}").triples
+    found = load(folder / f"kept.{format}").rows
     expected = [(*rest, tail.replace("\t", " ") if format == "tsv" else tail) for *rest, tail in rows]
     assert found.select("head", "relation", "tail").rows() == expected
     assert found["split"].to_list() == ["train"] * 3

@@ -142,11 +142,11 @@ def test_texts_of_a_file_by_its_ending(
     else:
         pl.DataFrame({"id": [1, 2, 3], "body": TEXTS}).write_parquet(path)
     loaded = texts_of(str(path), column)
-    assert loaded.statements.rows() == rows
+    assert loaded.rows.rows() == rows
     assert loaded.notices[-1:] == ["1 empty text left out; `row` counts them too"] * left_out
     if name in FILES:
         packed.write_bytes(gzip.compress(path.read_bytes()))
-        assert texts_of(str(packed), column).statements.equals(loaded.statements)
+        assert texts_of(str(packed), column).rows.equals(loaded.rows)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_assertions_are_read_where_english_and_counted_where_not(written) -> Non
     ]
     assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "nurses care.")]
     line = '{"head": "nurse", "relation": "IsA", "generations": ["x"]}'
-    assert generations.load(written("mine.jsonl", line)).triples["tail"].to_list() == ["x"]
+    assert generations.load(written("mine.jsonl", line)).rows["tail"].to_list() == ["x"]
 
 
 def test_packed_and_plain_files_cut_anywhere_say_the_same(written, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,7 +258,7 @@ def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: P
     files[0].write_text("nurse\tthe nurse is there now\n")
     status, said, _ = label(files)
     assert (status, len(finished(tmp_path))) == (0, 2)
-    assert said.count(f"labels cannot be kept in {tmp_path}/cache/labels (Not a directory)") == 1
+    assert said.count(f"labels cannot be stored in {tmp_path}/cache/labels (Not a directory)") == 1
 
 
 def ended(folder: Path, recipe: str = "mitigate", is_finished: bool = True, **metrics: object) -> Path:

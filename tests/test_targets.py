@@ -70,7 +70,7 @@ FAULTS = [
     ),
     ("Target,category\n", r"probe.targets=.*own.csv names no target; allowed: all, data, a list"),
     ("target,Target,note,note,,\nnurse,doctor,x,y,,\n", "own.csv: 2 columns are named 'target'; leave one of them$"),
-    (OTHERS, "own.csv: line 5: line 2 says other things of the target 'dalit'; leave one of the two lines$"),
+    (OTHERS, "own.csv: line 5: line 2 has other facts of the target 'dalit'; leave one of the two lines$"),
     (INCOMES.format("income_low"), BOUND.format("income_low", "low", "low income")),
     (INCOMES.format("_high"), BOUND.format("_high", "high", "high")),
     *((INCOMES.format(part), f"line 3: figures of all targets have a part '{part}'") for part in PARTS),

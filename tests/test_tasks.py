@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import LoadedStatements
 from mitigate.load.files import load as load_statements
 from mitigate.load.hold_out import HeldOut, hold_out
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.fingerprints import digest_of_stage
 from mitigate.runs.store import PartFolder
@@ -91,7 +90,7 @@ def test_splits_of_the_data_are_kept_and_what_is_odd_is_said() -> None:
     with pytest.raises(MitigateError, match=r"the data has no training triples \(by split: test 4\)"):
         corpus_of(Loaded(rows.with_columns(split=pl.lit("test"))), holdout=0.5)
     with pytest.raises(MitigateError, match="this recipe needs triples to train on: data=sample"):
-        corpus_of(LoadedStatements(pl.DataFrame()))
+        corpus_of(Loaded(pl.DataFrame(), kind="statements"))
 
 
 def test_the_relations_of_a_run() -> None:
@@ -239,15 +238,15 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
 
 
 def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_left_out(tmp_path: Path) -> None:
-    held, again, other = CORPUS, Loaded(CORPUS.triples.clone()), resource_of(CORPUS, splits="all")[0]
+    held, again, other = CORPUS, Loaded(CORPUS.rows.clone()), resource_of(CORPUS, splits="all")[0]
     assert resource_of(held)[0].fingerprint == resource_of(again)[0].fingerprint != other.fingerprint
     path = tmp_path / "mine.tsv"
     path.write_text("nurse\tcares\ngamer\tsits\nlawyer\tlies\n")
     loaded = load_statements(str(path))
-    assert isinstance(loaded, LoadedStatements)
+    assert loaded.kind == "statements"
     resource, targets = resource_of(loaded, ["nurse", "gamer"])
     assert resource.loaded.describe(sum_counts([])) == ["1 statement left out, which is about none of the 2 targets"]
-    assert those_about(loaded.statements, targets)[0]["statement"].to_list() == ["cares", "sits"]
+    assert those_about(loaded.rows, targets)[0]["statement"].to_list() == ["cares", "sits"]
 
 
 def test_stories_are_measured_sentence_by_sentence() -> None:

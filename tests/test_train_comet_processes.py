@@ -50,7 +50,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
         file.write(bytes(100))  # damaged; there is none before it
     with pytest.raises(StoppedError), listening(page := Page()):
         launch.fit(calm_comet(), EXAMPLES, SETTINGS, strategy="ddp", log=stop, **how)
-    assert [notice.partition("ckpt.damaged; ")[2] for notice in page.notices] == ["training starts anew."]
+    assert [notice.partition("ckpt.damaged; ")[2] for notice in page.notices] == ["training starts again."]
     told: list[int] = []
     two = calm_comet()
     with listening(page := Page()):

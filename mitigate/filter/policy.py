@@ -18,7 +18,7 @@ SCOPES = ("all", "people", "person_heads", "targets")
 ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
 """Actions on training triples."""
 BY_VALIDITY = ("critic", "random_critic", "validity")
-"""Decodings that choose among generated tails by what people would call valid."""
+"""Decodings that choose among generated tails by their validity to people."""
 RERANKING = ("rerank", "random_rerank", *BY_VALIDITY)
 """Decodings that choose among generated tails."""
 STEERING = ("experts", "erase")
@@ -39,21 +39,19 @@ SPLITS = ("train", "all")
 
 @dataclass(frozen=True)
 class Policy:
-    """An action on the triples that any of the scorers labels polarised; without scorers, none.
+    """An action on the triples that any of the scorers labels polarised; none without scorers.
 
-    scorers: names of label columns: "sentiment", "regard", or any scorer that the triples are labelled by.
-    template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
-    scope: whose statements: "all", "people" (with a person or a target in head or tail), "person_heads" (in the head)
-    or "targets".
-    action: what is done to these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many
+    scorers: names of label columns: "sentiment", "regard", or any scorer that the triples are labelled by. template:
+    the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself). scope: the statements
+    that it acts on: "all", "people" (with a person or a target in head or tail), "person_heads" (in the head) or
+    "targets". action: on these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many
     triples of each relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the
-    strength of what was found; "swap" the target for others of its group, `copies` in all, in statements of
+    strength of the finding; "swap" the target for others of its group, `copies` in all, in statements of
     `swapped_relations`; "replace" their tails by neutral ones of the same head and relation (critic filtering: West et
     al. 2022), "random_replace" as many by others: its control (filter.replace). Where the training triples have no such
     tail, it is one of the `candidates` best ones of the model in the folder `generator`, if that is given, with a
     log-probability per token above `least_score`; else the triple is dropped. "keep" them, for balance or decoding
-    alone.
-    decoding: what is done when the generator that was trained so generates tails, in the scope or not. "rerank": of its
+    alone. decoding: on the tails that the trained generator generates, in the scope or not. "rerank": of its
     `candidates` best tails the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by
     `seed`: the control of "rerank". "critic": neutral ones come first, and among these the ones that people would most
     probably call valid, in the relations that people rated; "random_critic" moves as many tails of each prompt as
@@ -61,24 +59,22 @@ class Policy:
     anti-expert, trained further on what "drop" would drop, among its `candidates` best next tokens, with
     `expert_strength` (Liu et al. 2021). "erase": prejudice and favouritism cannot be read off its last hidden states by
     any linear classifier (Belrose et al. 2023), fitted on `fitted` triples. The earlier action="rerank" is
-    action="keep" decoding="rerank"; so are those of FORMER_ACTIONS.
-    strongest: of the triples that the action would reach only this share, the strongest first. A triple is as strong as
-    its strongest finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a
-    classifier's P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
-    unless_valid: spare the triples that people would call valid (column people_valid), as the critic finds it.
-    balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
-    tuning: a second training of the generator, `tuning_steps` long, on at most `fitted` pairs or prompts. "prefer": on
-    pairs of tails of one prompt, a neutral one over a polarised one that the action would reach, by `preference`: "dpo"
-    with `beta` (Rafailov et al. 2023) or "unlikelihood" with `alpha` (Welleck et al. 2020); "random_prefer" orders each
-    pair at random: the control. "distil": on the generator's own best tails in the order of the decoding `distilled`,
-    for heads with a person and no target; distilled="none", the order of likelihood, is the control. Every
-    `tuning_every` steps perplexity on neutral dev triples is measured; the last weights are kept at which it has risen
-    by at most the share `most_rise`.
-    splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
-    A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
-    with `weight` 1.0, `reached` (whether the policy's scorers find a triple in its scope polarised) and `reason` (what
-    they found, or "kept"), and returns them in their order with the weights and the reasons that it gives them.
-    Raises MitigateError that names all faults."""
+    action="keep" decoding="rerank"; so are those of FORMER_ACTIONS. strongest: of the triples that the action would
+    reach only this share, the strongest first. A triple is as strong as its strongest finding: the largest |strength|
+    of the scorers that find it polarised (VADER's compound score, a classifier's P(+1) - P(-1); they are not calibrated
+    to each other). Of two as strong the earlier one comes first. unless_valid: spare the triples that people would call
+    valid (column people_valid), as the critic finds it. balance: give all targets of a category the same shares of
+    prejudice and of favouritism, by weights. tuning: a second training of the generator, `tuning_steps` long, on at
+    most `fitted` pairs or prompts. "prefer": on pairs of tails of one prompt, a neutral one over a polarised one that
+    the action would reach, by `preference`: "dpo" with `beta` (Rafailov et al. 2023) or "unlikelihood" with `alpha`
+    (Welleck et al. 2020); "random_prefer" orders each pair at random: the control. "distil": on the generator's own
+    best tails in the order of the decoding `distilled`, for heads with a person and no target; distilled="none", the
+    order of likelihood, is the control. Every `tuning_every` steps perplexity on neutral dev triples is measured; the
+    last weights are kept at which it has risen by at most the share `most_rise`. splits: "train" filters the training
+    triples only, "all" filters dev and test too, as the paper did. A class of one's own derives from this one and has a
+    method `act`. It is called with the labelled triples, a table with `weight` 1.0, `reached` (whether the policy's
+    scorers find a triple in its scope polarised) and `reason` (what they found, or "kept"), and returns them in their
+    order with the weights and the reasons that it gives them. Raises MitigateError that names all faults."""
 
     name: str
     scorers: Sequence[str] = ()
@@ -117,42 +113,42 @@ class Policy:
 
     @property
     def changes_training(self) -> bool:
-        """Whether the generator is trained on anything but all triples alike."""
+        """Return whether the generator is trained on anything but all triples with equal weights."""
         return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
 
     @property
     def replaces(self) -> bool:
-        """Whether it gives triples other tails."""
+        """Return whether it gives triples other tails."""
         return self.action in ("replace", "random_replace")
 
     @property
     def reranks(self) -> bool:
-        """Whether it chooses among what is generated."""
+        """Return whether it chooses among generated tails."""
         return self.decoding in RERANKING
 
     @property
     def steers(self) -> bool:
-        """Whether it changes the probabilities of a generator that is trained already."""
+        """Return whether it changes the probabilities of a trained generator."""
         return self.decoding in STEERING
 
     @property
     def tunes(self) -> bool:
-        """Whether it trains the generator a second time."""
+        """Return whether it trains the generator a second time."""
         return self.tuning != "none"
 
     @property
     def prefers(self) -> bool:
-        """Whether that is on pairs of tails."""
+        """Return whether the second training is on pairs of tails."""
         return self.tuning in PREFERRING
 
     @property
     def distils(self) -> bool:
-        """Whether that is on the generator's own tails."""
+        """Return whether the second training is on the generator's own tails."""
         return self.tuning == "distil"
 
     @property
     def reads_validity(self) -> bool:
-        """Whether it needs to know what people would call valid."""
+        """Return whether it needs the validity of triples to people."""
         orders = {self.decoding, self.distilled if self.distils else "none"}
         return self.unless_valid or bool(orders & set(BY_VALIDITY))
 
@@ -250,22 +246,22 @@ class Policy:
 
 
 def check_relations(policy: Policy, known: Collection[str]) -> None:
-    """Raises MitigateError for a relation that the policy swaps and that is not among those of these names."""
+    """Raise MitigateError for a relation that the policy swaps and that is not one of these names."""
     for relation in policy.swapped_relations:
         if relation not in known:
             raise one_of("relation in policy.swapped_relations", relation, known)
 
 
 def check_scorers(policy: Policy, known: Collection[str]) -> None:
-    """Raises MitigateError for a policy's scorer that is not among those of these names."""
+    """Raise MitigateError for a policy's scorer that is not one of these names."""
     for scorer in policy.scorers:
         if scorer not in known:
             raise one_of("scorer in policy.scorers", scorer, known)
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
-    """Whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or such or a word
-    of data/people.csv ("people"); whether its head has ("person_heads"); True for "all"."""
+    """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or also a
+    word of data/people.csv ("people"); whether its head has either ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
     others = () if scope == "targets" else people()
@@ -276,5 +272,5 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
 
 @cache
 def people() -> tuple[str, ...]:
-    """Words for people: kin, ages, occupations, peoples, pronouns; with the plurals that are not regular."""
+    """Words for people: kin, ages, occupations, peoples, pronouns; with irregular plurals."""
     return tuple(row["word"] for row in rows_of("people.csv"))

@@ -1,4 +1,5 @@
-"""Counterfactual augmentation: what is said of one target is said of others too, in the same total weight."""
+"""Counterfactual augmentation: copies of statements about one target for others of its group, with the same total
+weight; balance of polarised shares between targets; and policies of a user's own."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +16,8 @@ from mitigate.words.word_forms import ARTICLE, article, contains, spellings, wit
 
 ENDS = ("head", "tail")
 MOST = 4.0
-"""As many times its weight a statement may count: the one prejudice about a target is not to be learnt by heart."""
-WANTED = "it returns the rows that it is given, in their order, with `weight` (0 or more) and `reason` (a text)"
+"""The largest factor of a statement's weight: a single prejudice about a target must not be learnt by heart."""
+WANTED = "it must return its rows in their order, with `weight` (0 or more) and `reason` (a text)"
 
 
 def swap(
@@ -27,14 +28,14 @@ def swap(
     seed: int,
     target_list: TargetList = PAPER,
 ) -> pl.DataFrame:
-    """The rows, and after them the copies of those that are reached, of one of the relations, and about one target of
-    a group alone: its whole head or tail, with no other target beside it. Groups are those of data/swaps.csv, and for
-    own targets what the list says.
+    """The rows, and after them the copies of those that are reached, of one of the relations, and about one target of a
+    group alone: its whole head or tail, with no other target beside it. Groups are those of data/swaps.csv, and for own
+    targets those of the list.
 
-    Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed
-    and by how many training triples each has: of a target that is seldom spoken of little is said by copies, so that
-    these do not drown the rest. A statement and its k - 1 copies weigh 1/k each. In the place of an own target's
-    plural stands the other's plural, and before it the article that the first one had, "a" or "an" by its sound."""
+    Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed in
+    proportion to their training triples: a rare target has few copies, so that these do not outnumber its own triples.
+    A statement and its k - 1 copies weigh 1/k each. In the place of an own target's plural stands the other's plural,
+    and before it the article that the first one had, "a" or "an" by its sound."""
     rows = rows.with_row_index("place")
     others = _others(rows.filter(split="train")["target"].drop_nulls(), groups() | target_list.groups)
     is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
@@ -44,8 +45,9 @@ def swap(
         _draw(others[target], copies - 1, np.random.default_rng([seed, place]))
         for place, target in chosen.select("place", "target").iter_rows()
     ]
-    likes = {other: _plural(other) for targets in others.values() for other in targets}
-    is_plural = {end: _bare(end).is_in(_plurals(target_list, others)) for end in ENDS}
+    likes = {other: list(with_plurals(other))[-1] for targets in others.values() for other in targets}
+    bare = {end: pl.col(end).str.to_lowercase().str.replace_all(r"[ _-]+", " ").str.strip_chars() for end in ENDS}
+    is_plural = {end: bare[end].str.replace(ARTICLE, "").is_in(_plurals(target_list, others)) for end in ENDS}
     shared = chosen.with_columns(
         others=pl.Series(drawn, dtype=pl.List(pl.String)),
         reason=pl.col("reason") + ", swapped",
@@ -87,27 +89,17 @@ def _plurals(target_list: TargetList, swapped: Iterable[str]) -> list[str]:
     return sorted(many - {written for target in own for written in spellings(target.word)})
 
 
-def _plural(word: str) -> str:
-    """The plural of a word, the irregular one where there is one."""
-    return list(with_plurals(word))[-1]
-
-
-def _bare(end: str) -> pl.Expr:
-    """A head or tail as it is looked up among forms."""
-    lower = pl.col(end).str.to_lowercase().str.replace_all(r"[ _-]+", " ").str.strip_chars()
-    return lower.str.replace(ARTICLE, "")
-
-
 def _article(end: pl.Expr, words: Iterable[str]) -> pl.Expr:
-    """The article before a target, with a blank, as the word in "others" takes it; "" where there is none."""
+    """The article before a target, with a blank, in the form that the word in "others" takes; "" where there is
+    none."""
     written = end.str.to_lowercase().str.extract(f"({ARTICLE})").fill_null("")
     fitting = pl.col("others").replace_strict({word: f"{article(word)} " for word in words}, default="")
     return pl.when(written.is_in(["a ", "an "])).then(fitting).otherwise(written)
 
 
-def _others(spoken_of: pl.Series, groups: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """For each target that can be swapped the others of its group that are spoken of, and how often."""
-    often = Counter(spoken_of)
+def _others(named: pl.Series, groups: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """The others of its group that training triples name, and their counts, for each target that can be swapped."""
+    often = Counter(named)
     found = {
         target: {other: often[other] for other in often if groups.get(other) == group and other != target}
         for target, group in groups.items()
@@ -122,7 +114,7 @@ def _draw(others: dict[str, int], size: int, chance: np.random.Generator) -> lis
 
 
 def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
-    """The statement with the other target: first or last in it, or both, as a target is the whole head or tail."""
+    """The statement with the other target at its start, its end, or both, as the target is the whole head or tail."""
     first = pl.col("statement").str.strip_prefix(pl.col("head"))
     headed = pl.when(is_target["head"]).then(pl.concat_str("others", first)).otherwise("statement")
     return (
@@ -135,9 +127,9 @@ def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
 def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.DataFrame:
     """The ledger with new weights for the triples about a target (its whole head or tail).
 
-    Prejudiced, neutral and favouring triples about a target each get the share of the target's weight that they have
-    of its category's, but at most MOST times its own. So a target keeps its weight if it has all three and none is
-    at that limit; where it lacks one, or is at the limit, it loses weight and never gains any."""
+    Prejudiced, neutral and favouring triples about a target each get the share of the target's weight that they have in
+    its category, at most MOST times their own. So a target keeps its weight if it has all three and none is at that
+    limit; else it loses weight."""
     about = filtered & pl.col("target").is_not_null()
     cells = ledger.with_columns(about=about, sign=direction.sign().fill_nan(0.0))
     weight = pl.col("weight").sum()
@@ -153,8 +145,8 @@ def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.
 
 
 def by_own_action(policy: Policy, rows: pl.DataFrame, filtered: pl.Expr) -> pl.DataFrame:
-    """The rows with the weights and the reasons that policy.act gives them; those of other splits than the policy
-    filters stay as they are. Raises MitigateError where it returns anything else."""
+    """The rows with the weights and reasons of policy.act; rows of splits that the policy does not filter stay
+    unchanged. Raises MitigateError for any other return value."""
     assert policy.own_action is not None
     found = policy.own_action(rows)
     if fault := _fault(found, rows):

@@ -12,7 +12,9 @@ import polars as pl
 import pooch
 
 from mitigate.errors import MitigateError
-from mitigate.load.triples_file import Loaded, OnBadLine, read_triples
+from mitigate.load.lines import OnBadLine
+from mitigate.load.stream import Loaded
+from mitigate.load.triples_file import read_triples
 from mitigate.runs.files import write
 
 FOLDER = "conceptnet100k"
@@ -35,7 +37,7 @@ def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLi
         read_triples(folder / name, split, labelled=split != "train", on_bad_line=on_bad_line)
         for name, split in SPLITS.items()
     ]
-    return Loaded(pl.concat([part.triples for part in parts]), [notice for part in parts for notice in part.notices])
+    return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
 
 
 def find(root: str | None, cache: str | None) -> Path | None:
@@ -96,7 +98,7 @@ def _download(folder: Path) -> Path:
 
 def _check(packed: Path, name: str) -> None:
     loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
-    found = sha256_of_triples(loaded.triples)
+    found = sha256_of_triples(loaded.rows)
     if found != SHA256_OF_TRIPLES[name]:
         packed.unlink(missing_ok=True)
         raise MitigateError(

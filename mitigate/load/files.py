@@ -4,7 +4,6 @@ The content of a statement is not checked: it stays as it is written."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.any_triples import columns_of
 from mitigate.load.layout import layout_of
 from mitigate.load.lines import OnBadLine, check, check_once, report_faults
+from mitigate.load.stream import Loaded
 from mitigate.load.table import read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.targets import targets
@@ -24,22 +24,14 @@ LABELS = {str(label): label for label in (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER
 LISTED = "the sources that docs/resources.md lists"
 
 
-@dataclass(frozen=True)
-class LoadedStatements:
-    """Statements in the order of their lines (row, the line's number; target; category; statement; and the labels
-    that the file gives), and a sentence for each oddity the reader met."""
-
-    statements: pl.DataFrame
-    notices: list[str] = field(default_factory=list)
-
-
 def load(
     path: str | None,
     on_bad_line: OnBadLine = "error",
     columns: Sequence[str] | Mapping[str, str] | None = None,
     label_column: str | None = None,
-) -> LoadedStatements:
-    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format.
+) -> Loaded:
+    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format. The rows have
+    the order of the lines: row (the line's number), target, category, statement, and the labels that the file gives.
 
     A first line that names the columns `target` and `statement` is a header, and may name more; without one the columns
     are `columns`, in their order, else target and statement. columns may also say what a table calls them,
@@ -71,7 +63,8 @@ def load(
     plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
     category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
     given = [pl.col(name).replace_strict(LABELS, return_dtype=pl.Int8) for name in labels]
-    return LoadedStatements(good.select("row", plain, category.alias("category"), "statement", *given), notices)
+    rows = good.select("row", plain, category.alias("category"), "statement", *given)
+    return Loaded(rows, notices, kind="statements")
 
 
 def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labels: Sequence[str]) -> dict[str, Any]:

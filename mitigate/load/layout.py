@@ -145,7 +145,7 @@ def _lines(start: bytes) -> list[str]:
 
 
 def _is_json(lines: Sequence[str]) -> bool:
-    """Whether the first line is an object or an array."""
+    """Return whether the first line is an object or an array."""
     return lines[0].lstrip()[:1] in ("{", "[") and isinstance(_read(lines[0]), dict | list)
 
 
@@ -198,8 +198,8 @@ def _of_text(ending: str, lines: Sequence[str]) -> Layout:
 
 
 def _is_table(lines: Sequence[str], separator: str) -> bool:
-    """Whether the lines are rows of a table: usual names in the first, or as many fields in each. Behind a comma of a
-    sentence there is a blank, behind that of a table most often none."""
+    """Return whether the lines are rows of a table: usual names in the first, or as many fields in each. Behind a comma
+    of a sentence there is a blank, behind that of a table most often none."""
     rows = [split_fields(line, separator) for line in lines]
     names = {name.strip().lower() for name in rows[0]}
     width = len(rows[0])

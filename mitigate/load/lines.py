@@ -60,7 +60,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def check_size(path: Path, size: int) -> None:
-    """Raises MitigateError for more text than is read whole."""
+    """Raise MitigateError for more text than is read whole."""
     if size > LARGEST:
         raise MitigateError(
             f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
@@ -160,7 +160,7 @@ def split_fields(line: str, separator: str) -> list[str]:
 
 
 def is_open(line: str, separator: str) -> bool:
-    """Whether a double quote opens a field that does not end in the line."""
+    """Return whether a double quote opens a field that does not end in the line."""
     end = 0
     while line.count('"', end) % 2 and (match := _field(separator).match(line, end)):
         if match[1] is None and _UNCLOSED.match(line, end):
@@ -207,13 +207,13 @@ def not_opened(path: Path, error: Exception) -> MitigateError | None:
 
 
 def check(on_bad_line: str) -> None:
-    """Raises MitigateError for anything but "error" and "skip"."""
+    """Raise MitigateError for anything but "error" and "skip"."""
     if on_bad_line not in ("error", "skip"):
         raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
 def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) -> None:
-    """Raises MitigateError for a wanted column that several of a file's columns are called as."""
+    """Raise MitigateError for a wanted column that several of a file's columns are called as."""
     if several := [name for name in wanted if names.count(name) > 1]:
         raise MitigateError(
             f"{path} has {names.count(several[0])} columns called {several[0]}, and one is to be read; give the others "

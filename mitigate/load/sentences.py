@@ -8,10 +8,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.any_triples import columns_of
-from mitigate.load.files import LoadedStatements
 from mitigate.load.layout import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import BLANK, Chunk, Met, Streamed, describe, given, opened
+from mitigate.load.stream import BLANK, Chunk, Loaded, Met, Streamed, describe, given, opened
 from mitigate.load.table import Columns, Place, Table, open_lines, open_table, read_all
 from mitigate.words.texts import counted
 
@@ -80,7 +79,7 @@ def _plain(text: pl.Expr) -> pl.Expr:
     return text.str.strip_chars().str.to_lowercase()
 
 
-def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
+def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """The texts of a file, or of standard input ("-"): row, statement. Empty ones are left out and counted.
 
     column: of a table; None: `statement`, `text` or `sentence`, or the only one. Raises MitigateError for a file that
@@ -99,7 +98,7 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
     if kept.is_empty():
         raise MitigateError(f"{place} has no text to label")
     notices += [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
-    return LoadedStatements(kept, notices)
+    return Loaded(kept, notices, kind="statements")
 
 
 def _check_column(place: Path, column: str, content: bytes | None) -> None:

@@ -1,5 +1,5 @@
-"""A resource too large for memory: its file is read a block at a time, each block becomes a chunk of rows, and what is
-left out on the way is counted.
+"""Resources as loaders return them. `Loaded` is in memory. `Streamed` is larger: its file is read a block at a time,
+each block becomes a chunk of rows, and rows that are left out are counted. Both are read by `chunks()` or `rows`.
 
 Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
 
@@ -9,7 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +28,12 @@ from mitigate.load.lines import (
     report_faults,
     unpacked,
 )
+from mitigate.runs.fingerprints import as_parquet, digest_of
 from mitigate.words.relations import Relation, with_own
 from mitigate.words.texts import counted
 from models.digests import sha256_of
 
+CHUNK = 50_000  # rows in memory that one chunk is made of
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
 LINES_OF_A_FIELD = 1000  # that a field in quotes may have
@@ -44,7 +46,7 @@ SENTENCES = {
 }
 
 BLANK = "blank line"
-Kind = Literal["triples", "sentences", "statements"]
+Kind = Literal["triples", "sentences", "statements", "stories"]
 Met = Counter[tuple[str, str]]
 """Counts of what a file holds besides plain rows, by (kind, what): ("left out", why), ("relation", an unknown one's
 name), ("noted", an oddity that is accepted), ("bad line", one of the first, with file and line) and ("bad line", "")
@@ -72,8 +74,38 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """A resource in memory, and a sentence for each oddity of its file."""
+
+    rows: pl.DataFrame  # triples have schema TRIPLES; statements and stories the columns that their loaders document
+    notices: list[str] = field(default_factory=list)
+    own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
+    kind: Kind = "triples"
+
+    @property
+    def size(self) -> str:
+        """The number of rows, in words."""
+        return counted(self.rows.height, self.kind.removesuffix("s"))
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the rows."""
+        return digest_of(as_parquet(self.rows))
+
+    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
+        """As Streamed.chunks."""
+        for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
+            share = min(1.0, (number + 1) * CHUNK / self.rows.height)
+            yield number, share, None if finished(number) else Chunk(rows, Met())
+
+    def describe(self, met: Met) -> list[str]:
+        """The notices, and the counts in sentences."""
+        return [*self.notices, *describe(met, "skip")]
+
+
+@dataclass(frozen=True)
 class Streamed:
-    """A resource whose rows are read again whenever they are asked for, a chunk at a time, always the same ones."""
+    """A resource in a file. Each use reads its rows again, a chunk at a time, in the same order."""
 
     path: Path
     kind: Kind
@@ -87,7 +119,7 @@ class Streamed:
 
     @property
     def size(self) -> str:
-        """How large it is, in words."""
+        """The size of its files, in words."""
         size = sum(file.stat().st_size for file in self.files or (self.path,))
         return f"{size / 2**20:,.1f} MiB of {self.kind}"
 
@@ -109,7 +141,7 @@ class Streamed:
         return describe(met, self.on_bad_line)
 
     @property
-    def triples(self) -> pl.DataFrame:
+    def rows(self) -> pl.DataFrame:
         """All triples in memory, as other recipes than audits take them. Raises MitigateError for sentences."""
         return self._whole[0]
 
@@ -131,7 +163,7 @@ class Streamed:
 
 
 def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
-    """Raises MitigateError for relations without a phrase, with their counts and the file that would give them one."""
+    """Raise MitigateError for relations without a phrase, with their counts and the file that would give them one."""
     unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
     if unknown:
         known, total = with_own(own), sum(unknown.values())

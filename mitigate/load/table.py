@@ -517,7 +517,7 @@ def _as_text(cell: pl.Expr, kind: pl.DataType, lists: bool) -> pl.Expr:
 
 
 def _is_wrong(cell: pl.Expr, kind: pl.DataType, column: Column) -> pl.Expr:
-    """Whether a cell holds what is no text, or no list of texts: true, NaN, a date."""
+    """Return whether a cell holds what is no text, or no list of texts: true, NaN, a date."""
     if column.lists and kind != pl.String:
         return pl.lit(False) if _is_list_of_texts(kind) else cell.is_not_null()
     if kind.is_float() and not column.numbers:

@@ -2,7 +2,6 @@
 score behind, in dev and test files a 0/1 label. Real files have faults; each is named by file and line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, first, read_lines, report_faults
-from mitigate.load.stream import MOST_NAMES, Chunk, Met, bad
+from mitigate.load.stream import MOST_NAMES, Chunk, Loaded, Met, bad
 from mitigate.triples import SPLITS, TRIPLES
 from mitigate.words.events import published_names
 from mitigate.words.relations import Relation, relations, spellings
@@ -20,15 +19,6 @@ OTHER_LANGUAGE = "neither end is English"
 ONE_END = "one end is not English (another language, or an address)"
 NOT_VALID = "labelled 0 (not valid), which nothing is trained on"
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """Triples of one or more splits, schema TRIPLES, and a sentence for each oddity the reader met."""
-
-    triples: pl.DataFrame
-    notices: list[str] = field(default_factory=list)
-    own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
 
 
 def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLine = "error") -> Loaded:

@@ -1,8 +1,8 @@
 """The share of polarised statements corrected for the errors of the scorer that labelled them (Rogan and Gladen 1978).
 
 A scorer with sensitivity Se and specificity Sp labels p = pi Se + (1 - pi)(1 - Sp) of the statements polarised where pi
-are; so pi = (p + Sp - 1) / (Se + Sp - 1). It assumes that Se and Sp are those of the statements the scorer was measured
-on: another source, or another mix of statements, has others."""
+are; so pi = (p + Sp - 1) / (Se + Sp - 1). It assumes that Se and Sp are the same as on the statements on which the
+scorer was measured: they differ for another source, or another mix of statements."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -17,8 +17,9 @@ WORTH = 0.1
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of a scorer on one source, from 0 to 1, with standard errors: of the statements that most raters find polarised,
-    the share it labels so; of the others, the share it labels neutral."""
+    """The accuracy of a scorer on one source, from 0 to 1, with standard errors. sensitivity: the share it labels
+    polarised among statements that most raters find polarised. specificity: the share it labels neutral among the
+    others."""
 
     sensitivity: float
     sensitivity_error: float
@@ -30,9 +31,9 @@ def corrected_share(share: float, error: float, accuracy: Accuracy) -> tuple[flo
     """The share of truly polarised statements, from 0 to 1, with its 95 % interval, from the share that the scorer
     labels polarised and its standard error.
 
-    The variance is Rogan and Gladen's (1978), which has the errors of sensitivity and specificity in it too. Values
-    beyond 0 and 1 are set to these. None where the scorer is nearly at chance, and where the whole interval is beyond 0
-    or 1: then sensitivity and specificity are not those of these statements."""
+    The variance is Rogan and Gladen's (1978), which includes the errors of sensitivity and specificity. Values are
+    clipped to 0 and 1. None where the scorer is nearly at chance, and where the whole interval is beyond 0 or 1: then
+    sensitivity and specificity are not those of these statements."""
     gain = accuracy.sensitivity + accuracy.specificity - 1
     if gain < WORTH:
         return None
@@ -58,5 +59,5 @@ def share_error(polarised: np.ndarray, statements: np.ndarray, clusters: np.ndar
 
 
 def standard_error(low: float, high: float) -> float:
-    """Of a figure with this 95 % interval."""
+    """The standard error of a figure with this 95 % interval."""
     return (high - low) / (2 * Z)

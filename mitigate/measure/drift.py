@@ -1,8 +1,9 @@
 """The change between two rated sets, the drift between their batches of raters, and the change without the drift.
 
-Raters of another batch may rate the same statement otherwise. Drift is measured on anchors, the statements that stand
-in both sets. Figures are percentages of votes. Errors are over words: each is left out in turn, of both sets and of the
-anchors at once (jackknife.py), so that they hold how change and drift vary together. Nothing here knows of labels."""
+Raters of another batch may rate the same statement differently. Drift is measured on anchors, the statements that both
+sets have. Figures are percentages of votes. Errors are over words: each is left out in turn, of both sets and of the
+anchors at once (jackknife.py), so that they include the covariance of change and drift. Nothing here depends on
+labels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +18,7 @@ class Votes(NamedTuple):
     """Votes on statements, (statements,) each. Words and relations are numbers from 0, the same in all sets."""
 
     shares: np.ndarray  # percentage of a statement's votes
-    weights: np.ndarray  # how much a statement counts within its relation: its number of votes, or 1
+    weights: np.ndarray  # of a statement within its relation: its number of votes, or 1
     words: np.ndarray
     relations: np.ndarray
 
@@ -25,8 +26,8 @@ class Votes(NamedTuple):
 class Drift(NamedTuple):
     """Differences in percentage points."""
 
-    total: Change  # of the second set to the first
-    drift: Change  # of the anchors in the second batch to the same statements in the first
+    total: Change  # from the first set to the second
+    drift: Change  # of the anchors, from the first batch of raters to the second
     remaining: Change  # total - drift
 
 
@@ -34,11 +35,14 @@ def without_drift(sets: Sequence[Votes], anchors: Sequence[Votes], *, equally: b
     """The change between two sets with the drift between them taken out.
 
     sets: the first and the second. anchors: the same statements as rated in the first batch and in the second.
-    equally: every relation counts alike; otherwise each counts as often as it stands in the set, or among the anchors.
+    equally: every relation has the same weight; otherwise it is weighted by its statements in the set or the anchors.
     With `equally` every relation must have statements in all four."""
     sides = [*sets, *anchors]
     shape = 1 + max(side.relations.max() for side in sides), 1 + max(side.words.max() for side in sides)
-    sums = np.stack([_sums(side, shape) for side in sides])  # (sides, 2, relations, words)
+    sums = np.zeros((len(sides), 2, *shape))  # weights, and weighted shares, (sides, 2, relations, words)
+    for (weights, weighted), side in zip(sums, sides, strict=True):
+        np.add.at(weights, (side.relations, side.words), side.weights)
+        np.add.at(weighted, (side.relations, side.words), side.weights * side.shares)
     whole = sums.sum(axis=-1, keepdims=True)
     first, second, before, after = means = _means(whole, equally)[:, 0]
     apart = _means(whole - sums, equally)  # (sides, words)
@@ -46,14 +50,6 @@ def without_drift(sets: Sequence[Votes], anchors: Sequence[Votes], *, equally: b
     errors = jackknife(np.column_stack([total, drift, total - drift]))
     changes = zip((first, before, means[3] - means[2]), (second, after, means[1] - means[0]), *errors, strict=True)
     return Drift(*(Change(float(a), float(b), "difference", float(size), float(df)) for a, b, size, df in changes))
-
-
-def _sums(side: Votes, shape: tuple[int, int]) -> np.ndarray:
-    """Weights, and weighted shares, by relation and word, (2, relations, words)."""
-    found = np.zeros((2, *shape))
-    for sums, values in zip(found, (side.weights, side.weights * side.shares), strict=True):
-        np.add.at(sums, (side.relations, side.words), values)
-    return found
 
 
 def _means(sums: np.ndarray, equally: bool) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The figures of an audit for one scorer's labels, overall and per category, with their intervals."""
+"""Figures of an audit for one scorer's labels, overall and per category, with their intervals."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ def figures(table: pl.DataFrame, scorer: str) -> Figures:
     ("sentiment/polarised") and as the mean over targets ("sentiment/polarised_mean"); the largest O- and O+ of any
     target ("sentiment/largest_O-").
 
-    table: what tally.per_target or harms.per_target returns."""
+    table: the result of tally.per_target or harms.per_target."""
     found = {
         with_scorer(scorer, key): value
         for key, value in {**overgeneralisation(table), **overgeneralisation_disparity(table)}.items()
@@ -54,8 +54,8 @@ def figures(table: pl.DataFrame, scorer: str) -> Figures:
 
 
 def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
-    """A scorer's percentages of all texts, about a target or not ("all_texts/sentiment/polarised" ...), and the
-    number of texts; nothing where they were not tallied (tally.tally_rows)."""
+    """A scorer's percentages over all texts, about a target or not ("all_texts/sentiment/polarised" ...), and the
+    number of texts; empty where they were not tallied (tally.tally_rows)."""
     rows = tallied.filter(pl.col("column") == column, pl.col("target").is_null())
     counts = dict(rows.select("label", "count").iter_rows())
     if not counts:
@@ -99,8 +99,8 @@ def _bounds(
 ) -> tuple:
     """Low and high of the means, and low and high of the variances, (columns,) each."""
     if part.is_empty():
-        nothing = np.full(len(columns), np.nan)
-        return (nothing, nothing), (nothing, nothing)
+        unknown = np.full(len(columns), np.nan)
+        return (unknown, unknown), (unknown, unknown)
     values, numbers = part.select(columns).to_numpy(), cluster_numbers(part, clusters)
     return share_interval(values, numbers, bootstrap), variance_interval(values, numbers, bootstrap.level)
 

@@ -1,5 +1,5 @@
-"""The share of a generator's triples that a classifier accepts, overall and in parts, with intervals over targets.
-Which classifier that is, is the caller's business."""
+"""The share of a generator's triples that a classifier accepts, overall and in parts, with intervals over targets. The
+caller chooses the classifier."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -24,10 +24,10 @@ def valid_metrics(
     key: Callable[[str], str] = PLAUSIBLE_KEY,
     column: str = "judged_valid",
 ) -> dict[str, float | None]:
-    """For each part of the probed triples (target, column, and what the conditions read), by the key of its name, the
-    mean over targets of the percentage accepted, or of the mean probability of being so, with "_low" and "_high"; None
-    where there are fewer than two words to resample, or no triple at all. Triples that the classifier can say nothing
-    of (column null) do not count."""
+    """The mean over targets of the percentage accepted, or of the mean probability of acceptance, with "_low" and
+    "_high", for each part of the probed triples (target, column, and the columns of the conditions), by the key of its
+    name. None where there are fewer than two words to resample, or no triple. Triples that the classifier does not
+    cover (column null) do not count."""
     metrics: dict[str, float | None] = {}
     for name, condition in parts.items():
         table = (
@@ -46,8 +46,8 @@ def valid_metrics(
 
 
 def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
-    """The chance that a valid item has a higher score than one that is not, ties counted half: the area under the ROC
-    curve. scores (n,), valid (n,) bool. .5 is chance; None where all are valid, or none is."""
+    """The area under the ROC curve: the probability that a valid item has a higher score than an invalid one, ties
+    counted half. scores (n,), valid (n,) bool. .5 is chance; None where all are valid, or none is."""
     valid = np.asarray(valid, dtype=bool)
     above, below = int(valid.sum()), int((~valid).sum())
     if not above or not below:
@@ -57,9 +57,9 @@ def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
 
 
 def auc_of_a_rater(votes: np.ndarray) -> float | None:
-    """The same of one rater's vote as the score, where the two others agree on what is valid: the mean over the three.
-
-    votes: (n, 3) bool. The vote has two values and a score has many, so a score may exceed it. None as in auc."""
+    """The area under the ROC curve with one rater's vote as the score, on items where the two others agree; mean over
+    the three. votes: (n, 3) bool. A vote has two values and a score has many, so that a score may exceed it. None as in
+    auc."""
     found = []
     for rater in range(3):
         others = np.delete(votes, rater, axis=1)

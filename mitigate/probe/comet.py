@@ -59,7 +59,7 @@ def probe(
 
 
 def check_search(beams: int, top: int, precision: str) -> None:
-    """Raises MitigateError for settings of a probe that do not fit together."""
+    """Raise MitigateError for settings of a probe that do not fit together."""
     if not 1 <= top <= beams:
         raise MitigateError(f"probe.top={top} must be at least 1 and at most probe.beams={beams}")
     if precision not in get_args(Precision):
@@ -96,7 +96,7 @@ def _answer_in_processes(
 
 
 def _share(generator: Generator, path: Path) -> None:
-    """Raises MitigateError when the temporary folder is full."""
+    """Raise MitigateError when the temporary folder is full."""
     try:
         torch.save(generator, path)
     except (OSError, RuntimeError) as error:

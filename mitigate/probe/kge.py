@@ -35,7 +35,7 @@ class Nudged(NamedTuple):
 
 
 def nudge(network: Embeddings, asked: Asked, step: float = 0.01) -> Nudged:
-    """Moves each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), and averages how the scores of
+    """Move each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), and averages how the scores of
     professions change.
 
     In float64: the changes are small beside the scores."""

@@ -84,8 +84,8 @@ def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.D
 
 
 def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int) -> pl.Series:
-    """Whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many of the
-    others, so that `reorder` by it moves as many tails out of the `top`.
+    """Return whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many
+    of the others, so that `reorder` by it moves as many tails out of the `top`.
 
     The draw for a prompt depends on the seed, the prompt and its candidates alone, not on other prompts."""
     asked = candidates.select("head", "relation", "rank").rows()

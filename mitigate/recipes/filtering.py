@@ -51,13 +51,13 @@ def run(config: DictConfig) -> None:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
     say(f"policy {policy.name}, data {config.data.name}")
     loaded = triples_of(load_data(config))
-    relations_in_training(loaded.triples)  # raises where there is none
+    relations_in_training(loaded.rows)  # raises where there is none
     check_relations(policy, with_own(loaded.own_relations))
     target_list, notices = list_named(config)
     notices = [*loaded.notices, *notices]
     for notice in notices:
         say(f"  note: {notice}")
-    say(f"  {counted(loaded.triples.height, 'triple')}")
+    say(f"  {counted(loaded.rows.height, 'triple')}")
     labeller = Labeller(
         scorers=[*configured.of_roles, *configured.of_policy(policy)],
         masking=config.measure.masking,
@@ -67,13 +67,13 @@ def run(config: DictConfig) -> None:
     )
     critic = configured.critic(policy)
     comet = config.data.get("asked_relations") != "data"
-    further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
+    further = further_relations(loaded.own_relations, set(loaded.rows["relation"]), comet=comet)
     generator = find_generator(policy, further, comet=comet)
     device = find_devices(config.probe.device, 1)[0] if generator else "cpu"
     used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
 
     def pipeline(job: Job) -> None:
-        labelled = job.stage("score", Labeller.label, labeller, loaded.triples)
+        labelled = job.stage("score", Labeller.label, labeller, loaded.rows)
         labelled = with_critic(job, policy, labelled, critic, labeller)
         generated = generated_tails(job, policy, labelled, generator, labeller, device)
         ledger = job.stage(
@@ -83,7 +83,7 @@ def run(config: DictConfig) -> None:
         export(job, policy, ledger, used, configured.roles, {**origin, "notices": notices})
 
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
-    source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
+    source = digest_of_values(loaded.rows, target_list, list(loaded.own_relations), generator)
     known_by = {scorer.name: scorer.fingerprint for scorer in labeller.scorers}
     facts = {"scorers": known_by | ({CRITIC: critic.fingerprint} if critic else {})}
     if found := perform(config, name, source, pipeline, record, facts=facts):

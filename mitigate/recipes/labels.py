@@ -8,7 +8,6 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import LoadedStatements
 from mitigate.load.layout import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
@@ -52,17 +51,17 @@ def run(config: DictConfig) -> None:
         label_given(config, texts, scorers, cache, output)
         return
     loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
-    statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
+    statements = loaded.rows if loaded.kind == "statements" else None
     target_list, notices = list_named(config, statements if file is None else None)
     for notice in [*loaded.notices, *notices]:
         say(f"  note: {notice}")
-    table = loaded.triples if statements is None else statements
+    table = loaded.rows
     if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
         raise MitigateError(
             f"the data has a column {taken[0]} already, which would be lost beside the labels of the scorer of that "
             "name: leave data.label_column out"
         )
-    own = list(loaded.own_relations) if statements is None else []
+    own = list(loaded.own_relations)
     name = (
         f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
     )

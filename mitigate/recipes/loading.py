@@ -7,7 +7,6 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.stories import LoadedStories
 from mitigate.recipes.instantiate import build
 from mitigate.recipes.job import plain
 from mitigate.runs.fingerprints import digest_of_values
@@ -22,7 +21,7 @@ def load_data(config: DictConfig) -> Any:
     if "load" not in config.data and "graph" in config.data:
         raise _of_another_recipe(config, "is a knowledge graph", "kge")
     loaded = build(config.data.load)
-    if isinstance(loaded, LoadedStories):
+    if loaded.kind == "stories":
         raise _of_another_recipe(config, "has stories", "stories")
     return loaded
 

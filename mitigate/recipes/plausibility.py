@@ -33,7 +33,7 @@ def run(config: DictConfig) -> float | None:
     loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
     for notice in loaded.notices:
         say(f"  note: {notice}")
-    triples = loaded.triples.with_columns(pl.col("head", "tail").str.to_lowercase())
+    triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
     check_dev(triples)
     probes = read_probes(config.recipe.probes)
     scorers = Scorers(config.score).of_roles

@@ -32,7 +32,7 @@ def run(config: DictConfig) -> None:
     target_list, notices = list_named(config)
     for notice in notices:
         say(f"  note: {notice}")
-    triples, own = loaded.triples.filter(split="train"), list(loaded.own_relations)
+    triples, own = loaded.rows.filter(split="train"), list(loaded.own_relations)
     labeller = Labeller(
         scorers, config.measure.masking, target_list, own, cache=LabelStore(Path(config.paths.cache) / "labels")
     )

@@ -1,4 +1,4 @@
-"""Tables as the bytes of a file that other programs read."""
+"""Tables in file formats that other programs read."""
 
 import io
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import polars as pl
 
 
 def _tsv(frame: pl.DataFrame, file: io.BytesIO) -> None:
-    """As ConceptNet's files: nothing is quoted. A tab or line end within a text is a space."""
+    """Write a table without quotes, as ConceptNet's files are. A tab or line end within a text becomes a space."""
     plain = pl.col(pl.String).str.replace_all(r"[\t\r\n]", " ")
     frame.with_columns(plain).write_csv(file, separator="\t", quote_style="never")
 
@@ -18,7 +18,7 @@ FORMATS: dict[str, Callable[[pl.DataFrame, io.BytesIO], None]] = {
     "tsv": _tsv,
     "jsonl": lambda frame, file: frame.write_ndjson(file),
 }
-"""What a table can be written as, by the ending of its file."""
+"""The formats of tables by the ending of the file."""
 
 
 def table_bytes(frame: pl.DataFrame, format: str) -> bytes:

@@ -1,7 +1,7 @@
-"""The files and folders that watched sources open, seen by an audit hook (PEP 578) and noted with their hashes.
+"""Files and folders that watched sources open, recorded with their hashes by an audit hook (PEP 578).
 
-The hook sees what Python opens: a watched source itself, or a library that it calls. It does not see what compiled code
-opens, nor other processes. Reads alone are noted."""
+The hook sees what Python opens: a watched source itself, or a library that it calls. It does not see files that
+compiled code or other processes open. Only reads are recorded."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ _marks: dict[str, tuple[int, ...]] = {}  # of a file that was read: what the sys
 
 
 def watch(sources: Iterable[Path]) -> None:
-    """Note from now on what these sources open."""
+    """Record the files that these sources open from now on."""
     for source in sources:
         _watched.setdefault(str(source), {})
     if _watched:
@@ -45,8 +45,8 @@ def _hook(event: str, arguments: tuple[Any, ...], events: frozenset[str] = EVENT
 
 
 def _opener(frame: FrameType | None) -> str | None:
-    """The watched source that is nearest among the callers, and that the project has called or imported; none where the
-    project, or an import, is nearer."""
+    """The nearest watched source among the callers that the project has called or imported; None where the project, or
+    an import, is nearer."""
     source = None
     while frame is not None:
         name = frame.f_code.co_filename
@@ -61,13 +61,13 @@ def _opener(frame: FrameType | None) -> str | None:
 
 
 def note(source: str, path: str) -> None:
-    """Note that the source depends on the file or folder. The path stays as it is given: a relative one is another file
-    in another folder."""
+    """Record that the source depends on the file or folder. The path stays as given: a relative path is another file in
+    another working directory."""
     table, mark = _watched.setdefault(source, {}), _mark(path)
     if path in table and mark is not None and _marks.get(path) == mark:
         return
     found = digest_of_path(path)
-    table[path] = found if table.get(path, found) == found else f"changed meanwhile, {uuid.uuid4().hex}"
+    table[path] = found if table.get(path, found) == found else f"changed in the meantime, {uuid.uuid4().hex}"
     if mark is not None:
         _marks[path] = mark
 
@@ -81,7 +81,7 @@ def _mark(path: str) -> tuple[int, ...] | None:
 
 
 def digest_of_path(path: str) -> str:
-    """The hash of a file's content, or of the names in a folder."""
+    """The hash of a file's content, or of the names in a folder; a word for what cannot be read."""
     try:
         place = Path(path)
         if place.is_dir():
@@ -103,11 +103,11 @@ def opened(sources: Iterable[Path]) -> dict[str, str]:
 
 
 def is_changed(files: Mapping[str, str]) -> bool:
-    """Whether one of the files and folders has another hash now."""
+    """Return whether one of the files and folders has another hash now."""
     return any(digest_of_path(path) != digest for path, digest in files.items())
 
 
 def forget() -> None:
-    """Note everything anew, as a new process would."""
+    """Forget all records, as in a new process."""
     _watched.clear()
     _marks.clear()

@@ -1,14 +1,15 @@
-"""What can be known of a user's own code: a version, or all that it is made of, or why it cannot be followed.
+"""The identity of a user's own code: its version, or the hash of all its sources, or the reason why these cannot be
+followed.
 
-It can be followed where all that it imports is Python source, the standard library, or one of a few packages, and where
-nothing in it reads from a place that `opened` does not see. What cannot be followed is known by something else in each
-process, so that no other process reuses its results."""
+Code can be followed if it imports only Python sources, the standard library and a few packages, and reads nothing that
+`opened` does not see. Code that cannot be followed has another identity in each process, so that no other process
+reuses its results."""
 
 import ast
 import inspect
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +24,7 @@ from mitigate.runs.progress import notice
 from mitigate.runs.sources import digest_of_reached, file_of, is_users, module_of, outside, reached, tree_of
 
 PACKAGES = {"mitigate", "models", "numpy", "polars", "hydra", "omegaconf", "typing_extensions"}
-"""Which a source that can be followed may import besides Python's own. Their names that read files are in UNSEEN."""
+"""Packages that a followed source may import besides Python's own. Their names that read files are in UNSEEN."""
 UNSEEN_MODULES = {  # they read files as compiled code, start processes, use the network, or load code by name
     *("sqlite3", "mmap", "dbm", "shelve", "pickle", "marshal", "ctypes", "subprocess", "multiprocessing", "concurrent"),
     *("asyncio", "socket", "ssl", "http", "urllib.request", "ftplib", "smtplib", "xmlrpc", "runpy", "pty"),
@@ -43,7 +44,7 @@ REMEDY = 'Give it a version, which then alone decides: {name}.version = "1"'
 
 
 class Own(NamedTuple):
-    """A user's own code: what it is known by, its sources, and why it cannot be followed completely."""
+    """A user's own code: its identity, its sources, and the reason why it cannot be followed completely."""
 
     known_by: tuple[str, ...]
     sources: tuple[Path, ...]  # whose opened files count besides; none where there is a version
@@ -52,7 +53,7 @@ class Own(NamedTuple):
 
 def own(*codes: Any, version: str | None = None) -> Own:
     """A user's own classes, functions and names of modules, as one. version: that of an object of the first; by default
-    its own. What cannot be followed completely is known by something else in each process."""
+    its own. Code that cannot be followed completely has another identity in each process."""
     version = version or version_of(codes[0])
     if version is not None:
         return Own(("version", name_of(codes[0]), version), (), None)
@@ -64,13 +65,13 @@ def own(*codes: Any, version: str | None = None) -> Own:
 
 
 def is_own(of: object) -> bool:
-    """Whether a class, a function or an object is of a user's own code: neither of the project nor of Python."""
+    """Return whether a class, a function or an object is a user's own: neither of the project nor of Python."""
     return is_users(module_of(of))
 
 
 def version_of(of: Any) -> str | None:
-    """The `version` that a user's own class, function or object says it has itself; None where it says none. Raises
-    MitigateError for anything but a text or a number."""
+    """The attribute `version` of a user's own class, function or object; None where it has none. Raises MitigateError
+    for anything but a text or a number."""
     of = of.func if isinstance(of, partial) else of.__self__ if inspect.ismethod(of) else of
     if isinstance(of, str | ModuleType) or not is_own(of):
         return None
@@ -84,7 +85,7 @@ def version_of(of: Any) -> str | None:
 
 
 def name_of(of: Any) -> str:
-    """A class or function with its module; of a script, with its file."""
+    """The name of a class or function with its module; in a script, with its file."""
     of = of.func if isinstance(of, partial) else of
     thing = of if isinstance(of, type) or inspect.isroutine(of) else type(of)
     module = module_of(of)
@@ -93,7 +94,7 @@ def name_of(of: Any) -> str:
 
 
 def say_not_reused(what: str, codes: Iterable[Any]) -> bool:
-    """Whether other processes do not reuse what code of a user's own makes; says so in one line, once."""
+    """Return whether other processes cannot reuse the results of a user's own code, and show that once in one line."""
     for code in codes:
         if is_own(code) and (fault := own(code).fault):
             say_fault(what, fault, code)
@@ -102,40 +103,36 @@ def say_not_reused(what: str, codes: Iterable[Any]) -> bool:
 
 
 def say_fault(what: str, fault: str, code: Any) -> None:
-    """One line, once in a process. what: what is not reused."""
-    _say(
+    """Show once in a process, in one line, that a result is not reused. what: that result."""
+    _notice_once(
         f"{what} is for this process alone and is computed again by the next, also after a kill, since {fault}. "
         + REMEDY.format(name=name_of(code).rpartition(".")[2])
     )
 
 
 @cache
-def _say(message: str) -> None:
+def _notice_once(message: str) -> None:
     notice(message)
 
 
 def _fault(codes: Iterable[Any], users: Iterable[Path]) -> str | None:
-    """Why own code cannot be followed completely."""
+    """The reason why own code cannot be followed completely; None where it can."""
     for module in (code if isinstance(code, str) else module_of(code) for code in codes):
         if file_of(module) is None:
-            return f"{module} has no source file that could be read"
+            return f"{module} has no source file"
         for path, name in outside(module):
             parts = name.split(".")
             top = parts[0] in sys.stdlib_module_names or parts[0] in PACKAGES
             if not top or UNSEEN_MODULES.intersection(".".join(parts[:end]) for end in (1, 2)):
-                return f"{path.name} imports {name}, which may read what cannot be seen"
-    used = ((path, name) for path in users for name in _names(path) if name in UNSEEN)
-    return next((f"{path.name} uses `{name}`, which reads what cannot be seen" for path, name in used), None)
-
-
-def _names(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield node.name.rpartition(".")[2]
+                return f"{path.name} imports {name}, which may read files unseen"
+    for path in users:
+        for node in ast.walk(tree_of(path)):
+            match node:
+                case ast.Name(id=name) | ast.Attribute(attr=name) if name in UNSEEN:
+                    return f"{path.name} uses `{name}`, which may read files unseen"
+                case ast.alias(name=dotted) if (name := dotted.rpartition(".")[2]) in UNSEEN:
+                    return f"{path.name} uses `{name}`, which may read files unseen"
+    return None
 
 
 @cache
@@ -149,8 +146,8 @@ def _this_process() -> str:
 
 
 def forget() -> None:
-    """Read every source again the next time, as a new process would."""
+    """Clear all caches of sources, as in a new process."""
     sources.forget()
     opened.forget()
     _this_process.cache_clear()
-    _say.cache_clear()
+    _notice_once.cache_clear()

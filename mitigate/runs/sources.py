@@ -1,8 +1,7 @@
-"""The sources that code reaches, and the data files that they name.
-
-From the module of a function, imports are followed through this project and through a user's own modules, but for
-installed packages. Docstrings, comments and formatting do not count. A string in a source of the project that names a
-file beside it, or in the project's data folder, is a data file that counts."""
+"""Sources that code reaches, and data files that they name. From the module of a function, imports are followed through
+this project and through a user's own modules, not through installed packages. Docstrings, comments and formatting do
+not count. A string in a source of the project that names a file beside it, or in the project's data folder, stands for
+that data file, which counts."""
 
 import ast
 import hashlib
@@ -12,7 +11,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -27,12 +26,12 @@ NOT_FOLLOWED = {
     f"mitigate.{name}"
     for name in (
         *("__main__", "runs.fingerprints", "runs.sources", "runs.own_code", "runs.opened"),
-        *("errors", "runs.progress", "settings", "words.texts"),  # what is shown, not what is found
-        *("runs.files", "runs.store", "runs.label_cache", "runs.status"),  # where it is kept
+        *("errors", "runs.progress", "settings", "words.texts"),  # for display, without effect on results
+        *("runs.files", "runs.store", "runs.label_cache", "runs.status"),  # storage of results
         *("tracking.record", "tracking.dashboards"),
     )
 } | {"mitigate"}
-INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that are a user's own no more than polars is
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that, as polars, are not a user's own
 LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.cli", "mitigate.serve")
 
 
@@ -49,26 +48,26 @@ class Reached(NamedTuple):
 
 
 def reached(*of: object) -> Reached:
-    """What functions, classes, objects' classes, modules or names of modules reach. Raises TypeError for something that
-    has no module."""
+    """The sources and data files that functions, classes, objects' classes, modules or names of modules reach. Raises
+    TypeError for an object without a module."""
     each = [_reached(one if isinstance(one, str) else module_of(one)) for one in of]
     sources, data = (tuple(sorted({path for found in each for path in found[part]})) for part in (0, 1))
     return Reached(sources, data)
 
 
 def is_ours(path: Path | str) -> bool:
-    """Whether a file is the project's."""
+    """Return whether a file is the project's."""
     return str(path).startswith(OURS)
 
 
 def is_users_file(name: str) -> bool:
-    """Whether a source is neither the project's, nor Python's own, nor of an installed package."""
+    """Return whether a source is neither the project's, nor Python's own, nor of an installed package."""
     installed = not INSTALLED.isdisjoint(Path(name).parts) or name.startswith(("<frozen", sysconfig.get_path("stdlib")))
     return not is_ours(name) and not installed
 
 
 def is_users(name: str) -> bool:
-    """Whether the module of a name is a user's own, or there is no source by which to tell."""
+    """Return whether the module of a name is a user's own, or has no source that could tell."""
     if name.partition(".")[0] in sys.stdlib_module_names:
         return name == "__main__"
     path = file_of(name)
@@ -76,7 +75,7 @@ def is_users(name: str) -> bool:
 
 
 def outside(*of: object) -> Iterator[tuple[Path, str]]:
-    """What the user's own sources among those import and is not followed: the source, and the module's name."""
+    """Yield the imports of the user's own sources that are not followed: the source, and the module's name."""
     for one in of:
         found = _followed(one if isinstance(one, str) else module_of(one))
         users = {name: path for name, path in found.items() if not is_ours(path)}
@@ -108,9 +107,9 @@ def _followed(module: str) -> dict[str, Path]:
 
 
 def _is_followed(name: str, first: str) -> bool:
-    """Whether a module can change a result: this project's but for the layers around results, and for a user's own
-    module, `first`, a user's own. Installed packages are not a user's own, wherever the environment is, but for the one
-    that `first` is in."""
+    """Return whether a module can change a result: those of this project without the layers around results, and if
+    `first` is a user's own, other modules of the user. Installed packages are not a user's own, wherever the
+    environment is, except the package of `first`."""
     path = file_of(name)
     if path is None or is_ours(path):
         around = any(name == layer or name.startswith(f"{layer}.") for layer in LAYERS_NOT_FOLLOWED)
@@ -123,7 +122,7 @@ def _is_followed(name: str, first: str) -> bool:
 
 
 def users_module(target: str) -> str | None:
-    """The module of a user's own that a dotted name is in, such as "study" of "study.Words"; it is not imported."""
+    """The user's own module of a dotted name, such as "study" of "study.Words", found without importing it."""
     parts = target.split(".")
     names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     found = next((name for name in names if file_of(name)), None)
@@ -131,7 +130,7 @@ def users_module(target: str) -> str | None:
 
 
 def module_of(of: object) -> str:
-    """The name of the module that a function, a class or an object's class is from."""
+    """The name of the module of a function, a class or an object's class."""
     if isinstance(of, partial):
         return module_of(of.func)
     if isinstance(of, ModuleType):
@@ -145,7 +144,7 @@ def module_of(of: object) -> str:
 
 @cache
 def file_of(name: str) -> Path | None:
-    """The source of a module; of a package its __init__.py. None where there is no source to read."""
+    """The source of a module, or the __init__.py of a package; None where there is no source."""
     if name in sys.modules and getattr(sys.modules[name], "__file__", None):
         path = Path(str(sys.modules[name].__file__))
         return path if path.suffix == ".py" else None
@@ -159,9 +158,9 @@ def file_of(name: str) -> Path | None:
 
 
 def _folders_of(package: str) -> list[Path]:
-    """Where the modules of a package are, found without importing it."""
-    if (known := sys.modules.get(package)) is not None:
-        return list(map(Path, getattr(known, "__path__", ())))
+    """The folders of a package's modules, found without importing it."""
+    if (loaded := sys.modules.get(package)) is not None:
+        return list(map(Path, getattr(loaded, "__path__", ())))
     spec = _spec(package)
     return list(map(Path, spec.submodule_search_locations or ())) if spec else []
 
@@ -178,7 +177,7 @@ def tree_of(path: Path) -> ast.Module:
     """The parsed source without docstrings."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError:  # which the import of the module reports
+    except SyntaxError:  # the import of the module reports it
         tree = ast.Module([], [])
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
@@ -193,8 +192,8 @@ def _is_text_alone(node: ast.AST) -> bool:
 
 @cache
 def imports_of(path: Path, name: str) -> tuple[str, ...]:
-    """The modules that a source imports, at its top or inside functions, and the packages they are in. A public name of
-    the library stands for the module that has it."""
+    """The modules that a source imports, at its top or inside functions, and their packages. A public name of the
+    library stands for its module."""
     is_package = path.name == "__init__.py"
     found = [] if name == "mitigate" else _library_names(path)
     for node in ast.walk(tree_of(path)):
@@ -208,12 +207,13 @@ def imports_of(path: Path, name: str) -> tuple[str, ...]:
                 base = ".".join([*parts, *([node.module] if node.module else [])])
             found.append(base)
             found += [f"{base}.{alias.name}" for alias in node.names]
-    return tuple(dict.fromkeys(_with_packages(found)))
+    each = [one.split(".") for one in dict.fromkeys(found)]
+    return tuple(dict.fromkeys(".".join(parts[:end]) for parts in each for end in (*range(2, len(parts) + 1), 1)))
 
 
 def _library_names(path: Path) -> list[str]:
-    """The modules of the public names that a source takes from the library: `from mitigate import label_statements`, or
-    `import mitigate as m` and `m.label_statements`."""
+    """The modules of the public names that a source imports from the library: `from mitigate import label_statements`,
+    or `import mitigate as m` and `m.label_statements`."""
     tree, offered = tree_of(path), _offered()
     called, used = set(), set()
     for node in ast.walk(tree):
@@ -229,26 +229,20 @@ def _library_names(path: Path) -> list[str]:
 
 @cache
 def _offered() -> dict[str, str]:
-    """The library's public names, each with the module it is from."""
+    """The library's public names, each with its module."""
     imports = (node for node in ast.walk(tree_of(PACKAGE / "__init__.py")) if isinstance(node, ast.ImportFrom))
     return {alias.asname: node.module for node in imports for alias in node.names if alias.asname and node.module}
 
 
-def _with_packages(names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        parts = name.split(".")
-        yield from (".".join(parts[:end]) for end in range(2, len(parts) + 1))
-        yield parts[0]
-
-
 _INCLUDED = re.compile(r"""["']([\w./-]+\.jinja)["']""")
 LONGEST_NAME = 200  # characters; a longer string names no file
+NOT_DATA = (".md", ".py", ".pyc")  # in a folder of data: cards, and code, which is followed by its imports
 
 
 @cache
 def _named_files(path: Path) -> tuple[Path, ...]:
     """The files that strings of one of the project's sources name: beside it, below the package or in its data folder.
-    Of a folder of data all, but for cards; of a template also those it includes."""
+    A folder of data stands for all its files except cards; a template also for those that it includes."""
     nodes = ast.walk(tree_of(path))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return tuple(dict.fromkeys(file for text in texts for file in _files(text, path.parent)))
@@ -266,13 +260,8 @@ def _files(text: str, beside: Path) -> list[Path]:
         if place.is_file() and place.suffix != ".py":
             return _with_included(place)
         if place.is_dir() and place.is_relative_to(DATA):
-            return [file for file in sorted(place.rglob("*")) if file.is_file() and _is_data(file)]
+            return [file for file in sorted(place.rglob("*")) if file.is_file() and file.suffix not in NOT_DATA]
     return []
-
-
-def _is_data(file: Path) -> bool:
-    """Whether a file in a folder of data is more than its card, or code, which is followed by its imports."""
-    return file.suffix not in (".md", ".py", ".pyc")
 
 
 def _with_included(file: Path) -> list[Path]:
@@ -307,7 +296,7 @@ def _digest_of_file(path: Path) -> str:
 
 
 def forget() -> None:
-    """Read every source again the next time, as after an edit in a running process."""
+    """Clear all caches, as after an edit in a running process."""
     of_sources = (file_of, tree_of, _code, imports_of, _offered, _named_files, _digest_of_file)
     for cached in (_reached, _followed, digest_of_reached, *of_sources):
         cached.cache_clear()

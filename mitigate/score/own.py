@@ -97,7 +97,7 @@ def key_of(scorer: Scorer, cache: LabelCache) -> str:
 
 @contextmanager
 def in_words(scorer: Scorer, texts: Sequence[str]) -> Iterator[None]:
-    """Raises MitigateError for what a user's own scorer raises inside, with the first text at which it fails."""
+    """Raise MitigateError for what a user's own scorer raises inside, with the first text at which it fails."""
     try:
         yield
     except MitigateError:

@@ -8,8 +8,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.lines import first
-from mitigate.load.stream import Streamed
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.words.relations import Relation, comet_relations, named, with_own
 from mitigate.words.texts import counted
 
@@ -59,8 +58,9 @@ def corpus_of(
     on."""
     resource = triples_of(loaded)
     own, available = resource.own_relations, with_own(resource.own_relations)
-    in_training = relations_in_training(resource.triples)
-    triples, held_out, notices = _with_test(resource.triples, holdout, seed)
+    triples = resource.rows
+    in_training = relations_in_training(triples)
+    triples, held_out, notices = _with_test(triples, holdout, seed)
     if wanted is None:
         comets = [relation.name for relation in comet_relations()]
         wanted = [name for name in available if name in in_training] if only_in_data else comets
@@ -81,7 +81,7 @@ def corpus_of(
 
 def triples_of(loaded: object) -> Loaded | Streamed:
     """Return what a loader returned, if it is triples. Raises MitigateError for anything else."""
-    if not isinstance(loaded, Loaded | Streamed):
+    if not isinstance(loaded, Loaded | Streamed) or loaded.kind == "statements":
         raise MitigateError(
             "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
             "data=triples data.path=FILE"

@@ -29,10 +29,10 @@ def read_triples(
     loaded = any_triples.load(str(path), on_bad_line, columns, relations)
     for sentence in loaded.notices:
         notice(sentence)
-    return loaded.triples
+    return loaded.rows
 
 
 def sample_triples() -> pl.DataFrame:
     """Return the sample corpus, columns TRIPLES, with the splits train, dev, dev2 and test. It is small and was written
     for demonstrations: figures of it are not findings."""
-    return sample.load().triples
+    return sample.load().rows

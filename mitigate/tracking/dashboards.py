@@ -15,7 +15,7 @@ COLUMNS = ("config:policy.value.name", "config:seed.value")
 
 
 def check_installed() -> None:
-    """Raises MitigateError where wandb-workspaces is not."""
+    """Raise MitigateError where wandb-workspaces is not."""
     if find_spec("wandb_workspaces") is None:
         raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'")
 

@@ -215,7 +215,7 @@ def resolve(mode: str) -> str:
 
 
 def is_handed_out() -> bool:
-    """Whether `wandb agent` started this process, and waits for a record of it."""
+    """Return whether `wandb agent` started this process, and waits for a record of it."""
     return "WANDB_SWEEP_ID" in os.environ
 
 

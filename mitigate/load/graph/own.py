@@ -109,7 +109,7 @@ def _split_file(folder: Path, split: str) -> Path:
 
 
 def is_openke(folder: Path) -> bool:
-    """Whether a folder has triples by ids in OpenKE's files."""
+    """Return whether a folder has triples by ids in OpenKE's files."""
     return (folder / "train2id.txt").is_file()
 
 
@@ -141,7 +141,7 @@ def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[
 
 
 def check_order(path: Path, triples: Sequence[Triple]) -> None:
-    """Raises MitigateError for triples with names whose lines are `head tail relation`, as relation2id.txt beside them
+    """Raise MitigateError for triples with names whose lines are `head tail relation`, as relation2id.txt beside them
     tells."""
     if not (beside := path.parent / RELATIONS).is_file():
         return

@@ -9,7 +9,6 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import LoadedStatements
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.loading import list_named, load_data, wanted
 from mitigate.report import survey as page
@@ -65,12 +64,12 @@ def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
         pool = statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
         return pool, list_of_runs(map(open_run, config.data.runs)) if wanted(config) is None else _named(config)
     loaded = load_data(config)
-    if not isinstance(loaded, LoadedStatements):
+    if loaded.kind != "statements":
         raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
     for notice in loaded.notices:
         say(f"  note: {notice}")
     name = Path(config.data.path).name.split(".")[0]
-    return statements_of_file(loaded.statements, name, settings.top, config.seed), _named(config)
+    return statements_of_file(loaded.rows, name, settings.top, config.seed), _named(config)
 
 
 def _named(config: DictConfig) -> TargetList:

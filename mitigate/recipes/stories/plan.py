@@ -10,9 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
-from mitigate.load.stories import LoadedStories
-from mitigate.load.stream import Streamed
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
@@ -84,9 +82,9 @@ def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     how = Sampling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
     if is_file(config):
-        loaded: LoadedStories = build(config.data.load, _partial_=True)(target_list=_own(config))
-        chosen = targets_of_statements(plain(config.probe.targets), loaded.stories)
-        stories, notices = those_about(loaded.stories, chosen)
+        loaded: Loaded = build(config.data.load, _partial_=True)(target_list=_own(config))
+        chosen = targets_of_statements(plain(config.probe.targets), loaded.rows)
+        stories, notices = those_about(loaded.rows, chosen)
         return _plan(config, stories, chosen, how, "", notices=[*loaded.notices, *notices])
     device = find_devices(config.probe.device, 1)[0]
     if config.recipe.post_train:
@@ -133,9 +131,9 @@ def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
     launch.check(settings, **where)
     check_training(settings)
     corpus = triples_of(load_data(config))
-    relations_in_training(corpus.triples)  # raises where there is none
+    relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
-    chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
+    chosen = choose_targets(plain(config.probe.targets), corpus.rows, config.probe.fewest)
     start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
     check_tells(start)
     labeller = Labeller(
@@ -146,7 +144,7 @@ def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
         cache=_cache(config),
     )
     resource = Resource(corpus, policy, labeller, settings, where, described)
-    read = as_parquet(corpus.triples) + as_parquet(_words(chosen)) + known_by_relations(corpus.own_relations)
+    read = as_parquet(corpus.rows) + as_parquet(_words(chosen)) + known_by_relations(corpus.own_relations)
     more: dict[str, Any] = {
         "device": device,
         "start": start,

@@ -104,7 +104,7 @@ def probe(job: Job, plan: Plan) -> tuple[Result, Result | None, Result | None]:
 
 def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Result, Result]:
     """The generator, trained on what the policy keeps of the resource, in the run folder as model/; and the ledger."""
-    labelled = job.stage("corpus", Labeller.label, resource.labeller, resource.corpus.triples)
+    labelled = job.stage("corpus", Labeller.label, resource.labeller, resource.corpus.rows)
     ledger = job.stage("ledger", apply_policy, resource.policy, labelled, plan.labeller.target_list)
     trained = job.stage(
         "train",

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from mitigate.load.stream import CHUNK
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.runs.progress import progress
-from mitigate.tasks.audit.resource import CHUNK, Texts
+from mitigate.tasks.audit.resource import Texts
 from mitigate.tasks.label import Labeller, label_masked, mask
 from mitigate.tasks.labelling import Labelling
 from mitigate.triples import NEUTRAL, OTHER, Parts

@@ -2,65 +2,31 @@
 rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.files import LoadedStatements
-from mitigate.load.stream import Chunk, Kind, Met, Streamed, describe
-from mitigate.load.triples_file import Loaded
-from mitigate.runs.fingerprints import as_parquet, digest_of, digest_of_values
+from mitigate.load.stream import Chunk, Kind, Loaded, Met, Streamed
+from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
 from mitigate.words.relations import Relation
 from mitigate.words.targets import choose_targets
 from mitigate.words.texts import counted
 
-CHUNK = 50_000  # rows worked through at once
 Texts = Literal["targets", "all"]
 COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
 ROWS, ABOUT_A_TARGET, STATEMENTS = (("counted", what) for what in ("rows", "about a target", "statements"))
 REPEATED = "repeated statement about a target, each of which counts"
 
 
-@dataclass(frozen=True)
-class Held:
-    """A resource that a loader has read whole, with the interface of Streamed."""
-
-    rows: pl.DataFrame  # triples, or statements with their target
-    kind: Kind
-    notices: list[str] = field(default_factory=list)  # of its loader
-    own_relations: tuple[Relation, ...] = ()
-
-    @property
-    def size(self) -> str:
-        """Its size in words, such as "1,200 triples"."""
-        return counted(self.rows.height, self.kind.removesuffix("s"))
-
-    @cached_property
-    def digest(self) -> str:
-        """The hash of the rows."""
-        return digest_of(as_parquet(self.rows))
-
-    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
-        """Yield chunks as Streamed.chunks."""
-        for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
-            share = min(1.0, (number + 1) * CHUNK / self.rows.height)
-            yield number, share, None if finished(number) else Chunk(rows, Met())
-
-    def describe(self, met: Met) -> list[str]:
-        """Describe counts as Streamed.describe."""
-        return [*self.notices, *describe(met, "skip")]
-
-
 @dataclass(frozen=True, eq=False)
 class Resource:
     """A resource to audit."""
 
-    loaded: Held | Streamed
+    loaded: Loaded | Streamed
     options: Mapping[str, Any] = field(default_factory=dict)  # of the loader of a Streamed, which decide its rows
     splits: str = "train"  # whose valid triples count: "train", or "all"
 
@@ -77,7 +43,7 @@ class Resource:
     @property
     def fingerprint(self) -> str:
         """The hash of what decides the rows: the content, and for a file the settings of reading it."""
-        if isinstance(self.loaded, Held):
+        if isinstance(self.loaded, Loaded):
             return self.content
         how = (self.loaded.kind, self.loaded.on_bad_line, self.loaded.parse, dict(self.options), self.splits)
         return digest_of_values(self.content, *how, self.own_relations)
@@ -109,7 +75,7 @@ class Resource:
 
 
 def resource_of(
-    loaded: Streamed | LoadedStatements | Loaded,
+    loaded: Loaded | Streamed,
     wanted: Wanted = None,
     *,
     splits: str = "train",
@@ -127,13 +93,13 @@ def resource_of(
                 "about is left out of the measures anyway"
             )
         return Resource(loaded, options or {}, splits), choose_targets("all" if wanted is None else wanted)
-    if isinstance(loaded, LoadedStatements):
-        targets = targets_of_statements(wanted, loaded.statements)
-        rows, notices = those_about(loaded.statements, targets)
-        return Resource(Held(rows, "statements", [*loaded.notices, *notices])), targets
-    rows, notices = _of_splits(loaded.triples, splits)
-    targets = choose_targets("all" if wanted is None else wanted, rows)
-    return Resource(Held(rows, "triples", [*loaded.notices, *notices], loaded.own_relations), splits=splits), targets
+    if loaded.kind == "statements":
+        targets = targets_of_statements(wanted, loaded.rows)
+        rows, notices = those_about(loaded.rows, targets)
+    else:
+        rows, notices = _of_splits(loaded.rows, splits)
+        targets = choose_targets("all" if wanted is None else wanted, rows)
+    return Resource(replace(loaded, rows=rows, notices=[*loaded.notices, *notices]), splits=splits), targets
 
 
 def _counting(chunk: Chunk, splits: str) -> Chunk:

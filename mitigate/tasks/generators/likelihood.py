@@ -53,7 +53,7 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
 def read_published(path: Path) -> pl.DataFrame:
     """Read the triples of a file of lines `head Relation tail`. Other lines are left out: the file is not the user's
     own."""
-    return harms.triples(path, "skip").triples
+    return harms.triples(path, "skip").rows
 
 
 def target_triples(

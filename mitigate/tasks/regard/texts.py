@@ -74,7 +74,7 @@ def read_texts(root: Path) -> Texts:
     kept = [part not in LEARNT or not names.search(text) for text, part in labelled.select("text", "part").rows()]
     labelled = labelled.filter(pl.Series(kept))
     written = [text for text in written_statements()["text"] if text not in {*labelled["text"], *rated}]
-    triples = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).triples
+    triples = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).rows
     known = {*labelled["text"], *written} | rated
     parts = []
     for part in range(THIRDS):
@@ -132,7 +132,7 @@ def generics_masked(root: Path) -> list[str]:
     """GenericsKB's sentences about targets, masked; none where their file is not there."""
     if not (root / GENERICSKB).is_file():
         return []
-    statements = genericskb(str(root)).statements
+    statements = genericskb(str(root)).rows
     return statements.select(masked=mask_column("statement", "token"))["masked"].unique(maintain_order=True).to_list()
 
 

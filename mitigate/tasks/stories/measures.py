@@ -48,7 +48,7 @@ def measure_stories(
     found |= {keys.ROWS: stories["row"].n_unique(), keys.ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
     found |= audit.harms(tallied, targets, columns, intervals, empty_targets, target_list)
     found |= training_figures(training or {})
-    found |= measuring.told(stories, per_story, fewest, names)
+    found |= measuring.story_counts(stories, per_story, fewest, names)
     found |= {keys.NAMING_TARGET: measuring.naming_target(sentences, own_patterns(target_list))}
     found |= {keys.DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
     tables = per_target_tables(tallied, columns, targets, empty_targets)
