@@ -1,5 +1,5 @@
-"""recipe=labels: what the scorers find in statements, in triples, or in texts given outright, and the words with the
-largest influence. load > verbalise > score."""
+"""recipe=labels: the scorers' labels of statements, triples, or texts of the command, and the words with the largest
+influence. load > verbalise > score."""
 
 from pathlib import Path
 from typing import Any
@@ -13,31 +13,30 @@ from mitigate.load.layout import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
-from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.loading import list_named, load_data
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.loading import load_data, read_target_list
+from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.formats import FORMATS, table_bytes
-from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
 from mitigate.tasks.labelling import count_labels, label_names
 from mitigate.tasks.statements import long_texts
-from mitigate.triples import OTHER, Scorer
+from mitigate.triples import OTHER, LabelCache, Scorer
 from mitigate.words.texts import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
 
 
 def run(config: DictConfig) -> None:
-    """Label what `data` or `texts` names, into the run folder and data.output; given texts onto the terminal, and into
-    data.output alone."""
+    """Label the rows that `data` or `texts` names, into the run folder and data.output; texts of the command onto the
+    terminal, and into data.output alone."""
     output = _output(config.data.output)
     given = plain(config.texts)
     file = _file(given) if isinstance(given, str) else None
     scorers = Scorers(config.score).labelling
-    cache = LabelStore(Path(config.paths.cache) / "labels")
+    cache = label_cache(config)
     if given and config.data.get("path") is not None:
         raise MitigateError(
             f"texts and data.path={config.data.path} are both given, and only texts would be labelled; leave one out"
@@ -53,9 +52,8 @@ def run(config: DictConfig) -> None:
         return
     loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
-    target_list, notices = list_named(config, statements if file is None else None)
-    for notice in [*loaded.notices, *notices]:
-        say(f"  note: {notice}")
+    target_list, notices = read_target_list(config, statements if file is None else None)
+    say_notes([*loaded.notices, *notices])
     table = loaded.triples if statements is None else statements
     if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
         raise MitigateError(
@@ -63,56 +61,51 @@ def run(config: DictConfig) -> None:
             "name: leave data.label_column out"
         )
     own = list(loaded.own_relations) if statements is None else []
-    name = (
-        f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
-    )
-
-    labeller = Labeller(scorers, config.measure.masking, target_list, own, cache)
+    source, occluded = digest_of_values(table, target_list, own), config.recipe.occlusion
+    labeller = make_labeller(config, scorers, target_list, own)
 
     def pipeline(job: Job) -> None:
         labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
         job.stage("metrics", count_labels, labels)
-        if config.recipe.occlusion:
+        if occluded:
             job.stage("occlusion", occlude, labels, scorers, using={"cache": cache})
 
-    source = digest_of_values(table, target_list, own)
-    if found := perform(config, name, source, pipeline, record):
+    parts = config.recipe.name, "texts" if file else config.data.name, config.score.regard or config.score.sentiment
+    if found := perform(config, "-".join(parts), source, pipeline, record):
         labels = found["labels"].table()
         save(labels, output)
         if file:
-            show(labels.head(SHOWN), found["occlusion"].table() if config.recipe.occlusion else None)
-        notices_of(labels)
+            show(labels.head(SHOWN), found["occlusion"].table() if occluded else None)
+        say_label_notes(labels)
         say(summary(found["metrics"].facts()))
 
 
 def record(job: Job) -> None:
-    """The counts, on W&B."""
+    """Record the counts on W&B."""
     job.tracking.summarise(job.results["metrics"].facts())
 
 
 def label_given(
-    config: DictConfig, texts: list[str], scorers: list[Scorer], cache: LabelStore, output: Path | None
+    config: DictConfig, texts: list[str], scorers: list[Scorer], cache: LabelCache, output: Path | None
 ) -> None:
     """Label texts that the command names."""
-    target_list, notices = list_named(config)
-    for notice in notices:
-        say(f"  note: {notice}")
+    target_list, notices = read_target_list(config)
+    say_notes(notices)
     table = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1)
     labels = label_statements(table, scorers, target_list=target_list, explain=True, cache=cache)
     show(labels, occlude(labels, scorers, cache=cache) if config.recipe.occlusion else None)
-    notices_of(labels)
+    say_label_notes(labels)
     if not config.dry_run:
         save(labels, output)
 
 
-def notices_of(labels: pl.DataFrame) -> None:
-    """What a reader of the labels must know."""
-    for notice in [*long_texts(labels["masked"]), *identity_word_notices(labels)]:
-        say(f"  note: {notice}")
+def say_label_notes(labels: pl.DataFrame) -> None:
+    """Print notices of long texts, and of labels that depend on identity words."""
+    say_notes([*long_texts(labels["masked"]), *identity_word_notices(labels)])
 
 
 def save(labels: pl.DataFrame, output: Path | None) -> None:
-    """Write the labels to data.output, in the format that its ending names."""
+    """Write the labels to data.output, in the format of its ending."""
     if output is not None:
         write(output, table_bytes(labels, output.suffix[1:]), elsewhere("data.output=FILE"))
         say(f"  written     {output}")
@@ -131,7 +124,7 @@ def summary(metrics: dict[str, int]) -> str:
 
 
 def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
-    """Each text with every scorer's label, strength and words; and its label and strength without each word."""
+    """Print each text with every scorer's label, strength and words; and its label and strength without each word."""
     named = {**CLASSES, OTHER: "other"}
     for row in table.rows(named=True):
         is_masked = row["masked"] != row["statement"]
@@ -142,17 +135,13 @@ def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
             drove += f"  depends on: {identity}" if identity else ""
             say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+z.2f}  {drove}".rstrip())
             if occlusion is not None:
-                for word, label, strength in _without(occlusion, column, row["masked"]):
+                rows = occlusion.filter(scorer=column, masked=row["masked"])
+                for word, label, strength in rows.select("word", "label_without", "strength_without").rows():
                     say(f"    without {word:<16} {named[label]:<12} {strength:+z.2f}")
 
 
-def _without(occlusion: pl.DataFrame, scorer: str, text: str) -> list[tuple[str, int, float]]:
-    rows = occlusion.filter(pl.col("scorer") == scorer, pl.col("masked") == text)
-    return rows.select("word", "label_without", "strength_without").rows()
-
-
 def _file(given: str) -> str | None:
-    """The file, or "-", that `texts` names: after an @, or by the ending of a table; None for a text."""
+    """The file, or "-", that `texts` names: after an @, or with the ending of a table; None for a text."""
     if given.startswith("@"):
         if given != f"@{STANDARD_INPUT}" and not Path(given[1:]).exists():
             raise MitigateError(

@@ -1,4 +1,4 @@
-"""What a finished audit leaves for people: the page, plots and tables, and the statements as a file."""
+"""The results of a finished audit for readers: the page, plots and tables, and the statements as a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +17,8 @@ from mitigate.tasks.audit.resource import Resource, as_met
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import about_targets, choice, export
 from mitigate.words.target_list import TargetList
+
+DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
 
 
 def write_report(
@@ -42,8 +44,8 @@ def write_report(
     folder: Path,
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. rows: counts
-    of the resource's rows; words: the notices of labels that depend on identity words. Returns the page's notices."""
+    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by `seed`. rows: counts of the
+    resource's rows; words: notices of labels that depend on identity words. Returns the page's notices."""
     statements, height = choice(folder / "statements", seed)
     every = about_targets(folder / "statements")
     labels = wordings(columns)
@@ -66,7 +68,7 @@ def write_report(
             *resource.loaded.describe(as_met([rows])),
             *notices(tallied, targets, columns, empty_targets, target_list),
             *(words or {"notices": ()})["notices"],
-            *_choice(statements, height),
+            *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
         **about,
     )
@@ -77,7 +79,7 @@ def write_report(
 
 
 def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
-    """The tables of an audit by the name of their file."""
+    """The tables of an audit by the names of their files."""
     found = {"measures": audit_tables.measures(audit.metrics, list(audit.labellings.values()))}
     found |= {f"targets_{column}": frame for column, frame in audit.targets.items()}
     others = {
@@ -87,12 +89,3 @@ def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
         "policies_against_people": audit.people,
     }
     return found | {name: frame for name, frame in others.items() if frame is not None}
-
-
-def _choice(statements: pl.DataFrame, height: int) -> list[str]:
-    if statements.height == height:
-        return []
-    return [
-        f"Examples and word clouds are of {statements.height:,} statements, chosen by chance from {height:,}; figures "
-        "are of all of them."
-    ]

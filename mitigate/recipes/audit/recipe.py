@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.page import write_report
 from mitigate.recipes.audit.plan import Plan, make_plan
-from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
 from mitigate.runs.store import PartFolder, Result
 from mitigate.tasks.audit.count import count_statements
@@ -29,19 +29,19 @@ from mitigate.words.texts import counted
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
-    for notice in notice_of_own(plan.targets):
-        say(f"  note: {notice}")
+    say_notes(notice_of_own(plan.targets))
     say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     phases = partial(pipeline, plan=plan), partial(record, plan=plan)
-    found = perform(config, name, plan.source, *phases, uploads=uploads(config))
+    uploads = ["plots", "statements" if may_record_texts(config) else "no texts"]
+    found = perform(config, name, plan.source, *phases, uploads=uploads)
     return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
 def pipeline(job: Job, plan: Plan) -> None:
     """The stages in their order."""
-    statements, target_list = job.folder / "statements", plan.labeller.target_list
+    target_list = plan.labeller.target_list
     rows = job.stage(
         "read",
         read_rows,
@@ -50,11 +50,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         match=plan.match,
         target_list=target_list,
         texts=plan.texts,
-        using=lambda work: {
-            "rows": work.parts("rows"),
-            "counted": work.parts("counted"),
-            "title": plan.title,
-        },
+        using=lambda work: {"rows": work.parts("rows"), "counted": work.parts("counted"), "title": plan.title},
         leaves=["rows"],
         scratch=["counted"],
     )
@@ -86,18 +82,17 @@ def pipeline(job: Job, plan: Plan) -> None:
         empty_targets=plan.empty_targets,
         target_list=target_list,
     )
-    cached = {"cache": plan.labeller.cache}
+    scorers, cached = plan.labeller.scorers, {"cache": plan.labeller.cache}
     words = stated = explored = people = None
-    if plan.labeller.scorers:
-        places = {"folder": statements, **cached}
-        scorers, seed = plan.labeller.scorers, plan.intervals.seed
-        words = job.stage("identity", identity_words_of, scorers, seed, after=[tallied], using=places)
+    if scorers:
+        places = {"folder": job.folder / "statements", **cached}
+        words = job.stage("identity", identity_words_of, scorers, plan.intervals.seed, after=[tallied], using=places)
     if plan.paper:
         stated = paper_figures(plan.paper)
         explored = _variants(job, plan, tallied, stated)
     if plan.rated is not None:
-        labelled = plan.rated, plan.policies, plan.labeller.scorers
-        people = job.stage("people", measure_drop_rules, *labelled, plan.intervals, using=cached)
+        values = plan.rated, plan.policies, scorers, plan.intervals
+        people = job.stage("people", measure_drop_rules, *values, using=cached)
     report(job, plan, rows, tallied, metrics, stated, explored, people, words)
 
 
@@ -128,7 +123,7 @@ def report(
     people: Result | None,
     words: Result | None,
 ) -> None:
-    """The page, its tables and pictures."""
+    """Write the page, its tables and pictures."""
     job.stage(
         "report",
         write_report,
@@ -151,33 +146,24 @@ def report(
         scorers=plan.roles,
         seed=plan.intervals.seed,
         after=[tallied],
-        using=lambda work: {
-            "folder": work.folder,
-            "about": reporting.about(job, _facts(plan)),
-        },
+        using=lambda _: {"folder": job.folder, "about": reporting.about(job, _facts(plan))},
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
 
 
 def record(job: Job, plan: Plan) -> None:
-    """The figures, statements and pictures on W&B, and the figures on the terminal."""
+    """Record the figures, statements and pictures on W&B, and print the figures."""
     metrics = job.results["metrics"].facts()
     reporting.record_metrics(job, metrics)
     columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
-    if reporting.with_texts(job.config):
+    if job.records_texts:
         reporting.record_statements(job, choice(job.folder / "statements", plan.intervals.seed)[0].select(columns))
     reporting.record_plots(job)
     say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
     if plan.paper:
         say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
-    for notice in job.results["report"].facts()["notices"]:
-        say(f"  note: {notice}")
+    say_notes(job.results["report"].facts()["notices"])
     say(f"  report      {job.folder / 'audit.html'}")
-
-
-def uploads(config: DictConfig) -> list[str]:
-    """What report gives to W&B besides metrics, in words."""
-    return ["plots", "statements" if reporting.with_texts(config) else "no texts"]
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
