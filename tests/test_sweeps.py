@@ -234,7 +234,7 @@ def test_the_second_process_of_a_run_waits_and_reads_what_the_first_has_found(
         manifest.write_bytes(facts)
         first.close()
 
-    monkeypatch.setattr(job, "wait_for", wait_for)
+    monkeypatch.setattr(job.store, "wait_for", wait_for)
     status, said, _ = label(files[1:])
     assert status == 0
     waiting = said.index("another process is already working on this run; waiting until it")

@@ -84,7 +84,7 @@ def make_plan(config: DictConfig) -> Plan:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     using, intervals = {"cache": plan.cache}, plan.intervals
     labels = job.stage("labels", rating_agreement.label_described, plan.rated, plan.scorers, using=using)
     labels = job.stage("unseen", label_unseen, labels, using=using)

@@ -4,7 +4,6 @@ read > measure > report."""
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 from urllib.parse import quote
 
@@ -29,8 +28,8 @@ def run(config: DictConfig) -> None:
     plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
     if plan.demonstration:
         say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
-    policies, facts = ", ".join(contrast.name for contrast in plan.contrasts), comparing.shared_facts(plan.runs)
-    facts["policy"] = {"name": shorten(policies, comparing.MOST_OF_A_TAG, placeholder=" ...")}
+    facts = comparing.shared_facts(plan.runs)
+    facts["policy"] = comparing.listed(contrast.name for contrast in plan.contrasts)
     config = comparing.with_facts(config, facts)
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
     results = perform(
@@ -48,7 +47,7 @@ def run(config: DictConfig) -> None:
 
 
 def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     harms = job.stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations)
     quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding)
     moved = job.stage("moves", moves, plan.contrasts, plan.labellings, plan.relations)

@@ -4,7 +4,6 @@ differ most. read > measure > report."""
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import polars as pl
@@ -48,7 +47,7 @@ def about(plan: AuditsPlan) -> dict[str, Any]:
         "attribution": "; ".join(run.text("data.attribution") or reporting.NOT_GIVEN for run in plan.runs),
     }
     return {
-        "policy": {"name": shorten(", ".join(plan.titles), comparing.MOST_OF_A_TAG, placeholder=" ...")},
+        "policy": comparing.listed(plan.titles),
         "data": data | comparing.data_of(plan.runs),
         "measure": {name: plan.runs[0].text(f"measure.{name}") for name in ("masking", "empty_targets")},
         "score": {role: plan.runs[0].text(f"score.{role}") for role in ROLES},
@@ -56,7 +55,7 @@ def about(plan: AuditsPlan) -> dict[str, Any]:
 
 
 def pipeline(job: Job, plan: AuditsPlan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     figures = job.stage("figures", differences, plan.audits, plan.wordings)
     targets = job.stage("targets", both_sides, plan.audits, plan.wordings)
     agreement = job.stage("agreement", agreements, plan.audits, plan.wordings)

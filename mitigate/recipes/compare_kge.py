@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import polars as pl
@@ -37,14 +36,14 @@ def about(plan: KgePlan) -> dict[str, Any]:
     first = plan.runs[0]
     data = {key: first.text(f"data.{key}") or reporting.NOT_GIVEN for key in ("name", "licence", "attribution")}
     return {
-        "policy": {"name": shorten(", ".join(plan.titles), comparing.MOST_OF_A_TAG, placeholder=" ...")},
+        "policy": comparing.listed(plan.titles),
         "data": data | comparing.data_of(plan.runs),
         "model": {"name": ", ".join(plan.titles)},
     }
 
 
 def pipeline(job: Job, plan: KgePlan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     figures = job.stage("figures", side_by_side, plan.runs)
     professions = job.stage("professions", both_rankings, plan.runs)
     agreement = job.stage("agreement", agreement_of, professions)

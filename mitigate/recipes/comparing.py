@@ -1,8 +1,9 @@
 """`recipe=compare`: starts the recipe for the kind of runs that are compared: of the main job, audits, or embeddings.
 These recipes share the functions below."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from textwrap import shorten
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -17,7 +18,7 @@ from mitigate.runs.store import Result
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.plan import shared
 
-RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by what is compared
+RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by the kind of runs
 OF_RUNS = "mitigate.recipes.compare"
 MOST_OF_A_TAG = 50  # characters; W&B allows 64 with the prefix
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
@@ -57,6 +58,11 @@ def with_facts(config: DictConfig, facts: Mapping[str, Any]) -> DictConfig:
     """The configuration with facts about the compared runs. Texts are taken literally: those of a foreign folder may
     look like ${oc.env:HOME}."""
     return DictConfig(OmegaConf.merge(config, literally(facts)))
+
+
+def listed(names: Iterable[str]) -> dict[str, str]:
+    """The names of what is compared in place of a policy's, cut to the length of a W&B tag."""
+    return {"name": shorten(", ".join(names), MOST_OF_A_TAG, placeholder=" ...")}
 
 
 def data_of(runs: Sequence[FinishedRun]) -> dict[str, Any]:

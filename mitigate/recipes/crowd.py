@@ -51,7 +51,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order; the classifier is left in the folder crowd/ of the run."""
+    """Run the stages in their order; the classifier is left in the folder crowd/ of the run."""
     heads = job.stage(
         "heads",
         train_crowd,

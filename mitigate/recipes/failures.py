@@ -53,7 +53,7 @@ class Failures(Callback):
             traceback.print_exc()
         sweep_notes.write_note(sweep_notes.call_of(config.hydra), {"failure": failure})
         job_return.status = JobStatus.COMPLETED
-        job_return.return_value = None  # which an optimiser reads as a failed trial
+        job_return.return_value = None  # a failed trial for an optimiser
         here = config.hydra.launcher._target_ == HERE  # the end of a process of another launcher is not the sweep's
         if here and len(_failed(config)) == config.hydra.sweeper.get("n_trials"):
             self.on_multirun_end(config)  # now: an optimiser without results raises an error of its own
@@ -121,7 +121,7 @@ def _check_sweep(config: DictConfig) -> None:
             "start the command on a node of a cluster, or leave hydra/launcher out"
         )
     if "n_trials" in config.hydra.sweeper:
-        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
+        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 
         check_optimised(config)
 

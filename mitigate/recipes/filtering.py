@@ -46,7 +46,7 @@ class Plan:
     critic: Scorer | None  # classifies validity, for a policy that filters by it
     generator: Start | None  # of a policy that replaces tails
     device: str  # of the generator
-    origin: Mapping[str, Any]  # what the datasheet states of the data
+    origin: Mapping[str, Any]  # the description of the data for the datasheet
     format: str
 
     @property
@@ -113,7 +113,7 @@ def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapp
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     policy, labeller = plan.policy, plan.labeller
     labelled = job.stage("score", Labeller.label, labeller, plan.corpus.triples)
     labelled = with_critic(job, policy, labelled, plan.critic, labeller)

@@ -16,7 +16,7 @@ from mitigate.runs import opened
 from mitigate.runs.sources import reached, users_module
 from mitigate.score.own import in_short
 
-NOT_ARGUMENTS = ("missing", "measures")  # what would be downloaded first, and what a scorer's figures are
+NOT_ARGUMENTS = ("missing", "measures")  # keys for downloads, and for a scorer's role
 
 
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:

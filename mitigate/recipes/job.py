@@ -21,29 +21,17 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import sweep_notes
 from mitigate.recipes.instantiate import build as build
 from mitigate.result_settings import deciding
+from mitigate.runs import store
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import plain as hashed
 from mitigate.runs.fingerprints import sealed
 from mitigate.runs.progress import listening
 from mitigate.runs.status import Status
-from mitigate.runs.store import (
-    SETTINGS,
-    BusyError,
-    NotComputedError,
-    Result,
-    Run,
-    Work,
-    as_json,
-    digest_of,
-    read_json,
-    tidy,
-    wait_for,
-)
 from mitigate.tracking.record import NoTracking, Tracking, is_handed_out, open_tracking
 from mitigate.words.texts import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
-GROUPS = ("policy", "data", "model")  # of settings, by which runs are found in W&B
+GROUPS = ("policy", "data", "model")  # of settings, for tags and groups of runs in W&B
 LONGEST_TAG = 64  # characters, in W&B
 LONGEST_NAME = 100  # characters of a run folder's name, before its hash
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
@@ -52,7 +40,7 @@ PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hyd
 class Job:
     """A recipe at work: its run folder, and where it is recorded."""
 
-    def __init__(self, config: DictConfig, run: Run, tracking: Tracking, status: Status | None = None) -> None:
+    def __init__(self, config: DictConfig, run: store.Run, tracking: Tracking, status: Status | None = None) -> None:
         self._config = config
         self.run = run
         self.tracking = tracking
@@ -65,7 +53,7 @@ class Job:
 
     def stage(
         self, name: str, function: Callable[..., pl.DataFrame | dict[str, Any]], *values: Any, **more: Any
-    ) -> Result:
+    ) -> store.Result:
         """Run.stage, parts of the configuration among its values made plain, with a line on the terminal."""
         if self.status:
             self.status.stage(name)
@@ -79,12 +67,12 @@ class Job:
 
     def training(
         self, stage: str, model: str | None = None, checkpoints: str = "checkpoints", **where: Any
-    ) -> Callable[[Work], dict[str, Any]]:
+    ) -> Callable[[store.Work], dict[str, Any]]:
         """The `using` of a stage that trains a network: where it saves the network and its checkpoints, the stage's
         fingerprint, and where its figures go. model: the folder of the run folder; None: the function takes the run
         folder itself. where: further arguments, such as the accelerator."""
 
-        def using(work: Work) -> dict[str, Any]:
+        def using(work: store.Work) -> dict[str, Any]:
             places = {"folder": work.folder}
             if model is not None:
                 places = {"model": work.folder / model, "checkpoints": work.folder / checkpoints}
@@ -105,16 +93,16 @@ class Job:
 
     @property
     def records_texts(self) -> bool:
-        """Whether texts go to W&B."""
+        """Return whether texts go to W&B."""
         return may_record_texts(self._config)
 
     @property
     def records_model(self) -> bool:
-        """Whether a trained generator goes to W&B."""
+        """Return whether a trained generator goes to W&B."""
         return bool(self._config.tracking.get("model", False))
 
     @property
-    def results(self) -> dict[str, Result]:
+    def results(self) -> dict[str, store.Result]:
         """The results so far, by stage."""
         return {result.stage: result for result in self.run.results}
 
@@ -149,7 +137,7 @@ def perform(
     uploads: Sequence[str] = (),
     facts: Mapping[str, Any] = NO_FACTS,
     tracked: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, Result] | None:
+) -> dict[str, store.Result] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
     Returns the results by stage; None with dry_run=true.
 
@@ -162,12 +150,13 @@ def perform(
     then looks again. uploads: what goes to W&B besides settings and metrics, in words. tracked: the policies, data and
     models that W&B groups and tags the run by, where the settings do not name them. facts: further entries of the
     manifest."""
-    folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([result_settings(config), hashed(inputs)]))[:8]}"
+    digest = store.digest_of(store.as_json([result_settings(config), hashed(inputs)]))
+    folder = Path(config.paths.outputs) / f"{name}-{digest[:8]}"
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
-    rehearsal = Run(folder, dry=True, keep_code=keep_code)
+    rehearsal = store.Run(folder, dry=True, keep_code=keep_code)
     job = Job(config, rehearsal, NoTracking())
-    with suppress(NotComputedError):  # a pipeline that reads a pending result is followed no further
+    with suppress(store.NotComputedError):  # a pipeline that reads a pending result is followed no further
         pipeline(job)
     if config.dry_run:
         for result in rehearsal.results:
@@ -175,32 +164,32 @@ def perform(
         return None
     if rehearsal.finished() and not is_handed_out():
         say("  complete: nothing is left to do")
-        tidy(folder)
+        store.tidy(folder)
         _restore_settings(config, folder)
         sweep_notes.write_note(call(config), {"folder": str(folder)})
         for page in sorted(folder.glob("*.html")):
             say(f"  {page.stem:<10}  {page}")
         return job.results
     try:
-        run = Run(folder, keep_code=keep_code)
-    except BusyError:
+        run = store.Run(folder, keep_code=keep_code)
+    except store.BusyError:
         say("  another process is already working on this run; waiting until it has ended")
-        wait_for(folder)
+        store.wait_for(folder)
         return perform(config, name, inputs, pipeline, record, uploads=uploads, facts=facts, tracked=tracked)
     return _perform(config, run, [pipeline, record], uploads, facts, tracked or tracked_names(config))
 
 
 def _perform(
     config: DictConfig,
-    run: Run,
+    run: store.Run,
     phases: Sequence[Phase],
     uploads: Sequence[str],
     facts: Mapping[str, Any],
     tracked: Mapping[str, Sequence[str]],
-) -> dict[str, Result]:
+) -> dict[str, store.Result]:
     """Run the pipeline and its record; the record in W&B is finished as failed when one of them fails."""
     with _status_of(run, config.recipe.name) as status:
-        write(run.folder / SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
+        write(run.folder / store.SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
         sweep_notes.write_note(call(config), {"folder": str(run.folder)})
         seldom = is_brief(config) and call(config)["sweep"]
         with listening(Showing(status, SELDOM if seldom else EVERY)):
@@ -216,7 +205,7 @@ def _perform(
 
 
 @contextmanager
-def _status_of(run: Run, recipe: str) -> Iterator[Status]:
+def _status_of(run: store.Run, recipe: str) -> Iterator[Status]:
     """The status of a run, closed with how the run ended; then the run folder is free for others."""
     status = Status(run.folder, recipe)
     state, error = "failed", None
@@ -257,12 +246,12 @@ def _open_tracking(
 
 def _restore_settings(config: DictConfig, folder: Path) -> None:
     """Write config.yaml of a complete run again when it is missing or damaged."""
-    path, manifest = folder / SETTINGS, read_json(folder / "manifest.json") or {}
-    if not path.is_file() or digest_of(path.read_bytes()) != manifest["files"].get(path.name):
+    path, manifest = folder / store.SETTINGS, store.read_json(folder / "manifest.json") or {}
+    if not path.is_file() or store.digest_of(path.read_bytes()) != manifest["files"].get(path.name):
         content = OmegaConf.to_yaml(config, resolve=True)
         write(path, content)
-        manifest["files"][path.name] = digest_of(content)
-        write(folder / "manifest.json", as_json(sealed(manifest)))
+        manifest["files"][path.name] = store.digest_of(content)
+        write(folder / "manifest.json", store.as_json(sealed(manifest)))
         say("  config.yaml was damaged and is written anew")
 
 
@@ -273,7 +262,7 @@ def folder_name(*parts: str) -> str:
 
 def record_id(folder: Path) -> str:
     """The id under which a run is recorded: the same each time it resumes, another for a folder elsewhere."""
-    return folder.name[-8:] + digest_of(str(folder.resolve()))[:8]
+    return folder.name[-8:] + store.digest_of(str(folder.resolve()))[:8]
 
 
 def tracked_names(config: DictConfig) -> dict[str, list[str]]:
@@ -364,7 +353,7 @@ def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
         say(f"  notes       {count} on the page; verbose=true prints them, and every figure")
 
 
-def _say_stage(result: Result) -> None:
+def _say_stage(result: store.Result) -> None:
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return
@@ -386,6 +375,6 @@ def _training_steps(facts: Mapping[str, Any]) -> str:
     return f"   {steps}, ended by trainer.{facts['ended_by']}; {passes} passes over the data"
 
 
-def _facts(result: Result) -> dict[str, Any]:
+def _facts(result: store.Result) -> dict[str, Any]:
     facts = {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}
     return facts | ({"code": "kept: it has changed since this result was computed"} if result.kept else {})

@@ -59,7 +59,7 @@ def make_plan(config: DictConfig) -> Plan:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order; the classifiers are left in the folders words/, minilm/ and average/ of the run."""
+    """Run the stages in their order; classifiers are left in the folders words/, minilm/ and average/ of the run."""
     triples, folder = plan.triples, {"folder": job.folder}
     made = {
         name: job.stage(

@@ -92,7 +92,7 @@ def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str)
         node = nodes.get(scorer.name) or {}
         if (target := node.get("_target_")) in CLASSES and (folder := node.get("folder") or CLASSES[target]):
             found |= {(scorer.name, template): known_accuracy(source, Path(folder), template) for template in TEMPLATES}
-    return {of: known for of, known in found.items() if known}
+    return {column: accuracy for column, accuracy in found.items() if accuracy}
 
 
 def drop_policies(scorers: Scorers) -> list[Policy]:

@@ -4,6 +4,7 @@ First the encoder is trained whole, as a teacher. The shipped classifiers learn 
 probabilities, also of statements of train100k without a label and of copies that name groups: some of the teacher's
 layers with a low-rank part of their change, a gate before them, and the n-grams."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,15 +48,15 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
+    """Run the stages in their order; the classifiers are left in the folders minilm/ and ngram/ of the run."""
     texts, how, folder = plan.texts, plan.settings, {"folder": job.folder}
 
-    def train(name: str, *given: Any, after: list[Result], leaves: list[str]) -> Result:
+    def train(name: str, *given: Any, leaves: list[str], after: Sequence[Result] = ()) -> Result:
         using = folder | {"log": partial(job.tracking.log, stage=name)}
         more: dict[str, Any] = {"seed": plan.seed, "after": after, "using": using, "leaves": leaves}
         return job.stage(name, *given, **more, may_be_kept=True)
 
-    first = train("teacher", minilm.train_teacher, texts.learnt, how["teacher"], after=[], leaves=[minilm.FILE])
+    first = train("teacher", minilm.train_teacher, texts.learnt, how["teacher"], leaves=[minilm.FILE])
     labels = partial(minilm.label_by_teacher, texts.learnt, texts.unlabelled)
     taught = job.stage("taught", labels, after=[first], using=folder)
     left = ["minilm/model.safetensors", "minilm/config.json"]
@@ -64,7 +65,7 @@ def pipeline(job: Job, plan: Plan) -> None:
     given = texts.learnt, taught, texts.choosing, copies, how["gate"]
     gate = train("gate", train_gate, *given, after=[second], leaves=left)
     left = ["ngram/model.safetensors"]
-    third = train("ngram", train_ngram, texts.labelled, taught, copies, how["ngram"], after=[], leaves=left)
+    third = train("ngram", train_ngram, texts.labelled, taught, copies, how["ngram"], leaves=left)
     learnt = [first, second, gate, third]
     identity = job.stage("identity", identity_terms, Bootstrap(seed=plan.seed), after=learnt, using=folder)
     job.stage("checked", gate_figures, texts.checking, after=learnt, using=folder)

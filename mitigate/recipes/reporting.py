@@ -41,8 +41,8 @@ def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict
 
 def source_of(data: Mapping[str, Any] | DictConfig) -> str:
     """A resource with its attribution and licence."""
-    known = [data["name"], data["attribution"], f"licence {data['licence'] or NOT_GIVEN}"]
-    return ", ".join(filter(None, known))
+    parts = [data["name"], data["attribution"], f"licence {data['licence'] or NOT_GIVEN}"]
+    return ", ".join(filter(None, parts))
 
 
 def title_of(data: Mapping[str, Any] | DictConfig) -> str:

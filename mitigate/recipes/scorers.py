@@ -38,8 +38,8 @@ class Scorers:
         self.score = score
         _check(score)
         self.nodes: dict[str, Any] = plain(score.scorers)
-        known = {role: score[role] for role in ROLES} | {"scorers": self.nodes}
-        self.names, self.roles = called(known), role_scorers(known)
+        named = {role: score[role] for role in ROLES} | {"scorers": self.nodes}
+        self.names, self.roles = called(named), role_scorers(named)
 
     @cached_property
     def of_roles(self) -> list[Scorer]:
@@ -153,12 +153,12 @@ def check_optimised(config: DictConfig) -> None:
     """Raise MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
     not label."""
     scorer = parse(config.optimized_metric).metric.scorer
-    known = [*Scorers(config.score).roles, *config.score.extra]
-    if scorer and scorer not in known:
-        others = harm_key(known[0], "mean", template="neutral") if known else quality_key("perplexity")
+    labelling = [*Scorers(config.score).roles, *config.score.extra]
+    if scorer and scorer not in labelling:
+        others = harm_key(labelling[0], "mean", template="neutral") if labelling else quality_key("perplexity")
         raise MitigateError(
             f"optimized_metric={config.optimized_metric} is a figure of {scorer}, and these jobs are labelled by "
-            f"{' and '.join(known) or 'no scorer'}; name one that they have, such as optimized_metric={others}"
+            f"{' and '.join(labelling) or 'no scorer'}; name one that they have, such as optimized_metric={others}"
         )
 
 

@@ -40,7 +40,7 @@ def run(config: DictConfig) -> None:
 
 
 def pipeline(job: Job, triples: pl.DataFrame, labeller: Labeller) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     cached = {"cache": labeller.cache}
     job.stage("phrases", label_masked, carriers(labeller.own_relations), labeller.scorers, using=cached)
     labels = job.stage("labels", Labeller.label, labeller, triples)

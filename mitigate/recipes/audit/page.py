@@ -35,30 +35,24 @@ def write_report(
     rows: pl.DataFrame,
     words: Mapping[str, Any] | None,
     *,
-    title: str,
-    demonstration: bool,
     empty_targets: EmptyTargets,
-    shown: Sequence[str],
-    scorers: Mapping[str, str],
     seed: int,
     folder: Path,
     about: Mapping[str, Any],
+    **fields: Any,
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, and statements.tsv, of statements drawn by `seed`. rows: counts of the
-    resource's rows; words: notices of labels that depend on identity words. Returns the page's notices."""
+    resource's rows; words: notices of labels that depend on identity words; fields: further ones of Audit. Returns the
+    page's notices."""
     statements, height = choice(folder / "statements", seed)
     every = about_targets(folder / "statements")
     labels = wordings(columns)
     audit = Audit(
         name=folder.name,
-        title=title,
-        demonstration=demonstration,
         metrics=metrics,
         labellings=labels,
         targets=per_target_tables(tallied, columns, targets, empty_targets),
         statements=statements,
-        shown=shown,
-        scorers=scorers,
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
         beside=None if stated is None else beside_the_paper(metrics, stated),
         explained=explained,
@@ -70,6 +64,7 @@ def write_report(
             *(words or {"notices": ()})["notices"],
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
+        **fields,
         **about,
     )
     write_page(folder / "audit.html", audit)

@@ -131,5 +131,5 @@ def rated_statements(config: DictConfig) -> pl.DataFrame | None:
 def policies_of(scorers: Scorers) -> list[Policy]:
     """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
     from the ratings of the comparison."""
-    known = {scorer.name for scorer in scorers.labelling} - {"crowd"}
-    return [policy for policy in drop_policies(scorers) if set(policy.scorers) <= known]
+    names = {scorer.name for scorer in scorers.labelling} - {"crowd"}
+    return [policy for policy in drop_policies(scorers) if names.issuperset(policy.scorers)]

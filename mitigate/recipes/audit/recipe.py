@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
@@ -11,7 +10,7 @@ from mitigate.recipes.audit.page import write_report
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
-from mitigate.runs.store import PartFolder, Result
+from mitigate.runs.store import PartFolder
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
 from mitigate.tasks.audit.read import read_rows
@@ -40,7 +39,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     target_list = plan.labeller.target_list
     rows = job.stage(
         "read",
@@ -70,7 +69,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         },
         leaves=["statements"],
     )
-    metrics = job.stage(
+    job.stage(
         "metrics",
         measure_resource,
         tallied,
@@ -83,69 +82,46 @@ def pipeline(job: Job, plan: Plan) -> None:
         target_list=target_list,
     )
     scorers, cached = plan.labeller.scorers, {"cache": plan.labeller.cache}
-    words = stated = explored = people = None
     if scorers:
         places = {"folder": job.folder / "statements", **cached}
-        words = job.stage("identity", identity_words_of, scorers, plan.intervals.seed, after=[tallied], using=places)
+        job.stage("identity", identity_words_of, scorers, plan.intervals.seed, after=[tallied], using=places)
     if plan.paper:
-        stated = paper_figures(plan.paper)
-        explored = _variants(job, plan, tallied, stated)
+        labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
+        roles = [role for role in ROLES if role in labelled]
+        values = paper_figures(plan.paper), plan.targets, plan.labeller, roles
+        places = {"statements": PartFolder(job.folder / "statements")}
+        job.stage("variants", variants, *values, after=[tallied], using=places)
     if plan.rated is not None:
-        values = plan.rated, plan.policies, scorers, plan.intervals
-        people = job.stage("people", measure_drop_rules, *values, using=cached)
-    report(job, plan, rows, tallied, metrics, stated, explored, people, words)
+        rated = plan.rated, plan.policies, scorers, plan.intervals
+        job.stage("people", measure_drop_rules, *rated, using=cached)
+    report(job, plan)
 
 
-def _variants(job: Job, plan: Plan, tallied: Result, stated: pl.DataFrame) -> Result:
-    """The paper's figures under other rules."""
-    labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
-    roles = [role for role in ROLES if role in labelled]
-    return job.stage(
-        "variants",
-        variants,
-        stated,
-        plan.targets,
-        plan.labeller,
-        roles,
-        after=[tallied],
-        using=lambda work: {"statements": PartFolder(work.folder / "statements")},
-    )
-
-
-def report(
-    job: Job,
-    plan: Plan,
-    rows: Result,
-    tallied: Result,
-    metrics: Result,
-    stated: pl.DataFrame | None,
-    explored: Result | None,
-    people: Result | None,
-    words: Result | None,
-) -> None:
-    """Write the page, its tables and pictures."""
+def report(job: Job, plan: Plan) -> None:
+    """Write the page, its tables and pictures, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
-        tallied,
+        done["metrics"],
+        done["tally"],
         plan.targets,
         plan.labeller.target_list,
         plan.labellings,
-        stated,
-        explored,
-        people,
+        paper_figures(plan.paper) if plan.paper else None,
+        done.get("variants"),
+        done.get("people"),
         paper_notes(plan.paper) if plan.paper else [],
         plan.resource,
-        rows,
-        words,
+        done["read"],
+        done.get("identity"),
         title=plan.title,
         demonstration=plan.data["demonstration"],
         empty_targets=plan.empty_targets,
         shown=plan.shown,
         scorers=plan.roles,
         seed=plan.intervals.seed,
-        after=[tallied],
+        after=[done["tally"]],
         using=lambda _: {"folder": job.folder, "about": reporting.about(job, _facts(plan))},
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )

@@ -114,7 +114,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     posts, seed, here = plan.posts, plan.settings.seed, {"folder": job.folder}
     base, folds = train(job, plan)
     how = plan.samples, seed
@@ -137,13 +137,12 @@ def pipeline(job: Job, plan: Plan) -> None:
         using=here,
         leaves=[FILE],
     )
-    flips = None
     if plan.rated is not None:
         values = flip_rates, plan.rated, seed, plan.intervals
-        flips = job.stage("flips", *values, after=[chosen], using=here, may_be_kept=True)
+        job.stage("flips", *values, after=[chosen], using=here, may_be_kept=True)
     corpus = of_posts.statistics(plan.annotations, posts)
-    metrics = job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
-    report(job, plan, predicted, classified, texts, flips, metrics)
+    job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
+    report(job, plan, predicted)
 
 
 def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
@@ -177,25 +176,18 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
     return base, folds
 
 
-def report(
-    job: Job,
-    plan: Plan,
-    predicted: dict[str, Result],
-    classified: Result,
-    texts: Result,
-    flips: Result | None,
-    metrics: Result,
-) -> None:
-    """Write the page, its tables and the card."""
+def report(job: Job, plan: Plan, predicted: dict[str, Result]) -> None:
+    """Write the page, its tables and the card, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
+        done["metrics"],
         plan.posts,
         predicted,
-        classified,
-        texts,
-        flips,
+        done["classified"],
+        done["texts"],
+        done.get("flips"),
         of_posts.sources(plan.posts),
         of_posts.categories(plan.annotations),
         reading=plan.start.reads,

@@ -1,6 +1,6 @@
 """Reading ratings, beside the scorers' labels of the same statements: load > measure > report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,8 @@ WAYS = (
     "Read: humans.survey=DIR humans.answers=[FILE.csv,...], or humans.sentences=FILE humans.bias_labels=FILE, or "
     "data.root=DIR for the harms paper's crowd."
 )
+
+TABLES = ("summary", "raters", "differences", "drift")  # stages
 
 
 @dataclass(frozen=True)
@@ -79,17 +81,19 @@ def read(config: DictConfig) -> Ratings:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     ratings, intervals = plan.ratings, plan.intervals
     rated = job.stage("rated", Ratings.rated, ratings)
     labelled: dict[str, Any] = {"target_list": ratings.target_list, "using": {"cache": plan.cache}}
     labels = job.stage("labels", label_rated_statements, rated, plan.scorers, **labelled)
-    summary = job.stage("summary", figures.summary, rated, ratings.sources, intervals, ratings.target_list)
-    raters = job.stage("raters", figures.raters, rated)
-    differences = job.stage("differences", figures.differences, rated, ratings.models, intervals, ratings.target_list)
-    drift = job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list)
-    metrics = job.stage("humans", figures.figures, labels, summary, raters, differences, drift, plan.names)
-    tables = {"summary": summary, "raters": raters, "differences": differences, "drift": drift}
+    compared = rated, ratings.models, intervals, ratings.target_list
+    tables = {
+        "summary": job.stage("summary", figures.summary, rated, ratings.sources, intervals, ratings.target_list),
+        "raters": job.stage("raters", figures.raters, rated),
+        "differences": job.stage("differences", figures.differences, *compared),
+        "drift": job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list),
+    }
+    metrics = job.stage("humans", figures.figures, labels, *tables.values(), plan.names)
     page_of = partial(
         page.Results,
         name=job.folder.name,
@@ -103,7 +107,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         metrics,
         ratings.sources,
         plan.names,
-        **tables,
+        tables,
         using=lambda _: {"folder": job.folder, "page_of": partial(page_of, facts=job.provenance({}))},
         leaves=["humans.html", "tables"],
     )
@@ -113,7 +117,7 @@ def record(job: Job, plan: Plan) -> None:
     """Record the figures on W&B, and print a summary."""
     metrics = job.results["humans"].facts()
     job.tracking.summarise(metrics)
-    tables = [job.results[name].table() for name in ("summary", "raters", "differences", "drift")]
+    tables = [job.results[name].table() for name in TABLES]
     agreement = agreement_table(metrics, plan.ratings.sources, plan.names)
     say("\n" + page.console(*tables) + "\n\n" + format_agreement(agreement))
     say(f"  report      {job.folder / 'humans.html'}")
@@ -123,17 +127,13 @@ def write_report(
     metrics: dict[str, Any],
     sources: list[str],
     names: list[str],
+    tables: Mapping[str, pl.DataFrame],
     *,
-    summary: pl.DataFrame,
-    raters: pl.DataFrame,
-    differences: pl.DataFrame,
-    drift: pl.DataFrame,
     folder: Path,
     page_of: Callable[..., page.Results],
 ) -> dict[str, Any]:
     """Write humans.html and the tables; returns the names of the tables that have rows. names: of the scorers."""
-    scorers = agreement_table(metrics, sources, names)
-    frames = {"summary": summary, "raters": raters, "differences": differences, "drift": drift, "scorers": scorers}
+    frames = {**tables, "scorers": agreement_table(metrics, sources, names)}
     page.write(folder / "humans.html", page_of(**frames))
     save(folder, frames)
     return {"tables": [name for name, frame in frames.items() if frame.height]}

@@ -23,7 +23,7 @@ from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 from mitigate.words.target_list import TargetList
 
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
-FEW_HOURS = 2  # below which a time is given in minutes
+FEW_HOURS = 2  # shorter times are given in minutes
 
 
 def run(config: DictConfig) -> None:

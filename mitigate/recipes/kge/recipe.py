@@ -41,7 +41,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     question, seed = plan.question, plan.settings.seed
     names = [f"seed_{seed}" for seed in plan.seeds]
     trained = [
@@ -54,8 +54,8 @@ def pipeline(job: Job, plan: Plan) -> None:
     )
     mitigated = {VARIANTS[name]: mitigate(job, plan, name, names, trained) for name in plan.mitigations}
     null = train_nulls(job, plan)
-    professions = job.stage("professions", profession_table, question, base["changes"], null)
-    metrics = job.stage(
+    job.stage("professions", profession_table, question, base["changes"], null)
+    job.stage(
         "metrics",
         measure_bias,
         question,
@@ -69,7 +69,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         {f"{variant}/{name}": found[name] for variant, found in mitigated.items() for name in found},
         plan.about,
     )
-    report(job, plan, base, professions, null, pairs, metrics)
+    report(job, plan)
 
 
 def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str) -> Result:
@@ -129,7 +129,7 @@ def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result
 def mitigate(
     job: Job, plan: Plan, mitigation: str, names: Sequence[str], trained: Sequence[Result]
 ) -> dict[str, Result]:
-    """The same measures after a mitigation."""
+    """The measures after a mitigation."""
     variant = VARIANTS[mitigation]
     if mitigation == "downsample":
         changed = downsampled(plan.triples, plan.question, plan.settings.seed)
@@ -142,25 +142,18 @@ def mitigate(
     return measure(job, plan, others, after, f"_{variant}")
 
 
-def report(
-    job: Job,
-    plan: Plan,
-    base: dict[str, Result],
-    professions: Result,
-    null: Result | None,
-    pairs: Result,
-    metrics: Result,
-) -> None:
-    """Write kge.html, its tables and plots."""
+def report(job: Job, plan: Plan) -> None:
+    """Write kge.html, its tables and plots, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
-        professions,
-        base["changes"],
-        null,
-        pairs,
-        base["rank"],
+        done["metrics"],
+        done["professions"],
+        done["changes"],
+        done.get("null"),
+        done["pairs"],
+        done["rank"],
         plan.others,
         **plan.page,
         variants=[VARIANTS[name] for name in plan.mitigations],

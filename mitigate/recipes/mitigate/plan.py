@@ -68,10 +68,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class Measures:
-    """How harms and quality are measured."""
+    """The measurement of harms and quality."""
 
-    plausibility: Scorer | None  # classifies what is probed; None: nothing does
-    people: Scorer | None  # the same by people's ratings
+    plausibility: Scorer | None  # classifies generated triples, if configured
+    people: Scorer | None  # classifies them by people's ratings, if configured
     intervals: Bootstrap
     empty_targets: EmptyTargets
     accuracies: Accuracies
@@ -85,8 +85,8 @@ class Plan:
     corpus: Corpus
     target_list: TargetList  # the paper's, and those of the probed ones that are the run's own
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
-    scorers: list[Scorer]  # of the roles, which label the corpus and what is probed
-    extras: list[Scorer]  # held-out scorers, which label only what is probed
+    scorers: list[Scorer]  # of the roles, which label the corpus and generated triples
+    extras: list[Scorer]  # held-out scorers, which label only generated triples
     labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
     critic: Scorer | None  # classifies validity by people's ratings, for a policy that ranks or filters by it
     probe: Probe
@@ -99,10 +99,10 @@ class Plan:
     where: Mapping[str, Any]  # accelerator, devices, strategy and compile of a training
     tail_generator: Start | None  # of a policy that replaces tails
     source: str  # the hash of the corpus and the targets
-    about: dict[str, Any]  # what the run is, as metrics.json begins
+    about: dict[str, Any]  # seed, policy, data, model and fingerprint, as metrics.json begins
     not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
-    origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
+    origin: dict[str, dict[str, Any]]  # data and model, for the page and the card
 
     @property
     def leaves_model(self) -> bool:

@@ -63,7 +63,7 @@ def _size(probe: Probe) -> str:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order, each read from the run folder when it is there."""
+    """Run the stages in their order, each read from the run folder when it is there."""
     labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
     given = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
     generated = generated_tails(job, plan.policy, given, plan.tail_generator, plan.labeller, plan.device)

@@ -110,42 +110,33 @@ def write_report(
     relations: Sequence[str],
     intervals: Bootstrap,
     empty_targets: EmptyTargets,
-    shown: Sequence[str],
     scorers: Mapping[str, str],
     data: Mapping[str, Any],
     model: Mapping[str, Any] | None,
     prompt: str,
     also: Sequence[str],
     baseline: FinishedRun | None,
-    links: Mapping[str, str],
     folder: Path,
-    command: str,
-    stages: Sequence[page.Stage],
-    facts: Mapping[str, Any],
     needs: Mapping[str, str],
+    **fields: Any,
 ) -> dict[str, Any]:
     """Write the page, pictures and tables in the run folder, and for a model that was trained there the card. also:
     notices besides those that the figures call for. scorers: the configured scorers of the roles, by their names in
-    tables. prompt: an example for the card. links: pages of other runs, by their titles. needs: the files of the
-    command (arguments.inputs). Returns the verdict with its cost, all notices, and those about untrained relations."""
+    tables. prompt: an example for the card. needs: the files of the command (arguments.inputs). fields: further ones of
+    Report. Returns the verdict with its cost, all notices, and those about untrained relations."""
     rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
     untrained = untrained_notices(ledger, statements, targets, empty_targets, list(scorers)) if model else []
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
     about = page.Report(
         name=folder.name,
-        command=command,
         demonstration=data["demonstration"],
         metrics=metrics,
         targets=tables_of,
         statements=statements,
         ledger=rows,
         lifts=by_relation,
-        shown=shown,
         scorers=scorers,
         baseline=baseline.metrics if baseline else None,
-        links=links,
-        stages=stages,
-        facts=facts,
         notices=[
             *untrained,
             *also,
@@ -153,6 +144,7 @@ def write_report(
             *long_texts(pl.concat([rows["masked"], statements["masked"]])),
             *notices(metrics, next(iter(tables_of.values())), target_list),
         ],
+        **fields,
     )
     page.write(folder / "report.html", about)
     found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}

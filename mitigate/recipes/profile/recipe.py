@@ -34,7 +34,7 @@ class Plan:
 
     runs: ProfilePlan
     scorer: Frames | None  # predicts implied statements; None without a run of recipe=frames
-    few: int  # statements below which a figure is marked as one of few
+    few: int  # statements; figures of fewer are marked
     top: int  # implied statements that are shown
     peers: int  # targets of the same category that a target is compared with, at most
     bootstrap: Bootstrap
@@ -87,7 +87,7 @@ def run(config: DictConfig) -> None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     grids, targets, kge, scorer = plan.runs.grids, plan.runs.targets, plan.runs.kge, plan.scorer
     sides: dict[str, Result] = {
         "figures": job.stage("figures", figures, grids, plan.few, plan.bootstrap),

@@ -35,33 +35,29 @@ def write_report(
     left_out: Sequence[str],
     *,
     generator: str,
-    demonstration: bool,
     empty_targets: EmptyTargets,
     fewest: int,
     sampled: bool,
-    shown: Sequence[str],
-    scorers: Mapping[str, str],
     card: Mapping[str, Any],
     folder: Path,
     needs: Mapping[str, str],
     about: Mapping[str, Any],
+    **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
-    the first sentence of the page, and its notices."""
+    """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card.
+    fields: further ones of Audit. Returns the first sentence of the page, and its notices."""
     labels = wordings(columns)
     how: dict[str, Any] = {"fewest": fewest, "empty_targets": empty_targets, "sampled": sampled}
     limits = notices(metrics, sentences, targets, columns, target_list=target_list, **how)
     audit = Audit(
         name=folder.name,
         title=f"the stories of {generator}",
-        demonstration=demonstration,
         metrics=metrics,
         labellings=labels,
         targets=per_target_tables(tally(sentences, list(labels)), columns, targets, empty_targets),
         statements=sentences,
-        shown=shown,
-        scorers=scorers,
         notices=[*left_out, *limits],
+        **fields,
         **about,
     )
     per_story = shares(sentences, STORY, list(labels))

@@ -145,11 +145,11 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     labeller = make_labeller(config, labelling, list_of(chosen), corpus.own_relations)
     resource = Resource(corpus, policy, labeller, settings, where["accelerator"], described)
     content = as_parquet(corpus.triples) + as_parquet(chosen.select("target", "category"))
-    known = start.weights + digest_of(content + digest_of_relations(corpus.own_relations))
+    digest = start.weights + digest_of(content + digest_of_relations(corpus.own_relations))
     notices = [*origin_notices(start), *corpus.notices]
     more: dict[str, Any] = {"device": device, "start": start, "resource": resource, "notices": notices}
     generator = f"{_name_of(config.model.base)} after {config.data.name}, policy {config.policy.name}"
-    return _plan(config, scorers, sampling, prompts(chosen, list_of(chosen)), chosen, generator, known, **more)
+    return _plan(config, scorers, sampling, prompts(chosen, list_of(chosen)), chosen, generator, digest, **more)
 
 
 def check_policy(policy: Policy) -> None:
@@ -181,18 +181,18 @@ def _plan(
     config: DictConfig,
     scorers: Scorers,
     sampling: Sampling,
-    asked: pl.DataFrame,
+    rows: pl.DataFrame,
     chosen: pl.DataFrame,
     generator: str,
-    known: str = "",
+    digest: str = "",
     **more: Any,
 ) -> Plan:
-    """The plan of prompts. generator: its name for the page; known: the hash of its weights and training."""
+    """The plan of prompts. generator: its name for the page; digest: the hash of its weights and training."""
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
-    source = digest_of(as_parquet(asked) + as_parquet(targets) + known.encode() + target_list.content)
+    source = digest_of(as_parquet(rows) + as_parquet(targets) + digest.encode() + target_list.content)
     labelling = scorers.labelling
     return Plan(
-        prompts=asked,
+        prompts=rows,
         targets=targets,
         sampling=sampling,
         roles=scorers.roles,

@@ -49,7 +49,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     stories, ledger, trained = probe(job, plan)
     sentences = job.stage("score", label_sentences, stories, plan.labeller, most=plan.sampling.most)
     metrics = job.stage(
