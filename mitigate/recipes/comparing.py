@@ -16,7 +16,6 @@ from mitigate.report.verdicts import FAILS, HOLDS, OPEN
 from mitigate.runs.finished import FinishedRun, folders, recipe_of
 from mitigate.runs.store import Result
 from mitigate.tasks.compare.endpoints import Endpoints
-from mitigate.tasks.compare.plan import shared
 
 RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by the kind of runs
 OF_RUNS = "mitigate.recipes.compare"
@@ -71,11 +70,14 @@ def data_of(runs: Sequence[FinishedRun]) -> dict[str, Any]:
 
 
 def shared_facts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
-    """The data and the model of runs, by which W&B groups the record."""
-    names = ("data.name", "data.licence", "data.attribution", "model.name")
-    *of_data, model = (shared([run.text(name) or NOT_GIVEN for run in runs]) for name in names)
-    data = dict(zip(("name", "licence", "attribution"), of_data, strict=True)) | data_of(runs)
-    return {"data": data, "model": {"name": model}}
+    """The data and the model of runs, by which W&B groups the record; "several" where they differ."""
+
+    def shared(setting: str) -> str:
+        names = {run.text(setting) or NOT_GIVEN for run in runs}
+        return names.pop() if len(names) == 1 else "several"
+
+    data = {key: shared(f"data.{key}") for key in ("name", "licence", "attribution")} | data_of(runs)
+    return {"data": data, "model": {"name": shared("model.name")}}
 
 
 def names_of(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:

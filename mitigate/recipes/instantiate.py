@@ -65,8 +65,9 @@ def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
     except Exception as error:
         raise _not_imported(str(target), setting, error) from error
     if not callable(found):
-        raise _not_called(str(target), setting)
-    if wrong := _wrong_arguments(found, {*node, *more} - {"_target_"}):
+        raise MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
+    keys = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
+    if wrong := _wrong_arguments(found, {*keys, *more}):
         raise MitigateError(f"{setting}: {target} {wrong}")
     return found
 
@@ -79,17 +80,10 @@ def _fault(cause: BaseException | None, node: Mapping[str, Any], setting: str, m
     if isinstance(cause, MitigateError) or (is_ours and isinstance(cause, ValueError | OSError)):
         return MitigateError(str(cause))
     try:
-        found = _object(target)
-    except Exception as error:
-        return _not_imported(target, setting, error)
-    if not callable(found):
-        return _not_called(target, setting)
-    given = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
-    if wrong := _wrong_arguments(found, given | more):
-        return MitigateError(f"{setting}: {target} {wrong}")
-    if is_ours or cause is None:
-        return None
-    return MitigateError(f"{setting}: {target} fails with {in_short(cause)}")
+        named(node, setting, *more)
+    except MitigateError as error:
+        return error
+    return None if is_ours or cause is None else MitigateError(f"{setting}: {target} fails with {in_short(cause)}")
 
 
 def _object(target: str) -> Any:
@@ -114,10 +108,6 @@ def _not_imported(target: str, setting: str, why: Exception) -> MitigateError:
         f"{setting}._target_={target} cannot be imported ({type(why).__name__}: {why}{where}){meant or '.'} It is "
         "MODULE.CLASS of a module that is installed, or that lies in the folder of the command or of --config-dir"
     )
-
-
-def _not_called(target: str, setting: str) -> MitigateError:
-    return MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
 
 
 def _wrong_arguments(found: Any, given: set[str]) -> str | None:

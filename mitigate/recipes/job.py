@@ -41,7 +41,7 @@ class Job:
     """A recipe at work: its run folder, and where it is recorded."""
 
     def __init__(self, config: DictConfig, run: store.Run, tracking: Tracking, status: Status | None = None) -> None:
-        self._config = config
+        self.config = config  # for recipes of a user's own; those of this project resolve it in their plan
         self.run = run
         self.tracking = tracking
         self.status = status
@@ -84,22 +84,22 @@ class Job:
     @property
     def needs(self) -> dict[str, str]:
         """The user's own files that the command names (arguments.inputs)."""
-        return inputs(call(self._config)["arguments"])
+        return inputs(call(self.config)["arguments"])
 
     @property
     def settings(self) -> dict[str, Any]:
         """The configuration as plain data."""
-        return plain(self._config)
+        return plain(self.config)
 
     @property
     def records_texts(self) -> bool:
         """Return whether texts go to W&B."""
-        return may_record_texts(self._config)
+        return may_record_texts(self.config)
 
     @property
     def records_model(self) -> bool:
         """Return whether a trained generator goes to W&B."""
-        return bool(self._config.tracking.get("model", False))
+        return bool(self.config.tracking.get("model", False))
 
     @property
     def results(self) -> dict[str, store.Result]:
@@ -112,11 +112,11 @@ class Job:
         peak = max((result.peak_memory for result in self.run.results), default=0)
         kept = ", ".join(result.stage for result in self.run.results if result.kept)
         of_kept = {"kept although the code has changed": kept} if kept else {}
-        return provenance(self._config, {**more, **of_kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
+        return provenance(self.config, {**more, **of_kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
 
     def say_page_notes(self, notices: Sequence[str]) -> None:
         """Print the page's notices, or their number (say_page_notes)."""
-        say_page_notes(self._config, notices)
+        say_page_notes(self.config, notices)
 
 
 Phase = Callable[[Job], None]

@@ -1,6 +1,7 @@
 """recipe=labels: the scorers' labels of statements, triples, or texts of the command, and the words with the largest
 influence. load > verbalise > score."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
 from mitigate.tasks.labelling import count_labels, label_names
 from mitigate.tasks.statements import long_texts
-from mitigate.triples import OTHER, LabelCache, Scorer
+from mitigate.triples import OTHER, Scorer
 from mitigate.words.texts import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
@@ -32,11 +33,9 @@ SHOWN = 10  # texts of a file that are shown on the terminal
 def run(config: DictConfig) -> None:
     """Label the rows that `data` or `texts` names, into the run folder and data.output; texts of the command onto the
     terminal, and into data.output alone."""
-    output = _output(config.data.output)
-    given = plain(config.texts)
+    output, given = _output(config.data.output), plain(config.texts)
     file = _file(given) if isinstance(given, str) else None
     scorers = Scorers(config.score).labelling
-    cache = label_cache(config)
     if given and config.data.get("path") is not None:
         raise MitigateError(
             f"texts and data.path={config.data.path} are both given, and only texts would be labelled; leave one out"
@@ -47,37 +46,41 @@ def run(config: DictConfig) -> None:
             "or give statements with their targets (data=statements data.path=FILE)"
         )
     if given and file is None:
-        texts = [given] if isinstance(given, str) else given
-        label_given(config, texts, scorers, cache, output)
-        return
+        label_given(config, [given] if isinstance(given, str) else given, scorers, output)
+    else:
+        label_table(config, file, scorers, output)
+
+
+def label_table(config: DictConfig, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
+    """Label the rows of a file of texts, or without one those that `data` names."""
     loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
     target_list, notices = read_target_list(config, statements if file is None else None)
     say_notes([*loaded.notices, *notices])
-    table = loaded.triples if statements is None else statements
+    table, own = (loaded.triples, list(loaded.own_relations)) if statements is None else (statements, [])
     if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
         raise MitigateError(
             f"the data has a column {taken[0]} already, which would be lost beside the labels of the scorer of that "
             "name: leave data.label_column out"
         )
-    own = list(loaded.own_relations) if statements is None else []
-    source, occluded = digest_of_values(table, target_list, own), config.recipe.occlusion
     labeller = make_labeller(config, scorers, target_list, own)
-
-    def pipeline(job: Job) -> None:
-        labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
-        job.stage("metrics", count_labels, labels)
-        if occluded:
-            job.stage("occlusion", occlude, labels, scorers, using={"cache": cache})
-
     parts = config.recipe.name, "texts" if file else config.data.name, config.score.regard or config.score.sentiment
-    if found := perform(config, "-".join(parts), source, pipeline, record):
+    stages = partial(pipeline, labeller=labeller, table=table, occlusion=config.recipe.occlusion)
+    if found := perform(config, "-".join(parts), digest_of_values(table, target_list, own), stages, record):
         labels = found["labels"].table()
         save(labels, output)
         if file:
-            show(labels.head(SHOWN), found["occlusion"].table() if occluded else None)
+            show(labels.head(SHOWN), found["occlusion"].table() if "occlusion" in found else None)
         say_label_notes(labels)
         say(summary(found["metrics"].facts()))
+
+
+def pipeline(job: Job, labeller: Labeller, table: pl.DataFrame, occlusion: bool) -> None:
+    """Run the stages in their order."""
+    labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
+    job.stage("metrics", count_labels, labels)
+    if occlusion:
+        job.stage("occlusion", occlude, labels, labeller.scorers, using={"cache": labeller.cache})
 
 
 def record(job: Job) -> None:
@@ -85,13 +88,11 @@ def record(job: Job) -> None:
     job.tracking.summarise(job.results["metrics"].facts())
 
 
-def label_given(
-    config: DictConfig, texts: list[str], scorers: list[Scorer], cache: LabelCache, output: Path | None
-) -> None:
-    """Label texts that the command names."""
+def label_given(config: DictConfig, texts: list[str], scorers: list[Scorer], output: Path | None) -> None:
+    """Label texts of the command."""
     target_list, notices = read_target_list(config)
     say_notes(notices)
-    table = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1)
+    table, cache = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1), label_cache(config)
     labels = label_statements(table, scorers, target_list=target_list, explain=True, cache=cache)
     show(labels, occlude(labels, scorers, cache=cache) if config.recipe.occlusion else None)
     say_label_notes(labels)

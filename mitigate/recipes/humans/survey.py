@@ -28,19 +28,17 @@ FEW_HOURS = 2  # shorter times are given in minutes
 
 def run(config: DictConfig) -> None:
     """Draw the statements and write the survey."""
+    humans, seed = plain(config.humans), config.seed
     pool, target_list = read_pool(config)
-    seed: int = config.seed
     sources = pool["source"].unique(maintain_order=True).to_list()
-    demonstration = any(is_demonstration(folder) for folder in config.data.runs)
-    earlier = read_earlier(config.humans.anchors_from, sources) if config.humans.anchors_from else None
-    relations = plain(config.humans.relations)
-    anchors = None if earlier is None else draw_anchors(earlier, relations, config.humans.anchors, seed)
-
-    settings, size = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}, config.humans.size
+    demonstration = any(open_run(folder).setting("data.demonstration", False) for folder in config.data.runs)
+    earlier = read_earlier(humans["anchors_from"], sources) if humans["anchors_from"] else None
+    anchors = None if earlier is None else draw_anchors(earlier, humans["relations"], humans["anchors"], seed)
+    settings = {name: humans[name] for name in ("raters", "daily", "pay", "contact")}
     about = {"sources": sources, "demonstration": demonstration}
 
     def pipeline(job: Job) -> None:
-        key = job.stage("key", draw, pool, size, seed, anchors)
+        key = job.stage("key", draw, pool, humans["size"], seed, anchors)
         using = {"folder": job.folder}
         leaves = ["survey", *([OF_A_RUN] if target_list.own else []), *([EARLIER] if earlier is not None else [])]
         values = (key, settings, about, target_list, earlier)
@@ -50,7 +48,7 @@ def run(config: DictConfig) -> None:
     found = perform(config, f"{config.recipe.name}-survey-seed{seed}", source, pipeline, record)
     if found:
         key = found["key"]
-        say_survey(key.path.parent, found["survey"].facts(), key.table(), config.humans)
+        say_survey(key.path.parent, found["survey"].facts(), key.table(), humans)
 
 
 def record(job: Job) -> None:
@@ -107,11 +105,11 @@ def write_survey(
     return {"name": name, **sizes, "power": power(key, settings["raters"]), **about}
 
 
-def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: DictConfig) -> None:
+def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: Mapping[str, Any]) -> None:
     """Print the sizes, and how to use the survey."""
     for source, count in key.group_by("source").len().sort("source").rows():
-        is_short = count < settings.size and not source.endswith(AGAIN)
-        fewer = f", no more with humans.top={settings.top}" if is_short else ""
+        is_short = count < settings["size"] and not source.endswith(AGAIN)
+        fewer = f", no more with humans.top={settings['top']}" if is_short else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {facts['items']:>7,} to rate, each once: what several models generate is rated once")
     hours = facts["hours"]
@@ -132,8 +130,3 @@ def describe_power(found: Mapping[str, float], raters: int) -> str:
         f"a difference of {found['detectable']:.1f} points from the first model is detectable (80 % power); {POINTS:g} "
         f"points take {each:,} statements of each model, {each * raters:,} ratings"
     )
-
-
-def is_demonstration(folder: str) -> bool:
-    """Return whether a finished run is on the sample corpus."""
-    return bool(open_run(folder).setting("data.demonstration", False))
