@@ -2,6 +2,7 @@
 __main__ > recipes > serve > stages, store, tracking > models > outside; the base layer imports only itself."""
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -141,6 +142,11 @@ def test_no_recipe_imports_another() -> None:
     for path in (ROOT / "mitigate" / "recipes").rglob("*.py"):
         mine = recipe_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
         assert {recipe for name in imported(path) if (recipe := recipe_of(name))} <= {mine}, path
+
+
+def test_no_recipe_reads_the_configuration_after_its_plan() -> None:
+    sources = [path for path in (ROOT / "mitigate" / "recipes").rglob("*.py") if path.name != "job.py"]
+    assert [path for path in sources if re.search(r"\b(job|plan)\.config\b", path.read_text(encoding="utf-8"))] == []
 
 
 BROKEN = {

@@ -13,7 +13,7 @@ from mitigate.load.crowd import KNOWLEDGE, read_beside, read_crowd
 from mitigate.load.ratings import LoadedRatings, read_answers
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.audit.plan import rated_statements
-from mitigate.recipes.rated_scorers import printed_drops
+from mitigate.recipes.rated_scorers import format_drops
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules, is_drop_rule
 from mitigate.tasks.ratings.rated import describe_rated, target_of
 
@@ -179,7 +179,7 @@ def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     assert every["about_targets"]["precision"] == 100  # the knife is outside its scope
     assert every["about_targets"]["after"] == pytest.approx(100 / 3)
     assert as_metrics(table)["ConceptNet/policy/regard/recall"] == 100
-    assert len(printed_drops(table).splitlines()) == 1 + 4 * 3
+    assert len(format_drops(table).splitlines()) == 1 + 4 * 3
     assert is_drop_rule(NONE)
     assert not is_drop_rule(Policy("lighter", ["regard"], action="downweight"))
 

@@ -8,7 +8,7 @@ import pytest
 from command import here
 
 from mitigate.load.any_triples import load
-from mitigate.recipes.template import printed
+from mitigate.recipes.template import format_phrases
 from mitigate.report.scorer_reliability import measured
 from mitigate.runs import formats
 from mitigate.score.vader import Vader
@@ -179,6 +179,6 @@ def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() ->
 def test_an_asterisk_marks_what_is_not_neutral(scored: int, shown: str) -> None:
     labels = {c: [scored] for c in COLUMNS} | {f"{c}_strength": [0.4] for c in COLUMNS}
     row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count_drops(LABELLED), on="relation")
-    last = printed(row).splitlines()[-1]
+    last = format_phrases(row).splitlines()[-1]
     assert last.startswith("IsA")
     assert last.count(shown) == 4

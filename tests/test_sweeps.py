@@ -212,7 +212,7 @@ def test_a_run_without_a_manifest_fails_the_sweep_whatever_its_launcher_says(
     for number, is_finished in enumerate([True, False]):
         folder = ended(tmp_path / str(number), is_finished=is_finished)
         call = {"sweep": str(tmp_path / "sweep"), "number": number, "overrides": [f"seed={number}"]}
-        notes.leave(call, {"folder": str(folder)})
+        notes.write_note(call, {"folder": str(folder)})
     with pytest.raises(SystemExit, match="1"):
         Failures().on_multirun_end(config)
     first, second = capsys.readouterr().err.splitlines()
@@ -234,7 +234,7 @@ def test_the_second_process_of_a_run_waits_and_reads_what_the_first_has_found(
         manifest.write_bytes(facts)
         first.close()
 
-    monkeypatch.setattr(job, "wait_for", wait_for)
+    monkeypatch.setattr(job.store, "wait_for", wait_for)
     status, said, _ = label(files[1:])
     assert status == 0
     waiting = said.index("another process is already working on this run; waiting until it")
@@ -249,7 +249,7 @@ def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(sweep_id, tmp_
     if sweep_id is None:
         monkeypatch.delenv(notes.SWEEP)
     with pytest.raises(MitigateError, match="no MITIGATE_SWEEP in its environment"):
-        notes.forget(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
+        notes.remove_notes(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
     assert (tmp_path / "another").is_dir()
 
 
@@ -344,7 +344,7 @@ def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
     for seeds in (1, 2):
         named = [(policy, seed) for policy in "ab" for seed in range(seeds)]
         folders = [ended(tmp_path / f"{seeds}{policy}{seed}", policy=policy, seed=seed) for policy, seed in named]
-        monkeypatch.setattr(sweep.notes, "runs", lambda _, folders=folders: folders)
+        monkeypatch.setattr(sweep.sweep_notes, "runs", lambda _, folders=folders: folders)
         SideBySide().on_multirun_end(OmegaConf.create({"verbose": False}))
         said.append(capsys.readouterr().out)
     assert said[0] == "comparison of 2\n"
@@ -358,7 +358,7 @@ def test_a_comparison_that_fails_ends_the_sweep_with_status_1(
 ) -> None:
     config = OmegaConf.create({"verbose": False, "hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
     monkeypatch.setenv(notes.SWEEP, "one")
-    monkeypatch.setattr(sweep.notes, "runs", lambda _: [])
+    monkeypatch.setattr(sweep.sweep_notes, "runs", lambda _: [])
     monkeypatch.setattr(sweep, "comparable", lambda _: {tmp_path: {}})
     monkeypatch.setattr(sweep, "compare", lambda config, runs: status)
     SideBySide().on_multirun_end(config)

@@ -1,4 +1,4 @@
-"""Scorers beside people, and what their labels owe to identity terms, on the terminal."""
+"""Agreement of scorers with people, and the effect of identity terms on their labels, as tables for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,8 +29,8 @@ CLASSES = {
 FRAMES = "frames"
 
 
-def printed(frame: pl.DataFrame) -> str:
-    """The table for the terminal."""
+def format_agreement(frame: pl.DataFrame) -> str:
+    """The table of agreement for the terminal."""
     width = max(map(len, frame["resource"]))
     lines = [" " * (width + 27) + "".join(f"{heading:>9}" for heading in FIGURES.values())]
     for row in frame.rows(named=True):
@@ -39,7 +39,7 @@ def printed(frame: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def printed_intervals(frame: pl.DataFrame) -> str:
+def format_intervals(frame: pl.DataFrame) -> str:
     """Agreement with the majority of raters for the terminal, with 95 % intervals over targets and texts."""
     figures = frame["figure"].unique(maintain_order=True).to_list()
     width = max(map(len, frame["resource"])) + 2
@@ -51,8 +51,8 @@ def printed_intervals(frame: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def printed_drops(frame: pl.DataFrame) -> str:
-    """What each policy drops of the rated statements for the terminal, %, with intervals over targets and texts."""
+def format_drops(frame: pl.DataFrame) -> str:
+    """The rated statements that each policy drops for the terminal, %, with intervals over targets and texts."""
     headings = {"precision": "precision", "recall": "recall", "before": "polarised before", "after": "after"}
     lines = [f"{'% of rated statements':<28}{'dropped':>8}" + "".join(f"{name:>22}" for name in headings.values())]
     for row in frame.rows(named=True):
@@ -63,7 +63,7 @@ def printed_drops(frame: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def printed_identity(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
+def format_identity(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
     """Errors on unseen identity terms and frames for the terminal: the mean over terms, the term that is farthest from
     it with its 95 % interval over frames, and the share of the three farthest and of masked frames."""
     headings = f"{'mean':>7}{'farthest from the mean':>27}{'beyond 5':>10}{'masked':>8}  farthest terms"
@@ -85,36 +85,25 @@ def _with_interval(value: float | None, low: float | None, high: float | None, d
 
 
 def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str) -> Accuracies:
-    """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category;
-    without those that nothing is known of. nodes: the configured scorers (scorers.Scorers)."""
-    named = {scorer.name: nodes.get(scorer.name) or {} for scorer in scorers}
-    known_of = {name: node for name, node in named.items() if node.get("_target_") in CLASSES}
-    folders = {name: node.get("folder") or CLASSES[node["_target_"]] for name, node in known_of.items()}
-    found = {
-        (name, template): known_accuracy(source, Path(folder), template)
-        for name, folder in folders.items()
-        if folder is not None
-        for template in TEMPLATES
-    }
-    return {of: known for of, known in found.items() if known}
+    """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category; of
+    the scorers whose accuracy was measured. nodes: the configured scorers (scorers.Scorers)."""
+    found: dict[tuple[str, str], Any] = {}
+    for scorer in scorers:
+        node = nodes.get(scorer.name) or {}
+        if (target := node.get("_target_")) in CLASSES and (folder := node.get("folder") or CLASSES[target]):
+            found |= {(scorer.name, template): known_accuracy(source, Path(folder), template) for template in TEMPLATES}
+    return {column: accuracy for column, accuracy in found.items() if accuracy}
 
 
 def drop_policies(scorers: Scorers) -> list[Policy]:
-    """All policies that the configuration has whose action is to drop, `none` first, their scorers as they are called
-    in tables."""
-    found = [policy for name in _names() if is_drop_rule(policy := scorers.in_tables(_policy(name)))]
+    """All configured policies whose action is to drop, `none` first, with the names that their scorers have in
+    tables."""
+    loader, found = GlobalHydra.instance().config_loader(), []
+    for name in loader.get_group_options("policy"):
+        config = loader.load_configuration("config", [f"policy={name}"], RunMode.RUN)
+        OmegaConf.set_struct(config, False)
+        found.append(scorers.in_tables(build(config.policy)))
+    found = [policy for policy in found if is_drop_rule(policy)]
     if scorers.score.frames.run is None:  # then the scorer `frames` cannot label
         found = [policy for policy in found if FRAMES not in policy.scorers]
     return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))
-
-
-def _names() -> list[str]:
-    return GlobalHydra.instance().config_loader().get_group_options("policy")
-
-
-def _policy(name: str) -> Policy:
-    loader = GlobalHydra.instance().config_loader()
-    config = loader.load_configuration("config", [f"policy={name}"], RunMode.RUN)
-    OmegaConf.set_struct(config, False)
-    policy: Policy = build(config.policy)
-    return policy

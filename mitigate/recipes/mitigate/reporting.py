@@ -1,4 +1,4 @@
-"""What a finished run leaves for people: metrics.json, the page, plots and tables, the generator's card, and the
+"""The results of a finished run for readers: metrics.json, the page, plots and tables, the generator's card, and the
 record in W&B."""
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,8 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, call, say
+from mitigate.recipes.job import Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.recipes.reporting import (
-    record_charts,
-    record_metrics,
-    record_plots,
-    record_statements,
-    source_of,
-    with_texts,
-)
 from mitigate.report import brief, card, headline, page, tables
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.saving import save
@@ -53,7 +45,7 @@ DECODED = (
 def report(
     job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
 ) -> None:
-    """The page, its tables and pictures, and the card."""
+    """Write the page, its tables and pictures, and the card."""
     baseline = find_baseline(job.folder.parent, job.settings, plan.source)
     job.stage(
         "report",
@@ -76,41 +68,34 @@ def report(
         baseline=baseline,
         links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
         after=[training],
-        using=lambda work: {
-            "folder": work.folder,
-            "needs": job.needs,
-            **reporting.about(job, _facts(plan, training)),
-        },
+        using=lambda _: {"folder": job.folder, "needs": job.needs, **reporting.about(job, _facts(plan, training))},
         leaves=["report.html", "plots", "tables", "model/README.md"],
     )
 
 
 def record(job: Job, plan: Plan) -> None:
-    """What the run found, in W&B and on the terminal."""
-    metrics, said = job.results["metrics"].facts(), job.results["report"].facts()
+    """Record the results in W&B, and print them."""
+    metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
     baseline = find_baseline(job.folder.parent, job.settings, plan.source)
-    _record(job, plan, metrics, said["verdict"], baseline)
-    _say(job, plan, metrics, baseline, said)
+    _record(job, plan, metrics, findings["verdict"], baseline)
+    _say(job, plan, metrics, baseline, findings)
 
 
 def _say(
-    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, said: Mapping[str, Any]
+    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, findings: Mapping[str, Any]
 ) -> None:
-    """The verdict and its cost on the terminal, four figures or with verbose=true all, and where the page is."""
-    name = plan.policy.name
-    reporting.say_verdict(said["verdict"], said["cost"])
+    """Print the verdict and its cost, four figures or with verbose=true all, and the place of the page."""
+    reporting.say_verdict(findings["verdict"], findings["cost"])
     if job.brief:
-        scorers, before = list(plan.roles), {"none": baseline.metrics} if baseline else {}
-        if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
-            say(brief.figures({**before, name: metrics}, scorers))
+        before = {"none": baseline.metrics} if baseline else {}
+        if not job.sweeps:  # a sweep ends with the figures of all its runs
+            say(brief.figures({**before, plan.policy.name: metrics}, list(plan.roles)))
+        say_notes(findings["untrained"])  # the figures cannot be read without them
     else:
         for line in headline.of_run(metrics):
             say(f"\n  {line}")
-        say("\n" + tables.console({name: metrics}))
-    if job.brief:
-        for notice in said["untrained"]:  # it decides what the figures mean
-            say(f"  note: {notice}")
-    reporting.say_notices(job.config, said["notices"])
+        say("\n" + tables.console({plan.policy.name: metrics}))
+    job.say_page_notes(findings["notices"])
     say(f"  report      {job.folder / 'report.html'}")
 
 
@@ -125,42 +110,33 @@ def write_report(
     relations: Sequence[str],
     intervals: Bootstrap,
     empty_targets: EmptyTargets,
-    shown: Sequence[str],
     scorers: Mapping[str, str],
     data: Mapping[str, Any],
     model: Mapping[str, Any] | None,
     prompt: str,
     also: Sequence[str],
     baseline: FinishedRun | None,
-    links: Mapping[str, str],
     folder: Path,
-    command: str,
-    stages: Sequence[page.Stage],
-    facts: Mapping[str, Any],
     needs: Mapping[str, str],
+    **fields: Any,
 ) -> dict[str, Any]:
-    """The page, pictures and tables in the run folder, and of a model that was trained there the card. also: notices
-    besides those that the figures call for. scorers: the configured ones of the roles, by what they are called. prompt:
-    what the card asks the model with, as an example. links: pages beside it, by what they are called. needs: of the
-    command (arguments.inputs). Returns the verdict with its cost, all notices, and those about untrained relations."""
+    """Write the page, pictures and tables in the run folder, and for a model that was trained there the card. also:
+    notices besides those that the figures call for. scorers: the configured scorers of the roles, by their names in
+    tables. prompt: an example for the card. needs: the files of the command (arguments.inputs). fields: further ones of
+    Report. Returns the verdict with its cost, all notices, and those about untrained relations."""
     rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
     untrained = untrained_notices(ledger, statements, targets, empty_targets, list(scorers)) if model else []
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
     about = page.Report(
         name=folder.name,
-        command=command,
         demonstration=data["demonstration"],
         metrics=metrics,
         targets=tables_of,
         statements=statements,
         ledger=rows,
         lifts=by_relation,
-        shown=shown,
         scorers=scorers,
         baseline=baseline.metrics if baseline else None,
-        links=links,
-        stages=stages,
-        facts=facts,
         notices=[
             *untrained,
             *also,
@@ -168,6 +144,7 @@ def write_report(
             *long_texts(pl.concat([rows["masked"], statements["masked"]])),
             *notices(metrics, next(iter(tables_of.values())), target_list),
         ],
+        **fields,
     )
     page.write(folder / "report.html", about)
     found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}
@@ -190,7 +167,7 @@ def _card_of(
     prompt: str,
     needs: Mapping[str, str],
 ) -> card.Card:
-    """What the card of a trained model says, most of it as the page does."""
+    """The card of a trained model, in most parts as the page."""
     return card.Card(
         name=about.name,
         license=data["licence"],
@@ -215,21 +192,21 @@ def _card_of(
 
 
 def _trained_model(plan: Plan) -> dict[str, Any]:
-    """What the card says of the model."""
+    """The description of the model for the card."""
     options = plan.start.options
     kind = {"seq2seq": plan.start.code == Seq2Seq.load, "chat": options.get("prompt") == "chat"}
     return {**plan.origin["model"], **kind, "adapter": options.get("lora", {}).get("save") == "adapter"}
 
 
 def _limits(plan: Plan) -> list[str]:
-    """What a reader must know of what the generator is."""
+    """The limits of a generator that steers, or that was not trained."""
     if plan.policy.decoding != "none":
         return [DECODED.format(plan.policy.decoding)]
     return [] if plan.leaves_model else [AS_IT_IS]
 
 
 def _prompt(plan: Plan) -> str:
-    """A head and a relation that the model was trained to be asked about."""
+    """A prompt of a head and a relation, in the form that the model was trained on."""
     probe = plan.probe
     relation = "CapableOf" if "CapableOf" in probe.relations else next(iter(probe.relations))
     form = plan.start.options.get("prompt")
@@ -243,7 +220,7 @@ def _prompt(plan: Plan) -> str:
 
 def _facts(plan: Plan, training: Result) -> dict[str, Any]:
     return {
-        "data": source_of({"name": plan.about["data"], **plan.origin["data"]}),
+        "data": reporting.source_of({"name": plan.about["data"], **plan.origin["data"]}),
         "data fingerprint": plan.source,
         **origin_facts(plan.start),
         **plan.corpus.facts,
@@ -253,27 +230,27 @@ def _facts(plan: Plan, training: Result) -> dict[str, Any]:
 
 
 def uploads(config: DictConfig) -> list[str]:
-    """What _record gives to W&B besides metrics, in words."""
-    texts = "statements and the ledger" if with_texts(config) else "no texts"
+    """The uploads of _record to W&B besides metrics, in words."""
+    texts = "statements and the ledger" if may_record_texts(config) else "no texts"
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
 def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
-    """Verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of what they come
-    from."""
+    """Record verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of their
+    origin."""
     tracking, data = job.tracking, plan.origin["data"]
     others = [baseline.metrics] if baseline else []
-    record_metrics(job, metrics, *others, also={"verdict": verdict})
+    reporting.record_metrics(job, metrics, *others, also={"verdict": verdict})
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
-    record_charts(job, beside(runs, job.recipe))
+    reporting.record_charts(job, beside(runs, job.recipe))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
     statements = job.results.get("validity", job.results["statements"]).table()
-    record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
-    record_plots(job)
+    reporting.record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
+    reporting.record_plots(job)
     origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
-    if with_texts(job.config):
+    if job.records_texts:
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if job.config.tracking.model and plan.leaves_model:
+    if job.records_model and plan.leaves_model:
         licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

@@ -93,7 +93,7 @@ def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
     several_models = len({run.text("model.name") for run in runs}) > 1
     own = ("policy.", "model.") if several_models else ("policy.",)  # each kind has settings of its own
     settings = [{name for name in run_groups.model_settings(run) if not name.startswith(own)} for run in runs]
-    if extra := sorted(set.union(*settings) - set.intersection(*settings)):
+    if extra := sorted(settings[0].union(*settings) - settings[0].intersection(*settings)):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "
             f"{', '.join(extra[:MOST_NAMED])}."

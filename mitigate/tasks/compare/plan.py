@@ -104,11 +104,6 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
     )
 
 
-def shared(names: Sequence[str]) -> str:
-    """Return the name that all have, or "several"."""
-    return names[0] if len(set(names)) == 1 else "several"
-
-
 def _once(runs: Iterable[FinishedRun]) -> list[FinishedRun]:
     return list({run.folder: run for run in runs}.values())
 
