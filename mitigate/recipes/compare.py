@@ -23,7 +23,7 @@ from mitigate.recipes.comparing import (
 )
 from mitigate.recipes.job import GROUPS, Job, perform, plain, say
 from mitigate.report import comparison as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves

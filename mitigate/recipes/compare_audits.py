@@ -14,7 +14,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
 from mitigate.recipes.job import Job, perform, say
 from mitigate.report import resources as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_figures import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits

@@ -13,7 +13,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
 from mitigate.recipes.job import Job, perform, say
 from mitigate.report import kge_comparison as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from mitigate.report import frames_card
 from mitigate.report.frames import Results
 from mitigate.report.frames import write as write_page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
 from mitigate.words.frames import NAMES

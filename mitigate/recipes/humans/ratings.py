@@ -19,7 +19,7 @@ from mitigate.recipes.rated_scorers import printed
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.targets import list_named, wanted
 from mitigate.report import ratings as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks import rating_figures

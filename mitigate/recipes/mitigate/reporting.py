@@ -23,9 +23,9 @@ from mitigate.recipes.reporting import (
     source_of,
     with_texts,
 )
-from mitigate.report import brief, card, headline, page, tables
+from mitigate.report import brief, card, page, tables
+from mitigate.report.html import save
 from mitigate.report.ledger import most_polarised, summary
-from mitigate.report.saving import save
 from mitigate.runs.finished import FinishedRun
 from mitigate.runs.store import Result
 from mitigate.tasks.base_model import origin_facts
@@ -105,7 +105,7 @@ def _say(
         if not call(job.config)["sweep"]:  # which ends with the figures of all its runs
             say(brief.figures({**before, name: metrics}, scorers))
     else:
-        for line in headline.of_run(metrics):
+        for line in brief.quality_sentences(metrics):
             say(f"\n  {line}")
         say("\n" + tables.console({name: metrics}))
     if job.brief:

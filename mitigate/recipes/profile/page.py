@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.report.html import save
 from mitigate.report.profile import Profile
 from mitigate.report.profile import write as write_page
-from mitigate.report.saving import save
 
 
 def profile_of(sides: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], **page: Any) -> Profile:

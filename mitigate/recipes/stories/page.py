@@ -12,7 +12,7 @@ from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
 from mitigate.report import audit_tables, stories_card
 from mitigate.report.audit import Audit
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.report.stories import Stories, prompts
 from mitigate.report.stories import write as write_page
 from mitigate.runs.files import write

@@ -9,8 +9,7 @@ import polars as pl
 
 from mitigate.measure.between_resources import OF_SECOND
 from mitigate.report import resources as page
-from mitigate.report.examples import examples
-from mitigate.report.singled_out import FEWEST_STATEMENTS
+from mitigate.report.examples import FEWEST_STATEMENTS, examples
 from mitigate.tasks.compare.audits import AuditsPlan, ComparedAudit
 
 MOST_DIFFERENT = 5  # up, and as many down

@@ -8,9 +8,8 @@ import polars as pl
 
 from mitigate.learnt import no_conclusion
 from mitigate.metrics import BASELINE_LIFTS, PAPER_SCORERS, SWAP_LIFT, bounds, harm_key, lift_of, quality_key
-from mitigate.report import comparison as page
 from mitigate.report import comparison_brief
-from mitigate.report.before_after import only_in
+from mitigate.report.examples import only_in
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.scorer_reliability import proxies
@@ -105,7 +104,7 @@ def comparison(
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
         "gate": gates([pair.gate for pair in found]),
-        "lines": [page.line(pair) for pair in found],
+        "lines": [comparison_brief.line(pair) for pair in found],
         "figures": comparison_brief.figures(found),
         "notices": plan.notices,
         "proxies": [row._asdict() for row in proxies(plan.scorers)],
