@@ -10,7 +10,7 @@ from mitigate.load.root import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import Scorers
-from mitigate.report import crowd_card
+from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.agreement import label_described
@@ -69,7 +69,7 @@ def record(job: Job, texts: Texts) -> None:
     accuracy, passed = job.results["accuracy"].table(), job.results["passed"].table()
     job.tracking.summarise(metrics)
     write(folder / "accuracy.csv", accuracy.with_columns(pl.col(pl.Float64).round(4)).write_csv())
-    card = crowd_card.render(accuracy, passed, _settings(job.config), texts.rated.height, len(texts.implied))
+    card = classifier_cards.crowd(accuracy, passed, _settings(job.config), texts.rated.height, len(texts.implied))
     write(folder / "README.md", card)
     job.tracking.artifact("crowd", "model", folder, metrics)
 

@@ -21,7 +21,7 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
-from mitigate.tasks.data_set import SHEET, check_filters, files_of, write_data_set
+from mitigate.tasks.data_set import CROISSANT, SHEET, check_filters, files_of, write_data_set
 from mitigate.tasks.filtered import loss_notices, measure_filter, replaced_notices
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.policy import apply_policy, check_left
@@ -115,7 +115,7 @@ def export(
             "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
-        leaves=[*files_of(config.recipe.format).values(), SHEET],
+        leaves=[*files_of(config.recipe.format).values(), SHEET, CROISSANT],
     )
 
 

@@ -12,7 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import Scorers
-from mitigate.report import plausibility_card
+from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import open_run
@@ -72,7 +72,7 @@ def record(job: Job) -> None:
     metrics = job.results["metrics"].facts()
     job.tracking.summarise(metrics)
     for name in CLASSIFIERS:
-        write(job.folder / name / "README.md", plausibility_card.render(name, metrics, job.config.seed))
+        write(job.folder / name / "README.md", classifier_cards.plausibility(name, metrics, job.config.seed))
     job.tracking.artifact("plausibility", "model", job.folder / "average", metrics)
     say(table(metrics, CLASSIFIERS))
 

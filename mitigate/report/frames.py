@@ -7,11 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.report.card import Figure, model_card
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
 from mitigate.report.table import Column, Table, as_text, bounded, text, with_bounds
 from mitigate.runs import files
 from mitigate.words.frames import CHOICES, NAMES, TEXTS
+from mitigate.words.texts import portable
 
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}
@@ -216,3 +218,46 @@ def console(classified: pl.DataFrame, texts: pl.DataFrame) -> str:
     of_texts = {NAMES[name]: rows for name in TEXTS if (rows := texts.filter(variable=name).rows(named=True))}
     tables = (Table("", by_class, groups), Table("", by_text, of_texts))
     return "\n\n".join(as_text(table) for table in tables if table.height)
+
+
+STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 or GPT-2 given by the user"}
+
+
+def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str]) -> str:
+    """The card of the model as Markdown with the hub's metadata. needs: of the command (arguments.inputs)."""
+    rows, texts = measured(results.classified), results.texts.rows(named=True)
+    content = {
+        "title": "Social Bias Frames",
+        "report": results,
+        "metrics": results.metrics,
+        "start": STARTS[start],
+        "seed": seed,
+        "command": portable(results.command),
+        "needs": needs,
+        "names": NAMES,
+        "measured": rows,
+        "texts": texts,
+        "text_figures": TEXT_FIGURES,
+        "with_interval": with_interval,
+    }
+    figures = [(row, "f1", "F1") for of_name in rows.values() for row in of_name]
+    figures += [(row, key, title) for row in texts for key, title in TEXT_FIGURES.items()]
+    on_hub = start == "minilm"  # the hub takes names of its models alone
+    return model_card(
+        "frames_card.md.jinja",
+        results.name,
+        "text-classification",
+        [
+            Figure("Social Bias Inference Corpus, test", f"{row['variable']}/{key}", _named(row, title), row[key])
+            for row, key, title in figures
+            if row["system"] in results.systems
+        ],
+        content,
+        license="cc-by-4.0" if on_hub else "unknown",
+        base_model=STARTS[start] if on_hub else None,
+        tags=["representational-harms", "social-bias-frames"],
+    )
+
+
+def _named(row: Mapping[str, Any], title: str) -> str:
+    return f"{NAMES[row['variable']]}: {title}, %"

@@ -15,15 +15,18 @@ from mitigate.metrics import Share, harm_key
 from mitigate.report import audit as audits
 from mitigate.report import audit_tables, plots
 from mitigate.report.audit import Audit
+from mitigate.report.card import Figure, licence_of, model_card
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
 from mitigate.report.legend import OVERGENERALISED, Metrics, number
+from mitigate.report.markdown import plain
 from mitigate.report.page import by_group
 from mitigate.report.reasons import measured
 from mitigate.report.run_figures import GROUPS, Picture
 from mitigate.report.table import Column, Table, text
 from mitigate.runs import files
 from mitigate.words.prompts import KINDS, templates
-from mitigate.words.texts import counted
+from mitigate.words.texts import counted, without_folders
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples
@@ -232,3 +235,55 @@ def _by_kind(targets: Mapping[str, pl.DataFrame], kinds: Mapping[str, str]) -> I
             f"Box plots of {column} by kind of target. Median over targets, negative and positive: {seen}.",
             plots.boxes(grouped, top),
         )
+
+
+def render_card(
+    name: str,
+    command: str,
+    *,
+    needs: Mapping[str, str],
+    data: Mapping[str, Any],
+    base: str,
+    base_licence: str | None,
+    policy: str,
+    ledger: pl.DataFrame,
+    metrics: Mapping[str, Any],
+    verdict: str = "",
+    targets: Sequence[str] = (),
+    origin: Sequence[str] = (),
+) -> str:
+    """The card of a generator that was trained on a resource before it generated stories, as Markdown with the hub's
+    metadata. data: source, licence and demonstration of the resource; base: the model that training started from;
+    origin: sentences about its weights; ledger: of the resource; verdict: the sentence that the page begins with;
+    targets: that stories were generated about; needs: of the command (arguments.inputs)."""
+    rows, licence = ledger.filter(split="train"), licence_of(data["licence"], base_licence)
+    shares = {scorer: [harm_key(scorer, "mean", share) for share, _ in SIGNS] for scorer in keys.scorers(metrics)}
+    content = {
+        "title": plain(name),
+        "data": data,
+        "base": without_folders(base),
+        "origin": list(origin),
+        "base_licence": base_licence,
+        "needs": needs,
+        "policy": policy,
+        "command": command,
+        "kept": rows.filter(pl.col("weight") > 0).height,
+        "rows": rows.height,
+        "scorers": list(shares),
+        "metrics": metrics,
+        "verdict": verdict,
+        "left_out": left_out(targets),
+    }
+    figures = [key for both in shares.values() for key in both]
+    return model_card(
+        "stories_card.md.jinja",
+        name,
+        "text-generation",
+        [Figure("generated stories", key, keys.metric(key).name, metrics.get(key)) for key in figures],
+        content,
+        license=licence,
+        license_name=f"{data['licence']} and {base_licence}" if licence == "other" else None,
+        base_model=content["base"],
+        library_name="transformers",
+        tags=["story-generation", "commonsense", "representational-harms"],
+    )

@@ -184,12 +184,11 @@ def _block(table: Table, head: str, names: Sequence[str], margin: int, columns: 
 def as_markdown(table: Table) -> str:
     """The table for a card; its texts have to be safe for Markdown, and an interval stands after its figure."""
     rows = [table.cells(row) for _, group in table.groups for row in group]
-    lines = [
-        [column.heading for column in table.columns],
-        ["---" if column.is_text else "---:" for column in table.columns],
-        *([" ".join([cell.text, *cell.below]).rstrip() for cell in cells] for cells in rows),
-    ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    lines = [[column.heading for column in table.columns]]
+    lines += [[" ".join([cell.text, *cell.below]).rstrip() for cell in cells] for cells in rows]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
+    rule = "".join("---|" if column.is_text else "---:|" for column in table.columns)
+    return "\n".join([head, f"|{rule}", *body])
 
 
 def save_csv(frame: pl.DataFrame, path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The triples that a policy keeps and those that it drops, as files, with a datasheet."""
+"""The triples that a policy keeps and those that it drops, as files, with a datasheet and a Croissant description."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ from mitigate.triples import label_columns
 from mitigate.words.texts import counted
 
 TRIPLE = ("row", "split", "head", "relation", "tail")
-SHEET = "README.md"
+SHEET, CROISSANT = "README.md", "croissant.json"
 
 
 def check_filters(policy: Policy) -> None:
@@ -51,7 +51,8 @@ def write_data_set(
     facts: Mapping[str, str],
     needs: Mapping[str, str],
 ) -> dict[str, int]:
-    """Write kept.FORMAT, dropped.FORMAT and the datasheet, README.md, to a folder; returns the numbers of rows. What
+    """Write kept.FORMAT, dropped.FORMAT, the datasheet (README.md) and croissant.json to a folder; returns the numbers
+    of rows. What
     the resource marks as not valid, such as the corrupted triples of ConceptNet's test set, is in neither.
 
     ledger: what apply_policy returns. origin: of the data its source, licence, whether it is a demonstration, and
@@ -59,8 +60,9 @@ def write_data_set(
     facts: versions and seed, which the datasheet lists beside the command; needs: what that reads, by its content."""
     valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
-    for name, table in tables.items():
-        files.write(folder / named[name], table_bytes(table, format))
+    contents = {name: table_bytes(table, format) for name, table in tables.items()}
+    for name, content in contents.items():
+        files.write(folder / named[name], content)
     sheet = Datasheet(
         name=folder.name,
         policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
@@ -76,6 +78,7 @@ def write_data_set(
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
     files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
+    files.write(folder / CROISSANT, datasheet.croissant(sheet, contents, tables))
     return {name: table.height for name, table in tables.items()}
 
 

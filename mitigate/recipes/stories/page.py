@@ -10,10 +10,10 @@ import polars as pl
 from mitigate.measure.harms import EmptyTargets
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
-from mitigate.report import audit_tables, stories_card
+from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
 from mitigate.report.html import save
-from mitigate.report.stories import Stories, prompts
+from mitigate.report.stories import Stories, prompts, render_card
 from mitigate.report.stories import write as write_page
 from mitigate.runs.files import write
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
@@ -90,6 +90,6 @@ def write_report(
         command = portable(about["command"])
         words = targets["target"].to_list()
         made: dict[str, Any] = {"ledger": ledger, "metrics": metrics, "targets": words, "verdict": page.verdict}
-        content = stories_card.render(folder.name, command, needs=needs, **made, **card)
+        content = render_card(folder.name, command, needs=needs, **made, **card)
         write(folder / "model" / "README.md", content)
     return {"verdict": page.verdict, "notices": list(audit.notices)}
