@@ -104,7 +104,7 @@ def example_ratings() -> ratings.Results:
         raters=figures.raters(judged),
         differences=figures.differences(judged, ["<none>", "both"], few),
         drift=example_drift(),
-        scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name, *_ in ratings.FIGURES),
+        scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name in ratings.FIGURES),
         notices=["a <notice>"],
     )
 

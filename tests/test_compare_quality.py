@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from compared_runs import edit, make_run, plan_of, seal
 
-from mitigate.report.change_reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.report.comparison import Comparison, render
+from mitigate.report.reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.compared import compare_runs

@@ -17,7 +17,7 @@ from compared_runs import make_run, seal
 from mitigate import learnt
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
-from mitigate.report import brief, card, page, stories, stories_card
+from mitigate.report import brief, card, page, stories
 from mitigate.runs.finished import open_run
 from mitigate.serve.results import summary
 from mitigate.tasks.generators.lift import GENERATOR, lift_figures
@@ -286,7 +286,7 @@ def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
     data = {"licence": None, "source": "mine", "demonstration": False}
     metrics = {"statements": 2, "stories": 2, "targets": 2}
     about = {"data": data, "base": "base", "policy": "none", "ledger": ledger, "metrics": metrics}
-    text = stories_card.render("run", "command", verdict="No conclusion.", needs={}, base_licence=None, **about)
+    text = stories.render_card("run", "command", verdict="No conclusion.", needs={}, base_licence=None, **about)
     assert bold(text) == "No conclusion."
 
 

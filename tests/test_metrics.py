@@ -18,8 +18,7 @@ from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.measure import harms, resource
 from mitigate.metrics import Key, better, find, harm_key, metric, parse, quality_key, table, title
-from mitigate.report.findings import findings
-from mitigate.report.headline import of_run
+from mitigate.report.brief import findings, quality_sentences
 from mitigate.triples import TEMPLATES
 
 ROOT = Path(__file__).parents[1]
@@ -241,10 +240,10 @@ def test_a_page_begins_with_quality_and_with_its_absence() -> None:
     )
     assert third.startswith("On average, 60.0 % of the statements")
     assert findings({"NSM": 60.0})[0].startswith("On average")
-    first, second = of_run(RUN | {"quality/swap_lift/all": 0.0, "quality/swap_lift/all_low": -0.4})
+    first, second = quality_sentences(RUN | {"quality/swap_lift/all": 0.0, "quality/swap_lift/all_low": -0.4})
     assert first.endswith(
         "0.0 percentage points [−0.4, 16.3], not shown to be better than without any knowledge of the head (0)."
     )
     assert second.endswith("What a generator without quality says shows nothing about harm.")
-    first, _ = of_run(RUN | {"quality/swap_lift/all_low": -3.0, "quality/swap_lift/all_high": -1.0})
+    first, _ = quality_sentences(RUN | {"quality/swap_lift/all_low": -3.0, "quality/swap_lift/all_high": -1.0})
     assert first.endswith("worse than without any knowledge of the head (0).")

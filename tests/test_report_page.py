@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from page_elements import Elements
 
 from mitigate.report import drawing, page
-from mitigate.report.findings import findings
+from mitigate.report.brief import findings
 from mitigate.report.html import Page, Stage, environment, render_page
 from mitigate.report.scorer_reliability import proxies, reliability
 
 TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
-PARTS = ("base", "macros", "reliability", "filter", "targets", "lift")  # not pages themselves
+PARTS = ("base", "macros", "table", "filter", "targets")  # not pages themselves
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec"
 READABLE = "ab[31mc"
 

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, perform, plain, say
 from mitigate.report import comparison as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, perform, say
 from mitigate.report import resources as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_findings import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, perform, say
 from mitigate.report import kge_comparison as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
 
 

@@ -12,7 +12,7 @@ from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.recipes.scorers import Scorers, label_cache
-from mitigate.report import crowd_card
+from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.tasks.crowd.accuracy import SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import Texts, label_unseen, read_texts, train_crowd
@@ -76,6 +76,6 @@ def record(job: Job, plan: Plan) -> None:
     accuracy, passed = job.results["accuracy"].table(), job.results["passed"].table()
     job.tracking.summarise(metrics)
     write(folder / "accuracy.csv", accuracy.with_columns(pl.col(pl.Float64).round(4)).write_csv())
-    card = crowd_card.render(accuracy, passed, plan.settings, texts.rated.height, len(texts.implied))
+    card = classifier_cards.crowd(accuracy, passed, plan.settings, texts.rated.height, len(texts.implied))
     write(folder / "README.md", card)
     job.tracking.artifact("crowd", "model", folder, metrics)

@@ -148,7 +148,7 @@ def export(job: Job, plan: Plan, ledger: Result) -> None:
             "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
-        leaves=[*plan.files.values(), filtered.SHEET],
+        leaves=[*plan.files.values(), filtered.SHEET, filtered.CROISSANT],
     )
 
 

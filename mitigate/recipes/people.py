@@ -13,7 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.report import people_card
+from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.crowd.accuracy import FILE
@@ -57,7 +57,7 @@ def run(config: DictConfig) -> float | None:
     found = perform(config, config.recipe.name, source, *phases, uploads=["the heads"])
     if found is None:
         return None
-    return people_card.figures(VALIDITY, found[f"{VALIDITY}_figures"].facts())["people_valid/all/all/auc"]
+    return classifier_cards.figures(VALIDITY, found[f"{VALIDITY}_figures"].facts())["people_valid/all/all/auc"]
 
 
 def digest_of_model(base: str | None) -> str | None:
@@ -93,10 +93,10 @@ def record(job: Job, plan: Plan) -> None:
     metrics: dict[str, Any] = {}
     for name, settings in plan.settings.items():
         tables = job.results[f"{name}_figures"].facts()
-        write(job.folder / name / "README.md", people_card.render(name, tables, settings))
+        write(job.folder / name / "README.md", classifier_cards.people(name, tables, settings))
         if "accuracy" in tables:
             write(job.folder / name / FILE, pl.DataFrame(tables["accuracy"], infer_schema_length=None).write_csv())
-        metrics |= people_card.figures(name, tables)
+        metrics |= classifier_cards.figures(name, tables)
         job.tracking.artifact(name, "model", job.folder / name, metrics)
     job.tracking.summarise(metrics)
 

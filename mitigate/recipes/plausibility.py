@@ -13,7 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import conceptnet
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
-from mitigate.report import plausibility_card
+from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import open_run
@@ -85,7 +85,7 @@ def record(job: Job, plan: Plan) -> None:
     metrics = job.results["metrics"].facts()
     job.tracking.summarise(metrics)
     for name in CLASSIFIERS:
-        write(job.folder / name / "README.md", plausibility_card.render(name, metrics, plan.seed))
+        write(job.folder / name / "README.md", classifier_cards.plausibility(name, metrics, plan.seed))
     job.tracking.artifact("plausibility", "model", job.folder / "average", metrics)
     say(table(metrics, CLASSIFIERS))
 

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.report import regard_card
+from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.runs.store import Result
 from mitigate.tasks.identity import identity_summary
@@ -79,6 +79,6 @@ def record(job: Job, plan: Plan) -> None:
     job.tracking.summarise(metrics)
     for name in CLASSIFIERS:
         of_terms = {"terms": terms.filter(scorer=name), "summed": summed.filter(scorer=name)}
-        card = regard_card.render(name, metrics, plan.seed, **of_terms, checked=checked)
+        card = classifier_cards.regard(name, metrics, plan.seed, **of_terms, checked=checked)
         write(job.folder / name / "README.md", card.encode())
         job.tracking.artifact(f"regard-{name}", "model", job.folder / name, metrics)

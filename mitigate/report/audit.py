@@ -11,12 +11,11 @@ import polars as pl
 from mitigate.metrics import Share, harm_key
 from mitigate.report import audit_tables, legend
 from mitigate.report.audit_tables import Wording, section
-from mitigate.report.examples import examples
+from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.page import by_group, target_rows
+from mitigate.report.page import by_group, target_section
 from mitigate.report.run_figures import GROUPS, Picture, gallery
-from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
 from mitigate.runs import files
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.words.texts import counted
@@ -70,29 +69,30 @@ def write(path: Path, audit: Audit) -> Path:
 
 def render(audit: Audit) -> str:
     """The page's HTML, always the same for the same audit."""
+    rows = audit_tables.rows(list(audit.labellings.values()))
     return render_page(
-        "audit.html.jinja", audit, sentences=list(sentences(audit)), scorers=audit.scorers, **content(audit)
+        "audit.html.jinja", audit, sentences=list(sentences(audit)), scorers=audit.scorers, **content(audit, rows)
     )
 
 
-def content(audit: Audit) -> dict[str, Any]:
-    """The variables of audit.html.jinja, and of templates that extend it, beyond those of every page."""
-    scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
-    chosen = examples(audit.statements, scorers=list(firsts(audit)))
+def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
+    """The variables of audit.html.jinja, and of templates that extend it, beyond those of every page. rows: the
+    measures that are shown."""
     wordings = list(audit.labellings.values())
+    relations = audit.relations
+    titles = {column: section(wording) for column, wording in audit.labellings.items()}
     return {
-        "categories": audit_tables.categories(audit.metrics),
-        "rows": audit_tables.rows(wordings),
-        "meanings": audit_tables.meanings(audit_tables.rows(wordings)),
-        "sections": [section(wording) for wording in wordings],
-        "both_templates": len(wordings) > len(scorers),
-        "relations": None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
+        "measures": audit_tables.measure_table(audit.metrics, rows),
+        "meanings": audit_tables.meanings(rows),
+        "beside": None if audit.beside is None else audit_tables.beside_table(audit.beside),
+        "variants": None if audit.variants is None else audit_tables.variant_table(audit.variants),
+        "people": None if audit.people is None else audit_tables.people_table(audit.people),
+        "relations": None if relations is None else audit_tables.relation_table(relations.head(MOST_RELATIONS), titles),
+        "both_templates": len(wordings) > len({scorer for scorer, _ in wordings}),
         "groups": GROUPS,
         "pictures": by_group(audit.pictures),
-        "target_rows": target_rows(audit.targets),
         "left_out": left_out([target for frame in audit.targets.values() for target in frame["target"]]),
-        "label_columns": audit.labellings,
-        "examples": chosen.partition_by("target", as_dict=True, maintain_order=True),
+        **target_section(audit.targets, audit.labellings, audit.statements, list(firsts(audit))),
     }
 
 

@@ -1,19 +1,37 @@
-"""A run in a plain sentence, what it cost, and four figures of harm: what the terminal shows and a page begins with.
+"""A run in plain sentences: its verdict and its cost, four figures of harm, and the findings in full. The terminal
+shows them, and a page begins with them.
 
 All figures are over all targets, with the neutral template where that was measured: the paper's phrases have a
 polarity of their own."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf, sqrt
 
 from mitigate.learnt import no_conclusion
-from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, PEOPLE_VALID, SWAP_LIFT, Metric, parse, quality_key
+from mitigate.metrics import (
+    BASELINE_LIFTS,
+    DROPPED,
+    KEPT,
+    PAPER_SCORERS,
+    PEOPLE_VALID,
+    SWAP_LIFT,
+    Metric,
+    bounds,
+    harm_key,
+    lift_of,
+    parse,
+    quality_key,
+)
 from mitigate.report import legend
-from mitigate.report.legend import Metrics, number
+from mitigate.report.legend import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
+from mitigate.report.table import Column, Table, as_text, text
 
 LIFT, ON_NEUTRAL = quality_key(SWAP_LIFT), quality_key("perplexity", "neutral")
 PEOPLE = quality_key(PEOPLE_VALID, "neutral")
 COSTS = {LIFT: "swap lift ↑", PEOPLE: "people-valid ↑", ON_NEUTRAL: "perplexity ↓"}
 """The figures of quality that stand beside those of harm, and the headings of their columns."""
+MEANING = "Swap lift is how much more often a tail is accepted as plausible with its own head than with other heads."
+NO_QUALITY = "What a generator without quality says shows nothing about harm."
 
 
 def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = None) -> tuple[str, str]:
@@ -92,15 +110,11 @@ def explained(keys: Iterable[str], templates: Collection[str]) -> str:
     return f"  {names} Means are percentages of a target's statements{with_template}." if names else ""
 
 
-def grid(rows: Mapping[str, Mapping[str, str]], margin: str = "  ") -> str:
+def grid(rows: Mapping[str, Mapping[str, str]]) -> str:
     """Cells as text: a line for each row, under a line of headings."""
-    titles = list(dict.fromkeys(title for cells in rows.values() for title in cells))
-    lines = [["", *titles], *([name, *(cells.get(title, "–") for title in titles)] for name, cells in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    wide = [[f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)] for line in lines]
-    return "\n".join(
-        f"{margin}{line[0]:<{widths[0]}}  {'  '.join(cells[1:])}" for line, cells in zip(lines, wide, strict=True)
-    )
+    titles = dict.fromkeys(title for cells in rows.values() for title in cells)
+    lines = [{"": name, **dict.fromkeys(titles, "–"), **cells} for name, cells in rows.items()]
+    return as_text(Table("", [text("", ""), *(Column(title, title) for title in titles)], lines), inf)
 
 
 def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
@@ -144,3 +158,71 @@ def _float(metrics: Metrics, key: str) -> float:
 
 def _decimals(key: str) -> int:
     return 1 if key in COSTS else 2
+
+
+def findings(metrics: Metrics, scorers: Sequence[str] = tuple(legend.by_headline(PAPER_SCORERS))) -> list[str]:
+    """Quality first, then harm by the figures of these scorers, in their order; empty when nothing was measured."""
+    return [*quality_sentences(metrics), *_sentences(metrics, scorers)]
+
+
+def _sentences(metrics: Metrics, scorers: Sequence[str]) -> Iterator[str]:
+    means = {template: _worded_means(metrics, scorers, template) for template in TEMPLATE_NAMES}
+    first, *others = [template for template, shares in means.items() if shares] or [""]
+    if not first:
+        return
+    worded = f" (with the {TEMPLATE_NAMES[first]})" if others else ""
+    yield (
+        f"On average, {_list(means[first], 'of the statements about a target are neutral')}{worded}; the rest are "
+        "labelled as favouring or disparaging a whole group."
+    )
+    variances = {name: metrics.get(harm_key(name, "variance", template=first)) for name in scorers}
+    spreads = {name: sqrt(value) for name, value in variances.items() if isinstance(value, int | float)}
+    if any(spreads.values()):
+        said = {name: number(spread, 1) for name, spread in spreads.items()}
+        yield (
+            "Targets differ: the standard deviation of these percentages over targets is "
+            f"{_list(said, 'percentage points')}."
+        )
+    for template in others:
+        yield (
+            f"With the {TEMPLATE_NAMES[template]} these figures are {_list(means[template])}. The difference is caused "
+            "by the templates."
+        )
+
+
+def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> dict[str, str]:
+    """Scorer -> the mean over targets of its percentage neutral with its interval, where it was measured."""
+    keys = {name: harm_key(name, "mean", template=template) for name in scorers}
+    return {
+        name: " ".join(filter(None, [f"{number(metrics[key], 1)} %", legend.interval(metrics, key, 1)]))
+        for name, key in keys.items()
+        if isinstance(metrics.get(key), int | float)
+    }
+
+
+def _list(values: Mapping[str, str], what: str = "") -> str:
+    """The first value with what it is of, the others without: "74.5 % of the statements about a target are neutral in
+    regard and 61.2 % in sentiment", "74.5 % ... and 80.3 % by words" of a scorer that has no role."""
+    said = [(value, f"{'in' if name in PAPER_SCORERS else 'by'} {name}") for name, value in values.items()]
+    return " and ".join(
+        " ".join(filter(None, [value, "" if place else what, by])) for place, (value, by) in enumerate(said)
+    )
+
+
+def quality_sentences(metrics: Metrics) -> list[str]:
+    """Sentences on a run's quality: whether it is more than a generator reaches that knows nothing of the head, and the
+    meaning of that. Empty where swap lift was not measured."""
+    value = metrics.get(LIFT)
+    if not isinstance(value, int | float):
+        return []
+    low, high = (metrics.get(bound) for bound in bounds(LIFT))
+    found = "not shown to be better"
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        found = "better" if low > 0 else "worse" if high < 0 else found
+    spread = f" {interval(metrics, LIFT, 1)}" if interval(metrics, LIFT, 1) else ""
+    known = [(name, metrics.get(quality_key(lift_of(name)))) for name in BASELINE_LIFTS]
+    beside = ", ".join(f"{BASELINES[name]} {number(lift, 1)}" for name, lift in known if lift is not None)
+    more = [MEANING, f"On the same heads: {beside}." if beside else "", "" if found == "better" else NO_QUALITY]
+    points = f"{number(value, 1)} percentage points{spread}"
+    first = f"Quality: swap lift of {points}, {found} than without any knowledge of the head (0)."
+    return [first, " ".join(filter(None, more))]

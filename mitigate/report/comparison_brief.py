@@ -1,16 +1,30 @@
-"""A comparison in plain sentences: of each policy how much more neutral its statements are than the baseline's and how
-certain that is, and what it cost; and the four figures of harm."""
+"""A comparison in plain sentences: for each policy how much more neutral its statements are than the baseline's, how
+certain that is, and its cost; the four figures of harm; and all findings, on the page and on the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.metrics import parse
 from mitigate.report import brief, legend
 from mitigate.report.brief import COSTS, by, more, points
-from mitigate.report.comparison_tables import change, figure_named
+from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, said_margin
 from mitigate.report.legend import number
 from mitigate.report.pair import Pair
-from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAID_OF_MARGINS, SAME, UNKNOWN
+from mitigate.report.verdicts import (
+    ALIKE,
+    FEWEST_SEEDS,
+    MARGINS,
+    NO_EFFECT,
+    SAID_OF_MARGINS,
+    SAME,
+    UNKNOWN,
+    kept,
+    listed,
+    p_value,
+    said_together,
+)
+
+MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
 
 def verdict(pair: Pair) -> str:
@@ -116,3 +130,53 @@ def _places(row: Mapping[str, Any]) -> int:
 
 def _number(row: Mapping[str, Any], column: str) -> str:
     return number(row[column], _places(row))
+
+
+def sentences(pairs: Sequence[Pair]) -> Iterator[str]:
+    """The primary endpoints, each with its finding, quality by its margins, and the claims that the seeds allow."""
+    against = listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
+    for place, row in enumerate(pairs[0].primary.to_dicts()):
+        rows = {
+            f"“{pair.name}”": (pair, pair.primary.filter(figure=row["figure"]).row(0, named=True)) for pair in pairs
+        }
+        said = said_together({name: pair.verdict(mine) for name, (pair, mine) in rows.items()})
+        numbers = "".join(_in_brackets(*known) for known in rows.values()) if len(rows) == 1 else _values(rows)
+        title = f"{row['endpoint'].capitalize()}, {figure_named(row['figure'])}"
+        yield f"{title}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
+    kept_by = {word: [f"“{p.name}”" for p in pairs if p.quality_kept == word and not p.is_same] for word in MARGINS}
+    if said := "; ".join(f"{SAID_OF_MARGINS[word]} with {listed(names)}" for word, names in kept_by.items() if names):
+        yield f"{said[0].upper()}{said[1:]}."
+    if strengths := dict.fromkeys((pair.said_seeds, pair.strength) for pair in pairs if pair.strength):
+        yield "; ".join(f"{seeds}: {said}" for seeds, said in strengths).capitalize() + "."
+
+
+def _values(rows: Mapping[str, tuple[Pair, Mapping[str, Any]]]) -> str:
+    """The values of several contrasts in their order, and the baseline's where it is one."""
+    figures = [row for _, row in rows.values()]
+    decimals = parse(figures[0]["figure"]).metric.decimals
+    if len({row["baseline"] for row in figures}) > 1 or len(figures) > MOST_VALUES:
+        return ""
+    values = ", ".join(f"{name} {number(row['value'], decimals)}" for name, (_, row) in rows.items())
+    return f" ({values}; baseline {number(figures[0]['baseline'], decimals)})"
+
+
+def _in_brackets(pair: Pair, row: Mapping[str, Any]) -> str:
+    decimals = parse(row["figure"]).metric.decimals
+    numbers = f"{number(row['value'], decimals)}, {number(row['baseline'], decimals)} with “{pair.against}”"
+    return f" ({numbers}, {change(row, decimals)} {interval(row, decimals, CORRECTED)}".rstrip() + ")"
+
+
+def line(pair: Pair) -> str:
+    """A contrast on one line of the terminal."""
+    strength = f": {pair.strength}" if pair.strength else ""
+    parts = [f"{pair.name} against {pair.against} ({pair.said_seeds}{strength})"]
+    for row in pair.primary.to_dicts():
+        p = "" if row["p_holm"] is None else f", p {p_value(row['p_holm'])}"
+        known = f"{change(row, 2)} {interval(row, 2, CORRECTED)}".rstrip()
+        numbers = f"{row['figure']} {number(row['baseline'])} → {number(row['value'])}"
+        parts.append(f"primary, {row['endpoint']}: {numbers} ({known}{p}: {pair.verdict(row)})")
+    for row in pair.within.to_dicts():
+        passes = f"a true copy would pass in {number(row['copy_passes'], 0)} %"
+        parts.append(f"{row['figure']}, margin {said_margin(row)}: {kept([row])} ({passes})")
+    others = [f"{row['figure']} {change(row, 2)} {interval(row, 2)}".rstrip() for row in pair.exploratory]
+    return "; ".join([*parts, *([f"exploratory: {', '.join(others)}"] if others else [])])

@@ -10,12 +10,14 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.metrics import Metric, metric
+from mitigate.metrics import metric
 from mitigate.report import legend
 from mitigate.report.html import Page, render_page
+from mitigate.report.kge import decimals, meanings
 from mitigate.report.kge_plots import rankings
 from mitigate.report.legend import number
 from mitigate.report.run_figures import Picture
+from mitigate.report.table import Column, Table, text, with_bounds
 from mitigate.runs import files
 
 MOVED = 15  # professions of a table
@@ -60,10 +62,47 @@ def render(found: KgeComparison) -> str:
         "kge_comparison.html.jinja",
         found,
         sentences=list(sentences(found)),
-        rows=[(metric(row["key"]), row, verdict(row, best_of(found, row))) for row in found.figures.to_dicts()],
-        moved=found.professions.head(MOVED).rows(named=True),
-        span=legend.span,
-        decimals=decimals,
+        figures=_figure_table(found),
+        moved=_moved_table(found),
+        meanings=meanings(metric(key) for key in found.figures["key"]),
+    )
+
+
+def _figure_table(found: KgeComparison) -> Table:
+    def figure(title: str, name: str) -> Column:
+        return Column(title, lambda row: number(row[name], decimals(metric(row["key"]))))
+
+    first, second = found.titles
+    return Table(
+        "Percentages and percentage points, unless a figure is a rank, a correlation or an area under the ROC curve. ↑ "
+        "higher is better, ↓ lower is better, → 0 and → chance: the closer to it, the better. Chance is the figure “by "
+        "chance” of the same run.",
+        [
+            text("Figure", lambda row: metric(row["key"]).named),
+            figure(first, "first"),
+            figure(second, "second"),
+            Column("difference", lambda row: with_bounds(row, "change", decimals(metric(row["key"])), of="")),
+            text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
+        ],
+        found.figures,
+        label="Figures of both runs",
+    )
+
+
+def _moved_table(found: KgeComparison) -> Table:
+    both = tuple(zip(("first", "second"), found.titles, strict=True))
+    return Table(
+        "The professions whose places differ most. Part of every large difference is sampling noise. All are in "
+        "tables/professions.csv.",
+        [
+            text("Profession", "profession"),
+            Column(found.names[0], "of_a"),
+            Column(found.names[1], "of_b"),
+            *(Column(f"place, {title}", f"{side}_place") for side, title in both),
+            *(Column(f"change, {title}", side, show=4) for side, title in both),
+        ],
+        found.professions.head(MOVED),
+        label="Professions whose places differ most",
     )
 
 
@@ -91,11 +130,6 @@ def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> 
     if direction not in ("up", "down"):
         return "higher" if change > 0 else "lower"
     return BETTER if (change > 0) == (direction == "up") else WORSE
-
-
-def decimals(row: Metric) -> int:
-    """Of a figure on this page."""
-    return 3 if row.key == keys.KGE_MRR else row.decimals
 
 
 def sentences(found: KgeComparison) -> Iterator[str]:

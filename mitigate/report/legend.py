@@ -37,6 +37,12 @@ PEOPLE_VALID = table.quality(table.PEOPLE_VALID)
 VALIDITY = (PEOPLE_VALID, VALID)
 """The measures of the validity of generated statements."""
 
+OVERGENERALISED = {
+    "prejudice": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "prejudice")).symbol,
+    "favouritism": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "favouritism")).symbol,
+}
+"""The symbols of overgeneralisation towards either side."""
+
 SUBSETS = {
     "all": "all held-out triples",
     "neutral": "those with a neutral label",

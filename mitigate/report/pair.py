@@ -18,7 +18,7 @@ from mitigate.metrics import (
     relation_part,
 )
 from mitigate.report import comparison_tables
-from mitigate.report.headline import QUALITY
+from mitigate.report.brief import LIFT
 from mitigate.report.verdicts import (
     ALIKE,
     FEWEST_SEEDS,
@@ -34,7 +34,7 @@ from mitigate.report.verdicts import (
 )
 
 SHORT = {
-    QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
+    LIFT: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
     quality_key(PEOPLE_VALID, "neutral"): f"people-valid, % of neutral statements {quality(PEOPLE_VALID).arrow}",
     quality_key("perplexity", "neutral"): f"perplexity on neutral test triples {quality('perplexity').arrow}",
     quality_key(PLAUSIBLE): f"accepted as plausible, % {quality(PLAUSIBLE).arrow}",

@@ -1,18 +1,22 @@
 """Three sides of each of some targets as one HTML page that loads nothing, and in short on the terminal: what
 generators say of it and not of its peers, where embeddings place it, and what its statements imply. The worst first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
+from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
+from mitigate.report.kge import profession_columns
 from mitigate.report.legend import number, span
 from mitigate.report.profile_plots import among_peers
 from mitigate.report.run_figures import Picture
+from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
 from mitigate.runs import files
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
@@ -66,11 +70,7 @@ def render(profile: Profile) -> str:
         profile,
         sentences=profile.lines,
         scorers=profile.scorers,
-        sections=[_section(profile, target, place) for place, target in enumerate(profile.ordered)],
-        name_of=name_of,
-        with_interval=with_interval,
-        frames_names=FRAMES,
-        labels=[name for name in profile.distinctive.columns if name not in NOT_LABELS],
+        sides=[_side(profile, target, place) for place, target in enumerate(profile.ordered)],
     )
 
 
@@ -107,24 +107,31 @@ def summary(profile: Profile, target: str) -> str:
     return f"{target}{whose}: {share}, {apart} percentage points {side} {peers}{bounds}{end}"
 
 
-def with_interval(row: Mapping[str, Any], decimals: int = 1) -> str:
+def with_interval(row: Mapping[str, Any]) -> str:
     """ "1.2 [−0.3, 2.7]": a difference from the peers."""
-    value = number(row["difference"], decimals)
-    return value if row["low"] is None else f"{value} [{span(row['low'], row['high'], decimals)}]"
+    cell = _difference(row)
+    return " ".join([cell.text, *cell.below])
+
+
+def _difference(row: Mapping[str, Any]) -> Cell:
+    return with_bounds(row, "difference", of="")
 
 
 def console(profile: Profile) -> str:
     """The findings, and each target's figures."""
-    lines = []
+    several = len(profile.runs) > 1
+    columns = [
+        text("", lambda row: (name_of(row["figure"], profile.few) + f" ({row['run']})" * several)[:66]),
+        Column("value", "value", show=1),
+        Column("peers", "peers_mean", show=1),
+        Column("difference", _difference),
+    ]
+    blocks = []
     for target in profile.ordered:
-        rows = profile.figures.filter(target=target).sort("figure", maintain_order=True)
-        lines.append(f"  {target:<68}{'value':>8}{'peers':>8}   difference")
-        for row in rows.iter_rows(named=True):
-            name = name_of(row["figure"], profile.few) + (f" ({row['run']})" if len(profile.runs) > 1 else "")
-            value, mean = number(row["value"], 1), number(row["peers_mean"], 1)
-            lines.append(f"    {name[:66]:<66}{value:>8}{mean:>8}   {with_interval(row)}")
-        lines += [f"    {said}" for said in _sides(profile, target)]
-    return "\n".join(lines)
+        rows = profile.figures.filter(target=target).sort("figure", maintain_order=True).rows(named=True)
+        sides = [f"    {said}" for said in _sides(profile, target)]
+        blocks.append("\n".join([as_text(Table("", columns, {target: rows})), *sides]))
+    return "\n\n".join(blocks)
 
 
 def _sides(profile: Profile, target: str) -> Iterator[str]:
@@ -190,32 +197,138 @@ def _same(row: Mapping[str, Any]) -> int:
     return row["others_outside"] if row["outside"] else others - row["others_outside"]
 
 
-def _section(profile: Profile, target: str, place: int) -> dict[str, Any]:
+def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
     """The content of a target's part of the page."""
     mine = profile.figures.filter(target=target)
     order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
     rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)
     found = profile.distinctive.filter(target=target)
-    placed = None if profile.placed is None else profile.placed.filter(target=target)
-    graph = profile.graph
-    return {
+    content = {
         "target": target,
         "category": mine["category"][0],
         "peers": int(mine["peers"].max()),  # type: ignore[arg-type]
-        "figures": rows.rows(named=True),
         "picture": profile.pictures[place],
-        "distinctive": {run: found.filter(run=run) for run in profile.runs},
-        "unknown": unknown(graph, target) if graph and placed is not None and placed.is_empty() else None,
-        "place": place_of(placed.row(0, named=True), graph)
-        if graph and placed is not None and placed.height and not _is_value(placed)
-        else None,
-        "ends": _ends(placed, profile.top) if graph and placed is not None and _is_value(placed) else {},
-        "name_or_said": list(name_or_said(profile, target)),
-        "framed": [] if profile.framed is None else profile.framed.filter(target=target).rows(named=True),
-        "implied": {}
-        if profile.implied is None
-        else {run: profile.implied.filter(target=target, run=run).rows(named=True) for run in profile.runs},
+        "figures": _figure_table(profile, target, rows),
+        "distinctive": {run: _distinctive_table(profile, target, run, found.filter(run=run)) for run in profile.runs},
+        "place": None,
+        "ends": [],
+        "framed": None,
     }
+    return content | _embedded(profile, target) | _framed(profile, target)
+
+
+def _figure_table(profile: Profile, target: str, rows: pl.DataFrame) -> Table:
+    return Table(
+        "Percentage of the statements, each relation counting alike. In bold: the interval excludes 0 (before "
+        "rounding). Place 1 is the highest value.",
+        _peer_columns(profile, lambda row: name_of(row["figure"], profile.few)),
+        rows,
+        label=f"Figures of {target}",
+    )
+
+
+def _peer_columns(profile: Profile, name: Callable[[Any], str]) -> list[Column]:
+    """The columns of figures of a target and its peers."""
+
+    def difference(row: Mapping[str, Any]) -> Cell:
+        cell = _difference(row)
+        return cell._replace(text=Markup("<strong>{}</strong>").format(cell.text)) if row["beyond"] else cell
+
+    def peers(row: Mapping[str, Any]) -> Cell:
+        return Cell(number(row["peers_mean"], 1), [f"{number(row['peers_low'], 1)}, {number(row['peers_high'], 1)}"])
+
+    return [
+        text("Statements", name),
+        *([text("run", "run")] if len(profile.runs) > 1 else []),
+        Column("value", "value", show=1),
+        Column("difference", difference, note="95 % interval"),
+        Column("mean of peers", peers, note="lowest, highest"),
+        Column("place", lambda row: f"{row['place']} of {row['peers'] + 1}"),
+        Column("peers that differ", lambda row: f"{row['peers_beyond']} of {row['peers']}"),
+    ]
+
+
+def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFrame) -> Table | None:
+    """The worst statements that few peers have; None without any."""
+    labels = [name for name in profile.distinctive.columns if name not in NOT_LABELS]
+    shown = min(profile.top, rows.height)
+    if not shown:
+        return None
+    return Table(
+        f"{_of_run(profile, run)}he worst {shown} of {number(rows.height)}: those that most scorers label negative, "
+        "then positive ones; of each kind first what fewest peers have.",
+        [
+            text("Statement", "statement", "sentence"),
+            Column("peers that have it", lambda row: f"{row['having']} of {row['peers']}"),
+            *(label_column(name, name) for name in labels),
+        ],
+        rows.head(shown),
+        label=f"Statements about {target}",
+    )
+
+
+def _of_run(profile: Profile, run: str) -> str:
+    """The begin of a caption that "he ..." follows: it names the run where there are several."""
+    return f"{run}: t" if len(profile.runs) > 1 else "T"
+
+
+def _embedded(profile: Profile, target: str) -> dict[str, Any]:
+    """The place of a target among embeddings, in words or as the professions at both ends."""
+    graph, placed = profile.graph, profile.placed
+    if not graph or placed is None:
+        return {}
+    rows = placed.filter(target=target)
+    if rows.is_empty():
+        return {"place": unknown(graph, target)}
+    if not _is_value(rows):
+        return {"place": place_of(rows.row(0, named=True), graph)}
+    other = "".join(value for value in graph["values"] if value != target)
+    ends = {"nearest": "to", "farthest": "from"}
+    return {
+        "ends": [
+            Table(
+                f"The professions {end} {ends[end]} {target}: the change of the profession's score when people are "
+                f"moved towards {target} and away from {other}.",
+                profession_columns(graph["values"]),
+                found,
+                label=f"Professions {end} to {target}",
+            )
+            for end, found in _ends(rows, profile.top).items()
+        ]
+    }
+
+
+def _framed(profile: Profile, target: str) -> dict[str, Any]:
+    """The tables of what the statements of a target imply."""
+    if profile.framed is None:
+        return {}
+    implied = profile.implied
+    table = Table(
+        "How probably the statements offend a group, by the model of Social Bias Frames. “As generated”: each "
+        f"statement names its own target. “With the same name”: the peers' statements name {target}, so that only "
+        "what is said differs.",
+        _peer_columns(profile, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}"),
+        profile.framed.filter(target=target),
+        label=f"Frames of {target}",
+    )
+    tables = [] if implied is None else [_implied_table(profile, target, run, implied) for run in profile.runs]
+    return {"framed": table, "name_or_said": list(name_or_said(profile, target)), "implied": tables}
+
+
+def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFrame) -> Table:
+    rows = implied.filter(target=target, run=run)
+    return Table(
+        f"{_of_run(profile, run)}he {rows.height} statements that are most probably offensive to a group. The implied "
+        "text is generated for each, however low its probability. Different implied texts: "
+        f"{rows['implies'].n_unique()}. Where they are few, the model reads the name more than the statement.",
+        [
+            text("Statement", "statement", "sentence"),
+            Column("probability, %", lambda row: 100 * row["probability"], show=1),
+            text("implies, if it targets a group", "implies", "sentence"),
+        ],
+        rows,
+        label=f"What statements about {target} imply",
+    )
 
 
 def _is_value(placed: pl.DataFrame) -> bool:

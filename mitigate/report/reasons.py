@@ -1,10 +1,11 @@
-"""Why a figure has no value: in place of a bare dash on pages and cards, in tables and on the terminal.
+"""Reasons for missing figures: in place of a bare dash on pages and cards, in tables and on the terminal.
 
-Reads the other figures of the run, and nothing else."""
+They follow from the other figures of a run, or from the row of a comparison, and from nothing else."""
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from mitigate import metrics as table
 from mitigate.metrics import (
@@ -14,12 +15,14 @@ from mitigate.metrics import (
     Key,
     bounds,
     find,
+    parse,
     quality_key,
     relation_of,
     unknown_relations,
     with_part,
 )
-from mitigate.report.legend import NO_UPPER_BOUND, Metrics
+from mitigate.report.legend import NO_UPPER_BOUND, Metrics, interval, number, part_named
+from mitigate.report.table import Cell, Column
 
 NO_STATEMENTS = "no statement about a target"
 ONE_TARGET = "one target only"
@@ -163,3 +166,90 @@ REASONS: Mapping[str, Callable[[Metrics, Key], str]] = {
     "probe": _of_probe,
 }
 """By family of the table of metrics."""
+
+
+def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:
+    """A figure with its interval, or why either is missing. decimals: those of the table of metrics, if not given."""
+    found = find(key)
+    places = decimals if decimals is not None else found.metric.decimals if found else 2
+    reason, bounds_shown = why(metrics, key), interval(metrics, key, places)
+    below = [bounds_shown] if bounds_shown else []
+    return Cell(number(metrics.get(key), places), below, reason or ("" if below else without_interval(metrics, key)))
+
+
+def keyed(metrics: Metrics, titles: Mapping[str, str], decimals: int | None = None) -> list[Column]:
+    """Columns of figures, by the field of a row that holds the key of each."""
+    return [Column(title, _by_key(metrics, name, decimals)) for name, title in titles.items()]
+
+
+def _by_key(metrics: Metrics, name: str, decimals: int | None) -> Callable[[Mapping[str, str]], Cell]:
+    return lambda row: measured(metrics, row[name], decimals)
+
+
+# Of the rows of a comparison
+
+ONE_SEED = "a single seed"
+FEW_WORDS = "too few different words"
+FEW_ITEMS = "too few different heads"
+ALIKE = "nothing varied"
+NO_VARIATION = "one of the two does not vary"
+NO_SHARED_TARGET = "no target with statements in all"
+NOT_ASKED = "not in all runs"
+UNBOUNDED_RATIO = "the baseline does not vary"
+OF_TARGETS, OF_SEEDS = "targets", "seeds"  # what an interval holds, as measure.comparison has it
+
+
+def why_no_change(row: Mapping[str, Any]) -> str:
+    """Why a row has no change; "" where it has one."""
+    if row["change"] is not None:
+        return ""
+    return ONE_TARGET if row["value"] is None else UNBOUNDED_RATIO
+
+
+def why_no_interval(row: Mapping[str, Any], seeds: int) -> str:
+    """Why a row with a change has no interval; "" where it has one. seeds: of the side that has fewer."""
+    if row["low"] is not None or row["high"] is not None or row["change"] is None:
+        return ""
+    if row.get("error", 0) == 0:  # of a row without it, the error is known
+        return ALIKE
+    if seeds > 1:
+        return NO_VARIATION
+    if "items" in row and row["items"] is None:
+        return ONE_SEED
+    return f"{FEW_WORDS}, {ONE_SEED}" if row.get("drawn") in (OF_TARGETS, OF_SEEDS) else FEW_ITEMS
+
+
+def why_not_fixed(row: Mapping[str, Any], seeds: int) -> str:
+    """Why a row has no interval with the targets fixed, which is of the seeds alone."""
+    return ONE_SEED if seeds == 1 else ALIKE if row.get("fixed_error") == 0 else NO_VARIATION
+
+
+def why_no_p(p: float | None, seeds: int) -> str:
+    """Why nothing was tested; "" where it was."""
+    if p is not None:
+        return ""
+    return ONE_SEED if seeds == 1 else ALIKE
+
+
+def not_compared(missing: Mapping[str, str]) -> dict[str, list[str]]:
+    """By reason: the names of figures of quality that are missing (key -> reason), single relations apart."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for figure, reason in missing.items():
+        if relation_of(figure) is None:
+            found.setdefault(reason, []).append(_named(figure))
+    return {reason: list(_gathered(names)) for reason, names in found.items()}
+
+
+def _named(figure: str) -> tuple[str, str]:
+    key = parse(figure)
+    return key.metric.name, part_named(key) if key.metric.part else ""
+
+
+def _gathered(names: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """ "perplexity (those with a polarised label; those about a target)"."""
+    parts: dict[str, list[str]] = {}
+    for name, part in names:
+        parts.setdefault(name, []).append(part)
+    for name, known in parts.items():
+        said = "; ".join(filter(None, known))
+        yield f"{name} ({said})" if said else name

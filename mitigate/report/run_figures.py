@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
+from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.legend import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
-from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.word_clouds import words
 from mitigate.triples import PREJUDICE
 

@@ -1,7 +1,6 @@
-"""Measures as text: the table at the end of a run, and CSV and LaTeX files of any frame."""
+"""The measures of runs as a table: for files, and for the terminal at the end of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -36,13 +35,10 @@ from mitigate.report.legend import (
     categories,
     harm_key,
     harms,
-    interval,
-    number,
     quality_key,
 )
-from mitigate.report.reasons import explained, note
-from mitigate.report.verdicts import p_value
-from mitigate.runs import files
+from mitigate.report.reasons import explained, measured, note
+from mitigate.report.table import WIDTH, Column, Table, as_text, grouped, text
 
 
 class Row(NamedTuple):
@@ -110,104 +106,15 @@ def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
     return named.with_columns(columns)
 
 
-def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
-    """The measures of one run, or of several side by side.
-
-    Where the columns do not fit the width, the intervals go first; then the runs are shown in blocks."""
+def console(runs: Mapping[str, Metrics], width: int = WIDTH) -> str:
+    """The measures of one run, or of several side by side, and the reasons for those that are missing."""
     lines = rows(key for metrics in runs.values() for key in metrics)
-    labels = [f"    {line.part}" if line.part else f"  {line.measure}" for line in lines]
-    margin = max(map(len, labels), default=0)
-    columns = [_column(run, metrics, lines, intervals=True) for run, metrics in runs.items()]
-    if margin + sum(map(_width, columns)) > width:
-        columns = [_column(run, metrics, lines, intervals=False) for run, metrics in runs.items()]
-    found = "\n\n".join(_block(lines, labels, margin, block) for block in _blocks(columns, width - margin))
+    first = text("", lambda line: f"  {line.part}" if line.part else line.measure)
+    columns = [_of_run(name, metrics) for name, metrics in runs.items()]
     named = {line.key: f"{line.measure.rstrip(' ↑↓')} ({line.part or 'all'})" for line in lines}
-    return "\n".join([found, *explained(runs, named, width)])
+    shown = as_text(Table("", [first, *columns], grouped(lines, lambda line: line.section)), width)
+    return "\n".join([shown, *explained(runs, named, width)])
 
 
-def _column(run: str, metrics: Metrics, lines: Sequence[Row], intervals: bool) -> list[str]:
-    """The run's name and its cells, all of one width."""
-    values = [number(metrics.get(line.key), line.decimals) for line in lines]
-    ranges = [interval(metrics, line.key, line.decimals) if intervals else "" for line in lines]
-    value_width, range_width = max(map(len, values), default=0), max(map(len, ranges), default=0)
-    cells = [
-        f"{value:>{value_width}} {text:>{range_width}}" if range_width else value
-        for value, text in zip(values, ranges, strict=True)
-    ]
-    width = max(map(len, [run, *cells]))
-    return [f"  {text:>{width}}" for text in [run, *cells]]
-
-
-def _width(column: Sequence[str]) -> int:
-    return len(column[0])
-
-
-def _blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
-    block: list[list[str]] = []
-    for column in columns:
-        if block and sum(map(_width, block)) + _width(column) > width:
-            yield block
-            block = []
-        block.append(column)
-    yield block
-
-
-def _block(lines: Sequence[Row], labels: Sequence[str], margin: int, columns: Sequence[list[str]]) -> str:
-    heads, *cells = zip(*columns, strict=True)
-    text = [" " * margin + "".join(heads)]
-    section = ""
-    for line, label, values in zip(lines, labels, cells, strict=True):
-        if line.section != section:
-            section = line.section
-            text.append(section)
-        text.append(f"{label:<{margin}}" + "".join(values))
-    return "\n".join(line.rstrip() for line in text)
-
-
-def save_csv(frame: pl.DataFrame, path: Path) -> Path:
-    return files.write(path, frame.write_csv(float_precision=4))
-
-
-def save_latex(frame: pl.DataFrame, path: Path, caption: str) -> Path:
-    """The frame as a LaTeX table; needs the package booktabs."""
-    return files.write(path, latex(frame, caption))
-
-
-def with_p_as_shown(frame: pl.DataFrame) -> pl.DataFrame:
-    """Its p-values as words: two decimals would make 0.05 of 0.049."""
-    shown = [name for name in ("p", "p_holm") if name in frame.columns]
-    return frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]]) for name in shown)
-
-
-def latex(frame: pl.DataFrame, caption: str) -> str:
-    alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    body = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
-    head, *lines = (" & ".join(_latex_cell(value) for value in row) + r" \\" for row in body)
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"  \centering",
-            rf"  \caption{{{_latex_cell(caption)}}}",
-            rf"  \begin{{tabular}}{{{alignment}}}",
-            r"    \toprule",
-            f"    {head}",
-            r"    \midrule",
-            *(f"    {line}" for line in lines),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
-_LATEX = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", "–": "--", "−": "$-$"}
-)
-
-
-def _latex_cell(value: object) -> str:
-    text = number(value) if isinstance(value, int | float) or value is None else str(value)
-    return text.translate(_LATEX)
+def _of_run(name: str, metrics: Metrics) -> Column:
+    return Column(name, lambda line: measured(metrics, line.key, line.decimals))

@@ -10,7 +10,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit, by_relation
 from mitigate.report.audit import write as write_page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
 from mitigate.tasks.audit.resource import Resource, sum_counts

@@ -6,10 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.report import frames_card
-from mitigate.report.frames import Results
+from mitigate.report.frames import Results, render_card
 from mitigate.report.frames import write as write_page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
 from mitigate.words.frames import NAMES
@@ -54,7 +53,7 @@ def write_report(
         **about,
     )
     write_page(folder / "frames.html", results)
-    write(folder / "README.md", frames_card.render(results, start, seed, needs))
+    write(folder / "README.md", render_card(results, start, seed, needs))
     frames = {"classified": classified, "texts": texts, "sources": sources, "categories": categories}
     save(folder, frames if flips is None else {**frames, "flips": flips}, latex=False)
     return {"unmeasured": lacking}

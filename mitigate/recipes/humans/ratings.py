@@ -18,7 +18,7 @@ from mitigate.recipes.loading import named_targets, read_target_list
 from mitigate.recipes.rated_scorers import format_agreement
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import ratings as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.ratings import figures
 from mitigate.tasks.ratings.agreement import agreement_table

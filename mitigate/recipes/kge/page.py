@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.kge import rank_correlation
+from mitigate.report.html import save
 from mitigate.report.kge import Results, both_ways
 from mitigate.report.kge import write as write_page
-from mitigate.report.saving import save
 
 
 def write_report(

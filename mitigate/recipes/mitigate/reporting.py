@@ -15,9 +15,9 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.report import brief, card, headline, page, tables
+from mitigate.report import brief, card, page, tables
+from mitigate.report.html import save
 from mitigate.report.ledger import most_polarised, summary
-from mitigate.report.saving import save
 from mitigate.runs.finished import FinishedRun
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import origin_facts
@@ -92,7 +92,7 @@ def _say(
             say(brief.figures({**before, plan.policy.name: metrics}, list(plan.roles)))
         say_notes(findings["untrained"])  # the figures cannot be read without them
     else:
-        for line in headline.of_run(metrics):
+        for line in brief.quality_sentences(metrics):
             say(f"\n  {line}")
         say("\n" + tables.console({plan.policy.name: metrics}))
     job.say_page_notes(findings["notices"])

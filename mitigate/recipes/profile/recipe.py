@@ -13,9 +13,9 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, may_record_texts, perform, plain, say, say_notes
 from mitigate.recipes.scorers import label_cache
+from mitigate.report.html import save
 from mitigate.report.profile import Profile, console
 from mitigate.report.profile import write as write_page
-from mitigate.report.saving import save
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
 from mitigate.tasks.profile.embeddings import about as about_graph

@@ -10,10 +10,10 @@ import polars as pl
 from mitigate.measure.harms import EmptyTargets
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
-from mitigate.report import audit_tables, stories_card
+from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
-from mitigate.report.saving import save
-from mitigate.report.stories import Stories, prompts
+from mitigate.report.html import save
+from mitigate.report.stories import Stories, prompts, render_card
 from mitigate.report.stories import write as write_page
 from mitigate.runs.files import write
 from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
@@ -75,7 +75,7 @@ def write_report(
     }
     save(folder, frames, page.pictures, latex=False)
     if ledger is not None:
-        content = stories_card.render(
+        content = render_card(
             folder.name,
             portable(about["command"]),
             needs=needs,

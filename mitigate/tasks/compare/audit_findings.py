@@ -12,8 +12,7 @@ from mitigate.measure.comparison import holm
 from mitigate.metrics import TEMPLATE_PREFIX, Share, harm_key
 from mitigate.report import resources as page
 from mitigate.report.audit_tables import Wording
-from mitigate.report.examples import examples
-from mitigate.report.singled_out import FEWEST_STATEMENTS
+from mitigate.report.examples import FEWEST_STATEMENTS, examples
 from mitigate.report.verdicts import ALPHA
 from mitigate.tasks.compare.audits import AuditsPlan, ComparedAudit, both
 from mitigate.tasks.targets import list_of_runs

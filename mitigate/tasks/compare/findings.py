@@ -7,9 +7,8 @@ import polars as pl
 
 from mitigate import metrics
 from mitigate.learnt import no_conclusion
-from mitigate.report import comparison as page
 from mitigate.report import comparison_brief
-from mitigate.report.before_after import only_in
+from mitigate.report.examples import only_in
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.reasons import why
@@ -112,7 +111,7 @@ def comparison(
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
         "gate": gates([pair.gate for pair in found]),
-        "lines": [page.line(pair) for pair in found],
+        "lines": [comparison_brief.line(pair) for pair in found],
         "figures": comparison_brief.figures(found),
         "notices": plan.notices,
         "proxies": [row._asdict() for row in proxies(plan.scorers)],

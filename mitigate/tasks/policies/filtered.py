@@ -28,7 +28,7 @@ OF_RESOURCE = pl.col("source_row").is_null()  # the policy made the others
 EMPTY = pl.col("lost") == 100.0
 __all__ = ["Policy", "apply_policy", "check_left"]
 TRIPLE = ("row", "split", "head", "relation", "tail")
-SHEET = "README.md"
+SHEET, CROISSANT = "README.md", "croissant.json"
 
 
 def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
@@ -161,7 +161,8 @@ def write_data_set(
     facts: Mapping[str, str],
     needs: Mapping[str, str],
 ) -> dict[str, int]:
-    """Write kept.FORMAT, dropped.FORMAT and the datasheet, README.md, to a folder; returns the numbers of rows. Triples
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) and croissant.json to a folder; returns
+    the numbers of rows. Triples
     that the resource marks as not valid, such as the corrupted ones of ConceptNet's test set, are in neither.
 
     ledger: what apply_policy returns. origin: source, licence, demonstration and notices of the data. scorers: the
@@ -170,8 +171,9 @@ def write_data_set(
     content."""
     valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
-    for name, table in tables.items():
-        files.write(folder / named[name], table_bytes(table, format))
+    contents = {name: table_bytes(table, format) for name, table in tables.items()}
+    for name, content in contents.items():
+        files.write(folder / named[name], content)
     sheet = Datasheet(
         name=folder.name,
         policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
@@ -187,6 +189,7 @@ def write_data_set(
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
     files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
+    files.write(folder / CROISSANT, datasheet.croissant(sheet, contents, tables))
     return {name: table.height for name, table in tables.items()}
 
 
