@@ -111,7 +111,7 @@ def test_an_error_for_users_and_ctrl_c_are_a_message_and_a_bug_is_neither(ending
     )
     status, said = ending(KeyboardInterrupt())
     assert status == 130
-    assert "the same command goes on from there" in said
+    assert "run the same command to resume" in said
     for bug in (ZeroDivisionError(), FileNotFoundError()):
         with pytest.raises(type(bug)):
             ending(bug)
