@@ -14,6 +14,7 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say
 from mitigate.recipes.loading import load_data
+from mitigate.recipes.outline import say_downloads
 from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.recipes.targets import list_named
@@ -40,8 +41,7 @@ def run(config: DictConfig) -> None:
     policy, origin = configured.policy(config.policy), reporting.origin(config, ["data"])["data"]
     check_filters(policy)
     verbalising.check(config.measure.masking)
-    for address in missing(config, ["data"], configured):
-        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
+    say_downloads(config, missing(config, ["data"], configured))
     say(f"policy {policy.name}, data {config.data.name}")
     loaded = triples_of(load_data(config))
     relations_in_training(loaded.triples)  # raises where there is none

@@ -68,7 +68,7 @@ class Job:
         if self.status:
             self.status.done(name)
             if not (self.brief and call(self.config)["sweep"]):
-                _say_stage(result)
+                say_stage(result)
         return result
 
     def training(self, device: str, stage: str, fingerprint: str) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def perform(
         pipeline(job)
     if config.dry_run:
         for result in rehearsal.results:
-            _say_stage(result)
+            say_stage(result)
         return None
     if rehearsal.finished() and not is_handed_out():
         say("  complete: nothing is left to do")
@@ -319,7 +319,8 @@ def plain(node: Any) -> Any:
     return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
-def _say_stage(result: Result) -> None:
+def say_stage(result: Result) -> None:
+    """A line on the terminal for a stage: to be run, cached, or the seconds it took, and what it found."""
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return

@@ -21,6 +21,7 @@ from mitigate.probe.grid import prompts
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.outline import Unread
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorer_accuracy import accuracies
 from mitigate.recipes.scorers import Scorers
@@ -195,6 +196,21 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         shown=shown_targets(config, probe.targets),
         origin=described,
     )
+
+
+def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
+    """What decides which stages there are, for a rehearsal whose data or models are still to be downloaded."""
+    policy, score = scorers.policy(config.policy), config.score
+    published, _ = published_file(config.probe.published, config.data.root)
+    lifts = bool(score.plausibility) and config.probe.heads > 0
+    known: Any = Unread(
+        policy=policy,
+        trains=bool(config.train),
+        tail_generator=Unread() if policy.generator else None,
+        measures=Unread(plausibility=score.plausibility, people=score.people_valid),
+        probe=Unread(published=published, measures_lift=lifts),
+    )
+    return known  # type: ignore[no-any-return]
 
 
 def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.loading import known_by_relations, load_data
 from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.outline import Unread
 from mitigate.recipes.reporting import origin, title_of
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.scorers import Scorers, missing
 from mitigate.recipes.targets import shown_targets
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
@@ -108,12 +109,17 @@ def is_file(config: DictConfig) -> bool:
 
 
 def to_download(config: DictConfig) -> list[str]:
-    """What is not at hand of what the settings ask for."""
-    nodes: list[DictConfig] = []
-    if not is_file(config):
-        nodes = [config.data, config.model] if config.recipe.post_train else [config.model]
-    found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return Scorers(config.score).missing(config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
+    """Downloads of data, model and scorers that are not at hand."""
+    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
+    return missing(config, groups, Scorers(config.score))
+
+
+def unread_plan(config: DictConfig) -> Plan:
+    """What decides which stages there are, for a rehearsal whose data or models are still to be downloaded."""
+    known: Any = Unread(
+        start=None if is_file(config) else Unread(), resource=Unread() if config.recipe.post_train else None
+    )
+    return known  # type: ignore[no-any-return]
 
 
 def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
