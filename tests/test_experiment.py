@@ -162,12 +162,14 @@ def test_all_tables_and_pictures_of_a_made_up_file(tmp_path: Path, monkeypatch, 
     """Takes over 3 s: all pictures of the page are drawn."""
     made = random_and_both((30, 51), none=(41, 52), none_short=(42, 50))
     made.write_csv(tmp_path / "runs.csv")
-    page = tmp_path / "page.md"
-    given = ["--csv", str(tmp_path / "runs.csv"), "--page", str(page), "--pictures", str(tmp_path / "p")]
+    page, runs = tmp_path / "page.md", tmp_path / "runs.md"
+    runs.write_text("<!-- runs -->\n<!-- end of runs -->\n")
+    given = ["--csv", str(tmp_path / "runs.csv"), "--page", str(page), str(runs), "--pictures", str(tmp_path / "p")]
     monkeypatch.setattr(sys, "argv", ["experiment_tables.py", *given])
     tables.main()
-    assert "| `both` | 1, 2, 3, 4, 5 | 100 | 64 | 2.50 | abc |" in page.read_text()
-    assert "20 runs, 10.0 hours of one thread." in page.read_text()
+    assert "| `both` | 1, 2, 3, 4, 5 | 100 | 64 | 2.50 | abc |" in runs.read_text()
+    assert "20 runs, 10.0 hours of one thread." in runs.read_text()
+    assert "<!-- runs -->" not in page.read_text()
     drawn = {"harm-against-quality.png", "by-category.png", "by-relation.png"}
     assert {path.name for path in (tmp_path / "p").glob("*.png")} == drawn
     points = pictures.harm_against_quality(made, ["both"]).axes[0].collections[-1].get_offsets().tolist()

@@ -126,7 +126,7 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("scorer_accuracy", "instantiate", "comparing", "drop_rules", "job", "loading", "sweep_notes", "rated_scorers"),
-    *("replacing", "reporting", "scorers", "model_spec", "targets"),
+    *("outline", "replacing", "reporting", "scorers", "model_spec", "targets"),
 }
 """Modules of recipes/ that recipes share; the others are recipes, or callbacks of a sweep."""
 

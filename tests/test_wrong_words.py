@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 from command import ROOT, here
+from hydra._internal.utils import get_args_parser
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
 from mitigate.cli import faults
-from mitigate.cli.arguments import named_folders, readable
+from mitigate.cli.arguments import WITH_A_VALUE, WITHOUT, named_folders, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import parse
 from mitigate.recipes.job import build
@@ -288,3 +289,9 @@ def test_flags_and_the_folder_of_config_dir_are_no_settings() -> None:
     assert readable(["--multi", "--config-d=x", "-m", "--cfg", "job"])[0] == "--multi"  # a long flag may be cut short
     assert readable(["--config-dir", "é=1", "seed=1"]) == ["--config-dir", "é=1", "seed=1"]
     assert named_folders(["x", "--config-dir", "a", "seed=1"]) == named_folders(["--config-dir=a"]) == ["a"]
+
+
+def test_the_flags_are_those_of_hydra_and_two_of_the_project() -> None:
+    names = [option for action in get_args_parser()._actions for option in action.option_strings]
+    flags = {**WITHOUT, **WITH_A_VALUE}
+    assert {*flags, *filter(None, flags.values())} == {*names, "--list"}

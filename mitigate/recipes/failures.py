@@ -2,25 +2,25 @@
 failed comparison has the same effect, and so has a job whose process ends before its run is complete."""
 
 import shutil
-import sys
 import traceback
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
+from mitigate.cli.output import complain
 from mitigate.errors import MitigateError
 from mitigate.recipes import sweep_notes
 from mitigate.runs.processes import EXITED
-from mitigate.words.texts import escaped
 
-HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+LAUNCHER = "hydra/launcher"  # the group; its option `basic` runs jobs in this process
 LONGEST = 400  # characters of a launcher's error
 _sweeps: list[DictConfig] = []  # the sweep of this process, while it runs
 
@@ -35,7 +35,7 @@ class Failures(Callback):
         try:
             _check_sweep(config)
         except MitigateError as error:
-            _print_error(str(error))
+            complain(str(error))
             raise SystemExit(2) from error
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
@@ -47,14 +47,14 @@ class Failures(Callback):
                 _ = job_return.return_value
         except MitigateError as error:
             failure = str(error)
-            _print_error(failure)
+            complain(failure)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             traceback.print_exc()
         sweep_notes.write_note(sweep_notes.call_of(config.hydra), {"failure": failure})
         job_return.status = JobStatus.COMPLETED
         job_return.return_value = None  # a failed trial for an optimiser
-        here = config.hydra.launcher._target_ == HERE  # the end of a process of another launcher is not the sweep's
+        here = config.hydra.runtime.choices[LAUNCHER] == "basic"  # another launcher has more processes
         if here and len(_failed(config)) == config.hydra.sweeper.get("n_trials"):
             self.on_multirun_end(config)  # now: an optimiser without results raises an error of its own
 
@@ -66,12 +66,12 @@ class Failures(Callback):
         failed, not_compared = _failed(config), sweep_notes.comparison_failed(config)
         sweep_notes.remove_notes(config)
         if not_compared:
-            _print_error("the runs are done, but their comparison failed, for the reason above")
+            complain("the runs are done, but their comparison failed, for the reason above")
         if failed:
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
             others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else others
-            _print_error(f"{jobs}; {others}the same command does what is left:{lines}")
+            complain(f"{jobs}; {others}the same command does what is left:{lines}")
         if failed or not_compared:
             raise SystemExit(1)
 
@@ -81,7 +81,7 @@ def end_of_launcher(error: Exception) -> None:
     complete: raises SystemExit."""
     for config in _sweeps[:]:
         if _failed(config):
-            _print_error(f"the launcher stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
+            complain(f"the launcher stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
             Failures().on_multirun_end(config, "others may not have been started, and ")
 
 
@@ -111,9 +111,9 @@ def _check_sweep(config: DictConfig) -> None:
             "job, by the same command without -m and hydra/sweeper"
         )
     launcher = config.hydra.launcher
-    if config.dry_run and launcher._target_ != HERE:
+    if config.dry_run and config.hydra.runtime.choices[LAUNCHER] != "basic":
         with read_write(config), open_dict(config):
-            config.hydra.launcher = {"_target_": HERE}
+            config.hydra.launcher = ConfigStore.instance().load(f"{LAUNCHER}/basic.yaml").node
         print("dry_run=true submits no job: all are rehearsed here, one after the other", flush=True)
     elif launcher._target_.endswith("SlurmLauncher") and shutil.which("srun") is None:
         raise MitigateError(
@@ -124,7 +124,3 @@ def _check_sweep(config: DictConfig) -> None:
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 
         check_optimised(config)
-
-
-def _print_error(message: str) -> None:
-    print(f"mitigate: {escaped(message)}", file=sys.stderr, flush=True)

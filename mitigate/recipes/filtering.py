@@ -18,6 +18,7 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
+from mitigate.recipes.outline import say_downloads
 from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
@@ -67,8 +68,7 @@ def run(config: DictConfig) -> None:
     policy, origin = scorers.policy(config.policy), reporting.origin(config, ["data"])["data"]
     filtered.check_filters(policy)
     verbalise.check(config.measure.masking)
-    for address in missing(config, ["data"], scorers):
-        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
+    say_downloads(config, missing(config, ["data"], scorers))
     say(f"policy {policy.name}, data {config.data.name}")
     plan = make_plan(config, scorers, policy, origin)
     target_list, relations = plan.labeller.target_list, list(plan.corpus.own_relations)

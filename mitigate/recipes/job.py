@@ -62,7 +62,7 @@ class Job:
         if self.status:
             self.status.done(name)
             if not (self.brief and self.sweeps):
-                _say_stage(result)
+                say_stage(result)
         return result
 
     def training(
@@ -160,7 +160,7 @@ def perform(
         pipeline(job)
     if config.dry_run:
         for result in rehearsal.results:
-            _say_stage(result)
+            say_stage(result)
         return None
     if rehearsal.finished() and not is_handed_out():
         say("  complete: nothing is left to do")
@@ -353,7 +353,8 @@ def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
         say(f"  notes       {count} on the page; verbose=true prints them, and every figure")
 
 
-def _say_stage(result: store.Result) -> None:
+def say_stage(result: store.Result) -> None:
+    """Print a line for a stage: to be run, cached, or the seconds it took, and what it found."""
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return

@@ -96,10 +96,10 @@ class Scorers:
             )
 
     def missing(self, names: Iterable[str] = ()) -> list[str]:
-        """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
+        """Downloads for the roles, score.extra and the scorers of these names: what, and from where."""
         named = dict.fromkeys([*(self.score[role] for role in ROLES), *self.score.extra, *names])
-        nodes = [self.score.scorers[name] for name in named if name in self.score.scorers]
-        return [address for node in nodes if "missing" in node for address in build(node.missing)]
+        nodes = {name: self.score.scorers[name] for name in named if name in self.score.scorers}
+        return _downloads({f"scorer {name}": node for name, node in nodes.items()})
 
     def policy(self, node: DictConfig) -> Policy:
         """The policy, with the names that its scorers have in tables; they are checked before any is loaded. Raises
@@ -142,11 +142,17 @@ def make_labeller(
 
 
 def missing(config: DictConfig, groups: Iterable[str], scorers: Scorers) -> list[str]:
-    """Addresses of what must be downloaded: what these groups name, such as data and model, and the classifiers that
-    label."""
-    nodes = [config[group] for group in groups]
-    found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return found + scorers.missing(config.policy.get("scorers", ()))
+    """Downloads of what is not at hand, and from where: of these groups, such as data and model, and of the scorers,
+    those of the policy included where data is filtered."""
+    found = _downloads({f"{group} {config[group].name}": config[group] for group in groups})
+    return found + scorers.missing(config.policy.get("scorers", ()) if "data" in groups else ())
+
+
+def _downloads(nodes: Mapping[str, DictConfig]) -> list[str]:
+    """A line for each download of nodes (what -> node): what, from where and to where."""
+    return [
+        f"{what} from {address}" for what, node in nodes.items() if "missing" in node for address in build(node.missing)
+    ]
 
 
 def check_optimised(config: DictConfig) -> None:

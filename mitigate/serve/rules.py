@@ -21,12 +21,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.utils import create_config_search_path
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
@@ -102,12 +101,11 @@ class Rules:
             return _contents(self._compose(arguments))
 
     def _compose(self, arguments: Sequence[str]) -> DictConfig:
-        """Takes some tenths of a second. Hydra's parsers are not made for several threads."""
-        loader = ConfigLoaderImpl(config_search_path=create_config_search_path(str(self.conf)))
-        config = loader.load_configuration("config", list(arguments), run_mode=RunMode.RUN)
-        with open_dict(config):
-            config.pop("hydra")
-        return config
+        """Takes some tenths of a second. Hydra's state is global, so one thread composes at a time; the state of the
+        command that started the service has been read by then."""
+        GlobalHydra.instance().clear()
+        with initialize_config_dir(str(self.conf.absolute()), version_base=None):
+            return compose("config", list(arguments))
 
     def _option(self, group: str, value: Any) -> str:
         _check_flat(group, value)

@@ -20,6 +20,7 @@ from mitigate.probe.grid import prompts
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.loading import digest_of_relations, load_data, shown_targets
 from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.outline import Unread
 from mitigate.recipes.rated_scorers import accuracies
 from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import Scorers, make_labeller
@@ -192,6 +193,21 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         shown=shown_targets(config, probe.targets),
         origin=described,
     )
+
+
+def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
+    """What decides which stages there are, for a rehearsal whose data or models are still to be downloaded."""
+    policy, score = scorers.policy(config.policy), config.score
+    published, _ = likelihood.published_file(config.probe.published, config.data.root)
+    lifts = bool(score.plausibility) and config.probe.heads > 0
+    known: Any = Unread(
+        policy=policy,
+        trains=bool(config.train),
+        tail_generator=Unread() if policy.generator else None,
+        measures=Unread(plausibility=score.plausibility, people=score.people_valid),
+        probe=Unread(published=published, measures_lift=lifts),
+    )
+    return known  # type: ignore[no-any-return]
 
 
 def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:

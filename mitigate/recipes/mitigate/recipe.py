@@ -6,7 +6,8 @@ from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.mitigate import policies, reporting
-from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels
+from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
+from mitigate.recipes.outline import outline, say_downloads
 from mitigate.recipes.replacing import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
@@ -28,11 +29,10 @@ def run(config: DictConfig) -> float | None:
     if config.data.demonstration and not is_repeat_in_sweep(config):
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
     scorers = Scorers(config.score)
-    addresses = missing(config, ["data", "model"], scorers)
-    for address in addresses:
-        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
-    if config.dry_run and addresses:
-        say("  all stages are to be run, once that is at hand")
+    downloads = missing(config, ["data", "model"], scorers)
+    say_downloads(config, downloads)
+    if config.dry_run and downloads:
+        outline(config, lambda job: pipeline(job, unread_plan(config, scorers)))
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config, scorers)

@@ -17,8 +17,9 @@ from mitigate.probe.comet import find_devices
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.loading import digest_of_relations, load_data, shown_targets
 from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.outline import Unread
 from mitigate.recipes.reporting import origin, title_of
-from mitigate.recipes.scorers import Scorers, make_labeller
+from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
@@ -108,12 +109,17 @@ def is_file(config: DictConfig) -> bool:
 
 
 def to_download(config: DictConfig) -> list[str]:
-    """Addresses of what must be downloaded first."""
-    nodes: list[DictConfig] = []
-    if not is_file(config):
-        nodes = [config.data, config.model] if config.recipe.post_train else [config.model]
-    found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return Scorers(config.score).missing(config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
+    """Downloads of data, model and scorers that are not at hand."""
+    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
+    return missing(config, groups, Scorers(config.score))
+
+
+def unread_plan(config: DictConfig) -> Plan:
+    """What decides which stages there are, for a rehearsal whose data or models are still to be downloaded."""
+    known: Any = Unread(
+        start=None if is_file(config) else Unread(), resource=Unread() if config.recipe.post_train else None
+    )
+    return known  # type: ignore[no-any-return]
 
 
 def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, device: str) -> Plan:

@@ -9,8 +9,9 @@ from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
+from mitigate.recipes.outline import outline, say_downloads
 from mitigate.recipes.stories.page import write_report
-from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download
+from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download, unread_plan
 from mitigate.report import audit_tables
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
@@ -27,10 +28,10 @@ from mitigate.words.texts import counted
 
 def run(config: DictConfig) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
-    addresses = to_download(config)
-    for address in addresses:
-        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
-    if config.dry_run and addresses:
+    downloads = to_download(config)
+    say_downloads(config, downloads)
+    if config.dry_run and downloads:
+        outline(config, lambda job: pipeline(job, unread_plan(config)))
         return None
     plan = make_plan(config)
     say_notes([*plan.notices, *notice_of_own(plan.targets)])
