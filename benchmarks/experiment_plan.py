@@ -30,7 +30,7 @@ SETTINGS = (
 """Of all runs. Trained and probed in float32, so that no run differs by what its processor computes in. Quality is
 measured on all heads of test triples that are no targets: of 250 of them it would be known less well."""
 
-LM = "models/lm"
+LM = "halves/lm"
 SETTINGS2 = (
     *(
         "experiment=cn100k_cpu",

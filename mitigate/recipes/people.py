@@ -1,5 +1,6 @@
 """recipe=people: the measures that learn from people's ratings alone, crowd2 and people_valid, and with recipe.base
-crowd_lm: load > train > measure > card."""
+crowd_lm: load > train > measure > card. With a half of the ratings of validity there is no crowd2, which would be the
+same."""
 
 from typing import Any
 
@@ -13,6 +14,7 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import people_card
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
+from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE
 from mitigate.tasks.crowd.texts import Texts, read_texts
 from mitigate.tasks.people.figures import measure_polarity, measure_validity
@@ -30,7 +32,8 @@ def run(config: DictConfig) -> float | None:
     base, of_validity = (
         None if named is None else digest_of_model(named) for named in (config.recipe.base, config.recipe.validity.base)
     )
-    names = [name for name in MEASURES if name != CROWD_LM or base is not None]
+    learnt = {CROWD2: config.recipe.validity.half == WHOLE, CROWD_LM: base is not None}
+    names = [name for name in MEASURES if learnt.get(name, True)]
     say(f"people: {rated.height:,} statements rated for validity, {texts.rated.height:,} for polarity")
     found = perform(
         config,
