@@ -31,10 +31,17 @@ SETTINGS = (
 measured on all heads of test triples that are no targets: of 250 of them it would be known less well."""
 
 LM = "halves/lm"
+RELATIONS2 = (
+    *("IsA", "AtLocation", "UsedFor", "CapableOf", "HasProperty", "HasSubevent", "HasPrerequisite", "Causes", "HasA"),
+    *("ReceivesAction", "MotivatedByGoal", "DefinedAs"),
+)
+"""The twelve with most triples in train100k."""
 SETTINGS2 = (
     *(
         "experiment=cn100k_cpu",
+        "trainer.max_steps=743",
         "probe.heads=2000",
+        f"probe.relations=[{','.join(RELATIONS2)}]",
         "score.extra=[crowd,crowd2,crowd_lm,ngram,keyword]",
         "tracking=none",
     ),

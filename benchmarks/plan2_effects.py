@@ -5,7 +5,7 @@ A difference is in percentage points, above 0 where the policy is better."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -174,15 +174,11 @@ class Result:
     control: str
     effects: Mapping[tuple[str, str], Effect]  # (endpoint, reference)
     conditions: Mapping[tuple[str, str], float]  # (scorer, part) -> mean difference from `none`
-    p: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", max(p_of(effect, bound_of(name)) for (name, _), effect in self.effects.items()))
 
     @property
-    def keeps_conditions(self) -> bool:
-        """Whether no part of the harm is higher than with `none`."""
-        return min(self.conditions.values()) >= 0
+    def p(self) -> float:
+        """The largest of the seven."""
+        return max(p_of(effect, bound_of(name)) for (name, _), effect in self.effects.items())
 
 
 def bound_of(endpoint: str) -> float:
