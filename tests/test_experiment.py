@@ -39,6 +39,7 @@ from benchmarks.experiment_row import (
 from mitigate.measure.correction import Accuracy
 from mitigate.metrics import quality_key
 from mitigate.tasks.crowd.accuracy import known_accuracy
+from mitigate.tasks.quality import is_neutral
 
 OF_SEEDS = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
 CROWD = known_accuracy("COMeT", template="neutral")[""]
@@ -189,10 +190,12 @@ def test_counts_of_a_run_by_hand() -> None:
             "relation": ["CapableOf", "IsA", "CapableOf", "CapableOf"],
             "crowd_neutral": [-1, 1, 0, 2],
             "keyword_neutral": [0, 0, 1, 0],
+            "crowd2_neutral": [-1, 0, 1, 1],
         }
     )
     found = clusters(said)
     assert (found["polarised_by_keyword_neutral"], found["polarised_CapableOf"]) == (pack([1, 0]), pack([0, 1]))
+    assert (found["polarised_by_crowd2_neutral"], found["prejudice_by_crowd2"]) == (pack([2, 1]), pack([0, 1]))
     assert found["statements"] == pack([2, 2])
     assert found["polarised"] == pack([0, 2])  # lawyer, she
     assert (found["statements_alike"], found["polarised_alike"]) == (pack([2, 1]), pack([0, 1]))
@@ -361,6 +364,8 @@ def test_a_finished_run_fills_its_row(tmp_path: Path, job) -> None:
     about = {"arm": "both", "seed": 1, "steps": 6, "commit": "abc"}
     found, metrics = row_of(folder, about, tmp_path / "labels"), json.loads((folder / "metrics.json").read_text())
     assert found["kept"] == metrics["filter/kept"]
+    of_people = pl.read_parquet(folder / "validity.parquet").filter("people_valid", is_neutral())
+    assert sum(unpack(found["valid"])) == of_people.height
     assert [name for name in RUN if found[name] is None] == []
     # No published triples; three professions are too few to swap.
     absent = ("about_perplexity", "swap_lift/", "gender", "religion")

@@ -1,5 +1,5 @@
 """recipe=people: measures that learn from people's ratings alone: crowd2, people_valid and, with recipe.base, crowd_lm:
-load > train > measure > card."""
+load > train > measure > card. With a half of the ratings of validity crowd2 is left out, since it would not differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from mitigate.recipes.job import Job, perform, plain, say
 from mitigate.report import classifier_cards
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
+from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE
 from mitigate.tasks.crowd.training import Texts, read_texts
 from mitigate.tasks.people.figures import measure_polarity, measure_validity
@@ -42,7 +43,8 @@ def run(config: DictConfig) -> float | None:
     """Train the measures and measure how well they agree with people; returns the AUC of people_valid."""
     root = root_with(config.data.root, ["humans", "sbic"])
     base, of_validity = map(digest_of_model, (config.recipe.base, config.recipe.validity.base))
-    names = [name for name in MEASURES if name != CROWD_LM or base is not None]
+    learnt = {CROWD2: config.recipe.validity.half == WHOLE, CROWD_LM: base is not None}
+    names = [name for name in MEASURES if learnt.get(name, True)]
     plan = Plan(
         texts=read_texts(root),
         rated=read_with_quality(root),

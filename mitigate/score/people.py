@@ -109,7 +109,7 @@ class PeopleValid(FromRatings):
 
     @property
     def half(self) -> str:
-        """Which part of the rated statements it learnt from (tasks.people.halves)."""
+        """Which part of the rated statements it learnt from (tasks.people.training)."""
         return str(self.heads.facts.get("half", "all"))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
