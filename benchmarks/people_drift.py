@@ -27,7 +27,10 @@ from benchmarks.people import scorers_of
 from benchmarks.results import write_section
 from benchmarks.simulate import excludes, table
 from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
-from mitigate.measure.agreement import (
+from mitigate.measure.bootstrap import draw
+from mitigate.measure.change import Change
+from mitigate.measure.drift import Votes, without_drift
+from mitigate.measure.rating_variance import (
     Components,
     components,
     detectable,
@@ -36,9 +39,6 @@ from mitigate.measure.agreement import (
     statements_needed,
     within_relations,
 )
-from mitigate.measure.bootstrap import draw
-from mitigate.measure.change import Change
-from mitigate.measure.drift import Votes, without_drift
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, PeopleValid
