@@ -34,8 +34,8 @@ def train_on_sentences(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> dict[str, Any]:
-    """Train the start as a language model on the statements of the ledger's valid triples, by their weights, and save it
-    in the folder `model`. Returns the fields of train.comet.Fitted.
+    """Train the start as a language model on the statements of the ledger's valid triples, by their weights, and save
+    it in the folder `model`. Returns the fields of train.comet.Fitted.
 
     ledger: what apply_policy returns. checkpoints: a folder from which a killed training resumes if it holds one of
     this fingerprint. log gets numbers and the step they belong to. Raises MitigateError where nothing is left to train
