@@ -102,10 +102,8 @@ def corrected_figures(
             if category in accuracy:
                 key = harm_key(scorer, "corrected", "polarised", template, category)
                 values = _corrected(part, accuracy[category], clusters)
-                keys = [key + end for end in ENDS]
-                found |= {
-                    key: None if np.isnan(value) else 100 * value for key, value in zip(keys, values, strict=True)
-                }
+                bounds = zip(ENDS, values, strict=True)
+                found |= {key + end: None if np.isnan(value) else 100 * value for end, value in bounds}
     return found
 
 

@@ -78,7 +78,9 @@ def figures(
     true = triples.filter("valid", split="test")
     for name, changed in {"true": true, **corrupted(true)}.items():
         found[f"valid/{name}"] = valid_share(accepted(network, changed))
-    found["valid/echo"] = valid_share(accepted_echoes(network)["accepted"])
+    heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
+    echoes = heads.join(relations, how="cross").with_columns(tail="head")
+    found["valid/echo"] = valid_share(accepted(network, echoes))
     found |= by_polarity(network, true, scorers, cache)
     for name, probed in probes.items():
         of_relations = probed.filter(pl.col("relation").is_in(set(network.relations)))
@@ -125,13 +127,6 @@ def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
         shown = (f"{value:>12,.2f}" if isinstance(value, float) else f"{value or '–':>12}" for value in values)
         lines.append(f"  {key:<38}" + "".join(shown))
     return "\n".join(lines)
-
-
-def accepted_echoes(network: Classifier) -> pl.DataFrame:
-    """Classify each target as its own tail, in each of the classifier's relations: (head, relation, tail, accepted)."""
-    heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
-    echoes = heads.join(relations, how="cross").with_columns(tail="head")
-    return echoes.with_columns(accepted(network, echoes))
 
 
 def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
