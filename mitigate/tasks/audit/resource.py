@@ -90,8 +90,9 @@ class Resource:
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
         """Yield chunks as Streamed.chunks, of triples those that count."""
         for number, share, chunk in self.loaded.chunks(finished):
-            counts_all = chunk is None or self.kind != "triples"
-            yield number, share, chunk if counts_all else _counting(chunk, self.splits)
+            if chunk is not None and self.kind == "triples":
+                chunk = _counting(chunk, self.splits)
+            yield number, share, chunk
 
     def templates(self, asked: str | None = None) -> Sequence[str]:
         """The templates to measure with: the given one, or all of the resource. Raises MitigateError for another."""

@@ -92,8 +92,8 @@ def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
     yield from other_versions([run.manifest for run in runs])
     several_models = len({run.text("model.name") for run in runs}) > 1
     own = ("policy.", "model.") if several_models else ("policy.",)  # each kind has settings of its own
-    settings = [{name for name in run_groups.model_settings(run) if not name.startswith(own)} for run in runs]
-    if extra := sorted(set.union(*settings) - set.intersection(*settings)):
+    every = [{name for name in run_groups.model_settings(run) if not name.startswith(own)} for run in runs]
+    if extra := sorted({name for names in every for name in names if any(name not in other for other in every)}):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "
             f"{', '.join(extra[:MOST_NAMED])}."

@@ -124,13 +124,14 @@ def probable_figures(
 
 
 def _corrected(table: pl.DataFrame, accuracy: Accuracy, clusters: Mapping[str, str]) -> tuple[float, float, float]:
-    """The corrected share with its bounds, 0 to 1; NaN without statements."""
+    """The corrected share with its bounds, 0 to 1; NaN without statements, or where none can be given."""
     counts = table["statements"].to_numpy().astype(float)
     shares = (table["prejudice"] + table["favouritism"]).fill_null(0.0).to_numpy() / 100
+    nothing = (np.nan, np.nan, np.nan)
     if not counts.sum():
-        return (np.nan,) * 3
+        return nothing
     error = share_error(counts * shares, counts, cluster_numbers(table, clusters))
-    return corrected_share(float(counts @ shares / counts.sum()), error, accuracy)
+    return corrected_share(float(counts @ shares / counts.sum()), error, accuracy) or nothing
 
 
 def accuracy_table(
