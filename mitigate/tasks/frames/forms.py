@@ -102,13 +102,7 @@ def _alternatives(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def fill_posts(
-    form: Form,
-    posts: Sequence[str],
-    *,
-    samples: int = 0,
-    seed: int = 1,
-    always: bool = False,
-    choices_only: bool = False,
+    form: Form, posts: Sequence[str], *, samples: int = 0, seed: int = 1, always: bool = False
 ) -> pl.DataFrame:
     """A row for each post (SCHEMA): the five classifications as decoded (null where not reached or not learnt) and as
     the most probable consistent ones given the probabilities of the same pass (constrained_NAME), group, implied, the
@@ -117,7 +111,7 @@ def fill_posts(
     samples: 0 is greedy; else the likeliest of so many drawn candidates. always: texts are generated for every
     frame."""
     texts = form.read(list(posts))
-    filled = fill_in(form, texts, always=always, choices_only=choices_only)
+    filled = fill_in(form, texts, always=always)
     for number in range(samples):
         chances = np.random.default_rng([seed, number]).random((len(texts), 2 * (form.longest_text + 1)))
         drawn = fill_in(form, texts, chances=chances, always=always)
