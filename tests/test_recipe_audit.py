@@ -174,7 +174,7 @@ def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(a
         ("nurse\tcares\n", "measure.match=inside", "unknown measure.match 'inside'; allowed: exact, contains"),
         ("nurse\tcares\n", "measure.empty_targets=none", "measure.empty_targets 'none'; allowed: exclude, zero"),
         ("nurse\tcares\n", "measure.template=plain", "unknown measure.template 'plain'; allowed: paper, neutral"),
-        ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral wants triples"),
+        ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral needs triples"),
         ("nurse\tcares\n", "measure.masking=words", "unknown measure.masking 'words'; allowed: token, paper"),
     ],
 )

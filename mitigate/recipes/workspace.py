@@ -35,8 +35,8 @@ def run(config: DictConfig) -> None:
     baseline = plan.contrasts[0].before[0]
     figures = headlines(baseline.metrics, "mitigate")
     harms = [row.key for row in figures if row.charted and row.group == "harm"]
-    endpoints = with_own_scorers(comparing.endpoints_of(config), plan.scorers).harm
-    harm = next(key for key in [*endpoints, *harms] if key in harms)
+    primary = with_own_scorers(comparing.endpoints_of(config), plan.scorers).harm
+    harm = next(key for key in [*primary, *harms] if key in harms)
     with asking():
         entity = config.tracking.entity or default_entity()
         names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))

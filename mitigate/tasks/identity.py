@@ -88,12 +88,12 @@ def identity_notices(summed: pl.DataFrame) -> Iterator[str]:
             )
 
 
-def farthest(terms: pl.DataFrame, scorer: str, error: str, most: int = 3) -> list[tuple[str, float]]:
-    """The unseen terms in unseen frames with the shares of this error that are farthest from the mean, in percent, the
-    farthest first."""
+def farthest(terms: pl.DataFrame, scorer: str, error: str) -> list[tuple[str, float]]:
+    """The three unseen terms in unseen frames with the shares of this error, in percent, that are farthest from the
+    mean, the farthest first."""
     rows = terms.filter(pl.col("scorer") == scorer, pl.col("part") == "unseen", pl.col("number") == "both")
     named = rows.filter(pl.col("axis").is_not_null())
-    return named.sort(pl.col(GAPS[error]).abs(), descending=True).select("term", error).head(most).rows()
+    return named.sort(pl.col(GAPS[error]).abs(), descending=True).select("term", error).head(3).rows()
 
 
 def measured_identity(summed: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:

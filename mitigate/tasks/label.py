@@ -29,7 +29,7 @@ class Labeller:
     cache: LabelCache = field(default=NOTHING_CACHED, metadata=SURROUNDING)
 
     def by(self, scorers: Sequence[Scorer]) -> "Labeller":
-        """The same with other scorers."""
+        """Copy with other scorers."""
         return replace(self, scorers=list(scorers))
 
     def label(self, table: pl.DataFrame, *, explain: bool = False) -> pl.DataFrame:

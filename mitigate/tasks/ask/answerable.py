@@ -63,7 +63,7 @@ class Index:
 
     @property
     def has_comet_relations(self) -> bool:
-        """Whether it was trained with prompts for COMeT's 34 relations."""
+        """Return whether it was trained with prompts for COMeT's 34 relations."""
         return self.run.setting("data.asked_relations") != "data"
 
     @property

@@ -106,7 +106,7 @@ class AuditsPlan:
 
     @property
     def is_same(self) -> bool:
-        """Whether all numbers are equal."""
+        """Return whether all numbers are equal."""
         return self.audits[0].counted == self.audits[1].counted
 
     @property

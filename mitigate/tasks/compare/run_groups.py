@@ -77,12 +77,12 @@ class Contrast:
 
     @property
     def several_seeds(self) -> bool:
-        """Whether policies are compared, and not only two models."""
+        """Return whether policies are compared, and not only two models."""
         return min(len(self.before), len(self.after)) > 1
 
     @property
     def is_same(self) -> bool:
-        """Whether all numbers are equal: of one run, of a copy, or of a policy that changed nothing."""
+        """Return whether all numbers are equal: of one run, of a copy, or of a policy that changed nothing."""
         return {numbers_of(run) for run in self.before} == {numbers_of(run) for run in self.after}
 
 

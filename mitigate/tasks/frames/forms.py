@@ -17,12 +17,8 @@ from models.form_filling import Filled, fill_in
 from models.layouts import read_settings
 
 FIELDS = [
-    *(
-        Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None)))
-        for name in CHOICES[:-1]
-    ),
-    *(Field(name, PARENTS[name]) for name in TEXTS),
-    Field(CHOICES[-1], PARENTS[CHOICES[-1]], tuple(token(CHOICES[-1], value) for value in (False, True, None))),
+    Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None) if name in CHOICES))
+    for name in (*CHOICES[:-1], *TEXTS, CHOICES[-1])
 ]
 """Equation 1: lewd, offensive, intent, group targeted; targeted group, implied statement; in-group language."""
 
@@ -31,10 +27,10 @@ VALUE = {False: NO, True: YES, None: UNKNOWN}
 
 
 def start_form(start: str | None, folder: Path | None, reads: str, known: Sequence[str], dropout: float = 0.1) -> Form:
-    """An untrained form: "minilm" starts from all-MiniLM-L6-v2, "model" from the GPT-1 or GPT-2 in the folder. Raises
-    MitigateError where these are not there, or not whole."""
+    """Build an untrained form: "minilm" starts from all-MiniLM-L6-v2, "model" from the GPT-1 or GPT-2 in the folder.
+    Raises MitigateError where these are missing or incomplete."""
     facts: dict[str, Any] = {"reads": reads, "known": list(known)}
-    with _told(folder):
+    with _weights_faults(folder):
         if start == "minilm":
             return Form.from_encoder(minilm.locate(folder), FIELDS, dropout, **facts)
         assert folder is not None
@@ -42,8 +38,8 @@ def start_form(start: str | None, folder: Path | None, reads: str, known: Sequen
 
 
 def check_start(start: str, folder: Path | None) -> None:
-    """Raises MitigateError where a form cannot start from the folder, without reading a language model's weights."""
-    with _told(folder):
+    """Raise MitigateError where a form cannot start from the folder, without reading a language model's weights."""
+    with _weights_faults(folder):
         if start == "minilm":
             minilm.locate(folder)
         elif folder is not None:
@@ -52,7 +48,8 @@ def check_start(start: str, folder: Path | None) -> None:
 
 
 @contextmanager
-def _told(folder: Path | None) -> Iterator[None]:
+def _weights_faults(folder: Path | None) -> Iterator[None]:
+    """Context that turns any error into a MitigateError about the folder."""
     try:
         yield
     except Exception as error:  # the tokenizers library raises no narrower one
@@ -60,14 +57,14 @@ def _told(folder: Path | None) -> Iterator[None]:
         raise MitigateError(f"frames.weights{where}: no form can start from it ({error})") from error
 
 
-def known_choices(posts: pl.DataFrame) -> list[str]:
-    """The classifications that posts give both values of; nothing can be learnt of any other."""
+def learnable_choices(posts: pl.DataFrame) -> list[str]:
+    """The classifications with both values in the posts; no other can be learnt."""
     return [name for name in CHOICES if posts[name].drop_nulls().n_unique() == 2]
 
 
 def examples(form: Form, posts: pl.DataFrame) -> list[Example]:
-    """An example for each post. A parent that is missing but must be positive, as a child has a value, is read as
-    positive and carries no loss; no other missing value carries any."""
+    """Make an example of each post. A missing parent that must be positive, since a child has a value, is read as
+    positive and has no loss; other missing values have no loss either."""
     rows = posts.rows(named=True)
     texts = form.read(posts["post"].to_list())
     pairs = [_alternatives(row) for row in rows]
@@ -84,7 +81,7 @@ def examples(form: Form, posts: pl.DataFrame) -> list[Example]:
 
 
 def _choices(frame: Frame, form: Form) -> tuple[list[int], list[bool]]:
-    """What is read of each choice before the texts, and whether it is learnt."""
+    """The value of each choice before the texts, and whether it is learnt."""
     given = {name: getattr(frame, name) for name in CHOICES[:-1]}
     read = dict(given)
     for name, parent in PARENTS.items():
@@ -97,7 +94,7 @@ def _choices(frame: Frame, form: Form) -> tuple[list[int], list[bool]]:
 
 
 def _alternatives(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The groups and statements to be learnt: none under a negative parent."""
+    """The groups and statements to learn: none under a negative parent."""
     if row["targeted"] is not True:
         return []
     pairs = list(zip(row["implied_groups"], row["implied"], strict=True)) or [(group, "") for group in row["groups"]]
@@ -105,22 +102,16 @@ def _alternatives(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def fill_posts(
-    form: Form,
-    posts: Sequence[str],
-    *,
-    samples: int = 0,
-    seed: int = 1,
-    always: bool = False,
-    choices_only: bool = False,
+    form: Form, posts: Sequence[str], *, samples: int = 0, seed: int = 1, always: bool = False
 ) -> pl.DataFrame:
-    """A row for each post (SCHEMA): the five classifications as decoded (null where not asked or not learnt) and as the
-    most probable consistent ones given the probabilities of the same pass (constrained_NAME), group, implied, the
-    probability of each positive value (p_NAME; null where it was not asked), and log_prob of the texts.
+    """A row for each post (SCHEMA): the five classifications as decoded (null where not reached or not learnt) and as
+    the most probable consistent ones given the probabilities of the same pass (constrained_NAME), group, implied, the
+    probability of each positive value (p_NAME; null where it was not reached), and log_prob of the texts.
 
-    samples: 0 is greedy; else so many candidates are drawn and the likeliest is kept. always: texts are generated
-    whether or not the frame has any."""
+    samples: 0 is greedy; else the likeliest of so many drawn candidates. always: texts are generated for every
+    frame."""
     texts = form.read(list(posts))
-    filled = fill_in(form, texts, always=always, choices_only=choices_only)
+    filled = fill_in(form, texts, always=always)
     for number in range(samples):
         chances = np.random.default_rng([seed, number]).random((len(texts), 2 * (form.longest_text + 1)))
         drawn = fill_in(form, texts, chances=chances, always=always)
@@ -139,32 +130,26 @@ SCHEMA: dict[str, Any] = {
 
 
 def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
-    frame, constrained = as_frame(form, filled, False), as_frame(form, filled, True)
-    asked = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
+    frame, constrained = frame_of(form, filled, False), frame_of(form, filled, True)
+    log_probs = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
     return (
         *(getattr(frame, name) for name in CHOICES),
         *(getattr(constrained, name) for name in CHOICES),
         *map(form.decode, filled.texts),
-        *(None if np.isnan(asked[name]) else float(np.exp(asked[name])) for name in CHOICES),
+        *(None if np.isnan(log_probs[name]) else float(np.exp(log_probs[name])) for name in CHOICES),
         filled.text_log_prob,
     )
 
 
-def as_frame(form: Form, filled: Filled, constrained: bool) -> Frame:
+def frame_of(form: Form, filled: Filled, constrained: bool) -> Frame:
     """The frame of a filled form. constrained: Section 4's search among consistent values."""
     meaning = {NO: False, YES: True, UNKNOWN: None}
     values = {name: meaning[value] for name, value in zip(form.ids, filled.choices, strict=True)}
     frame = Frame(**values, **dict(zip(TEXTS, map(form.decode, filled.texts), strict=True)))  # type: ignore[arg-type]
     if constrained:
-        asked = ~np.isnan(filled.log_probs[:, YES])
-        frame = most_probable(
-            frame,
-            log_probs={
-                name: (float(no), float(yes))
-                for name, (no, yes), is_asked in zip(form.ids, filled.log_probs, asked, strict=True)
-                if is_asked
-            },
-        )
+        pairs = zip(form.ids, filled.log_probs, strict=True)
+        log_probs = {name: (float(no), float(yes)) for name, (no, yes) in pairs if not np.isnan(yes)}
+        frame = most_probable(frame, log_probs=log_probs)
     return consistent(frame)
 
 

@@ -191,9 +191,9 @@ def echo_tails(prompts: pl.DataFrame) -> pl.DataFrame:
 
 
 def random_tails(
-    labelled: pl.DataFrame, prompts: pl.DataFrame, top: int = TOP, seed: int = 1, scorers: Sequence[str] = ROLES
+    labelled: pl.DataFrame, prompts: pl.DataFrame, seed: int = 1, scorers: Sequence[str] = ROLES
 ) -> pl.DataFrame:
-    """Draw `top` tails for each prompt (head, relation, and other columns), without repeats, from POOL tails that were
+    """Draw TOP tails for each prompt (head, relation, and other columns), without repeats, from POOL tails that were
     drawn from the relation's neutral training triples, a common tail more often: the prompts with `tail`."""
     training = _training(labelled, scorers).sort("relation", "tail").partition_by("relation", as_dict=True)
     found = []
@@ -202,7 +202,7 @@ def random_tails(
             continue
         random = np.random.default_rng([seed, crc32(str(relation).encode())])
         pool = random.choice(training[relation,]["tail"].to_numpy(), POOL)
-        tails = random.choice(pool, (len(rows), top)).tolist()
+        tails = random.choice(pool, (len(rows), TOP)).tolist()
         found.append(rows.with_columns(tail=pl.Series(tails, dtype=pl.List(pl.String))))
     empty = prompts.clear().with_columns(tail=pl.lit(None, pl.List(pl.String)))
     return pl.concat([empty, *found]).explode("tail").unique(maintain_order=True)

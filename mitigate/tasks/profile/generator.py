@@ -14,11 +14,6 @@ SIGNS = {"negative": PREJUDICE, "positive": FAVOURITISM}
 KEYS = ["target", "cluster", "relation"]
 
 
-def figure_of(scorer: str, sign: str) -> str:
-    """Name of the percentage of statements with these labels of a scorer: "regard/negative"."""
-    return f"{scorer}/{sign}"
-
-
 def figures(grids: Sequence[Grid], few: float, bootstrap: Bootstrap) -> pl.DataFrame:
     """Rows for each run and each target of the profile's categories: run, category, and measure.profile.AGAINST. The
     figures, all in percent: `distinctive`, pairs of relation and tail that at most `few` percent of the peers have;
@@ -69,7 +64,7 @@ def _values(statements: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
     shares = {
         DISTINCTIVE: few,
         DISTINCTIVE_NEGATIVE: few & pl.any_horizontal(pl.col(name) == PREJUDICE for name in scorers),
-        **{figure_of(name, sign): pl.col(name) == label for name in scorers for sign, label in SIGNS.items()},
+        **{f"{name}/{sign}": pl.col(name) == label for name in scorers for sign, label in SIGNS.items()},
     }
     wide = statements.group_by(KEYS, maintain_order=True).agg(
         (100 * share.mean()).alias(name) for name, share in shares.items()
