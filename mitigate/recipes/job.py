@@ -1,5 +1,5 @@
-"""The surroundings of a recipe's stages: the run folder, named by what the run is; the record in W&B; a line on the
-terminal for each stage, and status.json; and the rehearsal that shows what is still to be done."""
+"""The runner of recipes: the run folder and its name, the record in W&B, a line on the terminal for each stage,
+status.json, and the rehearsal that lists the stages still to be run."""
 
 import re
 import shlex

@@ -13,10 +13,8 @@ from mitigate.load.crowd import crowd_files
 from mitigate.load.files import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
+from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain
-from mitigate.recipes.loading import digest_of_relations, load_data, named_targets, shown_targets
-from mitigate.recipes.rated_scorers import drop_policies
-from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
@@ -70,10 +68,10 @@ def _given(config: DictConfig) -> str | None:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of files that are read whole."""
-    described = origin(config, ["data"])["data"]
-    loaded = load_data(config)
+    described = reporting.origin(config, ["data"])["data"]
+    loaded = loading.load_data(config)
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
-    resource, chosen = resource_of(loaded, named_targets(config), splits=config.filter.splits, options=options)
+    resource, chosen = resource_of(loaded, loading.named_targets(config), splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     read.check(config.measure.texts, resource)
     given = _given(config)
@@ -82,7 +80,7 @@ def make_plan(config: DictConfig) -> Plan:
     templates = resource.templates(measure.template)
     columns = [Labelling(given, given, "paper")] if given else labellings(scorers, templates)
     content = resource.content.encode() + as_parquet(targets) + target_list.content
-    source = digest_of(content + digest_of_relations(resource.own_relations))
+    source = digest_of(content + loading.digest_of_relations(resource.own_relations))
     rated = None if given else rated_statements(config)
     return Plan(
         resource=resource,
@@ -101,16 +99,16 @@ def make_plan(config: DictConfig) -> Plan:
         empty_targets=measure.empty_targets,
         intervals=Bootstrap(resamples=measure.resamples, seed=config.seed),
         about={"seed": config.seed, "data": config.data.name, "fingerprint": source},
-        title=title_of(config.data),
+        title=reporting.title_of(config.data),
         data={"name": config.data.name, **described},
-        shown=shown_targets(config, targets),
+        shown=loading.shown_targets(config, targets),
     )
 
 
 def _paper(config: DictConfig, columns: Sequence[Labelling]) -> str | None:
     """The resource whose figures the paper reports, if they are over these targets, with its template, and by sentiment
     or regard."""
-    others = named_targets(config) is not None or config.measure.template == "neutral"
+    others = loading.named_targets(config) is not None or config.measure.template == "neutral"
     theirs = any(labels.scorer in ROLES for labels in columns)
     return config.data.get("paper") if theirs and not others else None
 
@@ -132,4 +130,4 @@ def policies_of(scorers: Scorers) -> list[Policy]:
     """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
     from the ratings of the comparison."""
     names = {scorer.name for scorer in scorers.labelling} - {"crowd"}
-    return [policy for policy in drop_policies(scorers) if names.issuperset(policy.scorers)]
+    return [policy for policy in rated_scorers.drop_policies(scorers) if names.issuperset(policy.scorers)]

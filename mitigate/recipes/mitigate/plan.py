@@ -17,12 +17,9 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
+from mitigate.recipes import loading, model_spec, rated_scorers, reporting
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.loading import digest_of_relations, load_data, shown_targets
-from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.outline import Unread
-from mitigate.recipes.rated_scorers import accuracies
-from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.score.labels import known_labels, text_for
@@ -146,9 +143,9 @@ class Plan:
 def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     scorers.check_roles()
-    policy, described = scorers.policy(config.policy), origin(config)
+    policy, described = scorers.policy(config.policy), reporting.origin(config)
     verbalise.check(config.measure.masking)
-    settings, where = training_settings(config)
+    settings, where = model_spec.training_settings(config)
     launch.check(settings, **where)
     search = _search(config.probe, policy)
     devices = find_devices(config.probe.device, config.probe.processes)
@@ -160,7 +157,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     measures = _measures(config, scorers)
     probe, not_measured = _probe(config, corpus, chosen, start, measures.plausibility)
     content = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
-    source = digest_of(content + digest_of_relations(corpus.own_relations))
+    source = digest_of(content + loading.digest_of_relations(corpus.own_relations))
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     about = {
         "seed": config.seed,
@@ -190,7 +187,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         source=source,
         about=about | ({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
         not_measured=not_measured,
-        shown=shown_targets(config, probe.targets),
+        shown=loading.shown_targets(config, probe.targets),
         origin=described,
     )
 
@@ -228,7 +225,7 @@ def _read(config: DictConfig) -> Corpus:
     """The triples, with the relations that are probed, and those that are held out."""
     data = config.data
     return corpus_of(
-        load_data(config),
+        loading.load_data(config),
         plain(config.probe.relations),
         only_in_data=data.get("probe_relations") == "data",
         comet=data.get("asked_relations") != "data",
@@ -244,7 +241,7 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
             "trainer.keep=best chooses weights by dev triples, and the data has none; say trainer.keep=last, or give "
             "triples of split dev"
         )
-    start = find_start(config, policy, corpus.further, comet=corpus.comet)
+    start = model_spec.find_start(config, policy, corpus.further, comet=corpus.comet)
     if config.train or policy.tunes:
         check_training(start, settings, **where)
     tune.check_tuned(policy, start, bool(config.train))
@@ -262,7 +259,7 @@ def _measures(config: DictConfig, scorers: Scorers) -> Measures:
         people=build(score.people_valid) if score.people_valid else None,
         intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
         empty_targets=config.measure.empty_targets,
-        accuracies=accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
+        accuracies=rated_scorers.accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
     )
 
 

@@ -14,11 +14,9 @@ from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
+from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.loading import digest_of_relations, load_data, shown_targets
-from mitigate.recipes.model_spec import find_start, training_settings
 from mitigate.recipes.outline import Unread
-from mitigate.recipes.reporting import origin, title_of
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
@@ -89,13 +87,13 @@ def make_plan(config: DictConfig) -> Plan:
         chosen = targets_of_statements(named, loaded.rows)
         stories, notices = those_about(loaded.rows, chosen)
         notices = [*loaded.notices, *notices]
-        return _plan(config, scorers, sampling, stories, chosen, title_of(config.data), notices=notices)
+        return _plan(config, scorers, sampling, stories, chosen, reporting.title_of(config.data), notices=notices)
     device = find_devices(config.probe.device, 1)[0]
     if config.recipe.post_train:
         return _with_training(config, scorers, sampling, device)
     policy = scorers.policy(config.policy)
     check_policy(policy)
-    start = find_start(_with(config, {"train": False}), policy)
+    start = model_spec.find_start(_with(config, {"train": False}), policy)
     check_tells(start)
     chosen = choose_targets(plain(config.probe.targets))
     more: dict[str, Any] = {"device": device, "start": start, "notices": origin_notices(start)}
@@ -129,9 +127,9 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
             "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE"
         )
-    described, policy = origin(config), scorers.policy(config.policy)
+    described, policy = reporting.origin(config), scorers.policy(config.policy)
     check_policy(policy)
-    settings, where = training_settings(config)
+    settings, where = model_spec.training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
     if where["strategy"] == "fsdp" or where["compile"] is True:
@@ -139,17 +137,17 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
         raise MitigateError(f"recipe=stories trains on one device as it is; leave trainer.{given} out")
     launch.check(settings, **where)
     check_training(settings)
-    corpus = triples_of(load_data(config))
+    corpus = triples_of(loading.load_data(config))
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
     chosen = choose_targets(plain(config.probe.targets), corpus.rows, config.probe.fewest)
-    start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
+    start = model_spec.find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
     check_tells(start)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     labeller = make_labeller(config, labelling, list_of(chosen), corpus.own_relations)
     resource = Resource(corpus, policy, labeller, settings, where["accelerator"], described)
     content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
-    digest = start.weights + digest_of(content + digest_of_relations(corpus.own_relations))
+    digest = start.weights + digest_of(content + loading.digest_of_relations(corpus.own_relations))
     notices = [*origin_notices(start), *corpus.notices]
     more: dict[str, Any] = {"device": device, "start": start, "resource": resource, "notices": notices}
     generator = f"{_name_of(config.model.base)} after {config.data.name}, policy {config.policy.name}"
@@ -213,7 +211,7 @@ def _plan(
             "policy": config.policy.name if "resource" in more else None,
         },
         source=source,
-        shown=shown_targets(config, targets),
+        shown=loading.shown_targets(config, targets),
         **more,
     )
 

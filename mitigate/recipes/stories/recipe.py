@@ -51,9 +51,9 @@ def run(config: DictConfig) -> float | None:
 
 def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
-    stories, ledger, trained = probe(job, plan)
+    stories = probe(job, plan)
     sentences = job.stage("score", label_sentences, stories, plan.labeller, most=plan.sampling.most)
-    metrics = job.stage(
+    job.stage(
         "metrics",
         measure_stories,
         stories,
@@ -66,21 +66,21 @@ def pipeline(job: Job, plan: Plan) -> None:
         resamples=plan.intervals.resamples,
         seed=plan.intervals.seed,
         facts=plan.about,
-        training=trained,
+        training=job.results.get("train"),
         target_list=plan.labeller.target_list,
     )
-    report(job, plan, stories, sentences, ledger, metrics)
+    report(job, plan)
 
 
-def probe(job: Job, plan: Plan) -> tuple[Result, Result | None, Result | None]:
-    """The stories, a row each, the ledger of what their generator was trained on, and its training."""
+def probe(job: Job, plan: Plan) -> Result:
+    """The stories, a row each, of a file or of the generator, which is trained first if there is a resource."""
     if plan.start is None:
-        return job.stage("probe", as_read, plan.prompts), None, None
+        return job.stage("probe", as_read, plan.prompts)
     if plan.resource is None:
-        trained, ledger = job.stage("train", as_it_is, plan.start), None
+        trained = job.stage("train", as_it_is, plan.start)
     else:
-        trained, ledger = train(job, plan, plan.start, plan.resource)
-    stories = job.stage(
+        trained = train(job, plan, plan.start, plan.resource)
+    return job.stage(
         "probe",
         generate_stories,
         plan.prompts,
@@ -94,14 +94,14 @@ def probe(job: Job, plan: Plan) -> tuple[Result, Result | None, Result | None]:
         },
         scratch=["parts"],
     )
-    return stories, ledger, trained
 
 
-def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Result, Result]:
-    """The generator, trained on what the policy keeps of the resource, in the run folder as model/; and the ledger."""
+def train(job: Job, plan: Plan, start: Start, resource: Resource) -> Result:
+    """The training of the generator on what the policy keeps of the resource; it is left in the run folder as
+    model/."""
     labelled = job.stage("corpus", Labeller.label, resource.labeller, resource.corpus.rows)
     ledger = job.stage("ledger", apply_policy, resource.policy, labelled, plan.labeller.target_list)
-    trained = job.stage(
+    return job.stage(
         "train",
         train_on_sentences,
         ledger,
@@ -112,21 +112,21 @@ def train(job: Job, plan: Plan, start: Start, resource: Resource) -> tuple[Resul
         scratch=["checkpoints"],
         may_be_kept=True,
     )
-    return trained, ledger
 
 
-def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Result | None, metrics: Result) -> None:
-    """Write the page, its tables and pictures, and the card."""
+def report(job: Job, plan: Plan) -> None:
+    """Write the page, its tables and pictures, and the card, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
-        stories,
-        sentences,
+        done["metrics"],
+        done["probe"],
+        done["score"],
         plan.targets,
         plan.labeller.target_list,
         plan.labellings,
-        ledger,
+        done.get("ledger"),
         plan.notices,
         generator=plan.generator,
         demonstration=plan.demonstration,
@@ -139,7 +139,7 @@ def report(job: Job, plan: Plan, stories: Result, sentences: Result, ledger: Res
         using=lambda _: {
             "folder": job.folder,
             "needs": job.needs,
-            "about": reporting.about(job, _facts(job, plan, ledger)),
+            "about": reporting.about(job, _facts(job, plan)),
         },
         leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
@@ -181,14 +181,14 @@ def uploads(config: DictConfig, plan: Plan) -> list[str]:
     return ["plots", texts, *["the generator"] * sends_model]
 
 
-def _facts(job: Job, plan: Plan, ledger: Result | None) -> dict[str, Any]:
+def _facts(job: Job, plan: Plan) -> dict[str, Any]:
     facts: dict[str, Any] = {"stories": plan.generator, "prompts and stories": plan.source}
     if plan.start is not None:
         drawn = ", ".join(f"{name} {getattr(plan.sampling, name)}" for name in SAMPLING)
         facts |= {"weights": plan.start.weights, **origin_facts(plan.start), "drawn": drawn}
-    if plan.resource is not None and ledger is not None:
+    if plan.resource is not None:
         data, policy = plan.resource.described["data"], plan.resource.policy.name
-        read = ledger.table().filter(split="train")
+        read = job.results["ledger"].table().filter(split="train")
         facts |= {
             "read": reporting.source_of({"name": plan.about["data"], **data}),
             "policy": f"{policy}: kept {read.filter(pl.col('weight') > 0).height:,} of {read.height:,}",
