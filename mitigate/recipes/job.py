@@ -37,7 +37,7 @@ from mitigate.runs.store import (
     tidy,
     wait_for,
 )
-from mitigate.tracking.record import NoTracking, Tracking, is_handed_out, open_tracking
+from mitigate.tracking.record import NoTracking, Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.texts import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
@@ -149,7 +149,7 @@ def perform(
         for result in rehearsal.results:
             _say_stage(result)
         return None
-    if rehearsal.finished() and not is_handed_out():
+    if rehearsal.finished() and not started_by_wandb_agent():
         say("  complete: nothing is left to do")
         tidy(folder)
         _restore_settings(config, folder)

@@ -26,7 +26,7 @@ from mitigate.recipes.reporting import origin
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.score.labels import known_labels, text_for
+from mitigate.score.labels import cached_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
@@ -330,5 +330,5 @@ def say_labels(plan: Plan) -> None:
     statements = verbalise(plan.corpus.triples, labeller.masking, labeller.target_list, labeller.own_relations)
     for scorer in labeller.scorers:
         texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
-        known, _ = known_labels(texts, scorer, labeller.cache)
+        known, _ = cached_labels(texts, scorer, labeller.cache)
         say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")
