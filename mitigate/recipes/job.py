@@ -27,7 +27,7 @@ from mitigate.runs.fingerprints import plain as hashed
 from mitigate.runs.fingerprints import sealed
 from mitigate.runs.progress import listening
 from mitigate.runs.status import Status
-from mitigate.tracking.record import NoTracking, Tracking, is_handed_out, open_tracking
+from mitigate.tracking.record import NoTracking, Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.texts import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
@@ -162,7 +162,7 @@ def perform(
         for result in rehearsal.results:
             say_stage(result)
         return None
-    if rehearsal.finished() and not is_handed_out():
+    if rehearsal.finished() and not started_by_wandb_agent():
         say("  complete: nothing is left to do")
         store.tidy(folder)
         _restore_settings(config, folder)

@@ -14,7 +14,7 @@ from mitigate.tasks.compare.endpoints import with_own_scorers
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
 from mitigate.tracking import dashboards
 from mitigate.tracking.headlines import headlines
-from mitigate.tracking.record import asking, default_entity, resolve
+from mitigate.tracking.record import default_entity, resolve, wandb_errors
 
 
 def run(config: DictConfig) -> None:
@@ -37,7 +37,7 @@ def run(config: DictConfig) -> None:
     harms = [row.key for row in figures if row.charted and row.group == "harm"]
     primary = with_own_scorers(comparing.endpoints_of(config), plan.scorers).harm
     harm = next(key for key in [*primary, *harms] if key in harms)
-    with asking():
+    with wandb_errors():
         entity = config.tracking.entity or default_entity()
         names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))
         view = dashboards.workspace(*names, figures, harm)

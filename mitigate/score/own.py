@@ -1,4 +1,4 @@
-"""A scorer of a user's own: called by a name, with what is known of its code; and its faults in a sentence."""
+"""Scorers of a user's own: their names, the identity of their code, and their errors in a sentence."""
 
 import asyncio
 import traceback
@@ -22,7 +22,7 @@ OPTIONAL = ("reads", "each", "explain", "words", "relations")
 
 @runtime_checkable
 class KeepsOpened(Protocol):
-    """A label cache that also keeps which files and folders a scorer of a user's own has opened."""
+    """A label cache that also stores the files and folders that a user's own scorer has opened."""
 
     def opened(self, fingerprint: str) -> Sequence[str]: ...
 
@@ -32,13 +32,13 @@ class KeepsOpened(Protocol):
 class OwnScorer:
     """The scorer (the Protocol `Scorer`) of a user's object, called `name`.
 
-    known: what is known of its code. values: what else its labels depend on, such as its arguments."""
+    known: the identity of its code. values: other values that affect its labels, such as its arguments."""
 
     def __init__(self, labels: Callable[[Sequence[str]], Any], name: str, known: Own, *values: Any) -> None:
         self.labels, self.name = labels, name
         self.fingerprint = digest_of_values(*known.known_by, *values)
         self.own_sources, self.fault = known.sources, known.fault
-        self.code = getattr(labels, "function", labels)  # that a version would be given to
+        self.code = getattr(labels, "function", labels)  # the object that may have a version
         for attribute in OPTIONAL:
             if hasattr(labels, attribute):
                 setattr(self, attribute, getattr(labels, attribute))
@@ -61,20 +61,20 @@ class OwnScorer:
 
 
 class InProcess:
-    """A label cache that lasts as long as the process (the Protocol `LabelCache`)."""
+    """A label cache in memory, for this process (the Protocol `LabelCache`)."""
 
     def __init__(self) -> None:
         self._labels: dict[str, dict[str, tuple[int, float]]] = {}
 
     def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
-        """Which of the texts are known, and their labels."""
-        known = self._labels.get(fingerprint, {})
-        found = [known.get(text, (0, 0.0)) for text in texts]
+        """The mask of texts with labels, and their labels."""
+        stored = self._labels.get(fingerprint, {})
+        found = [stored.get(text, (0, 0.0)) for text in texts]
         labels = Labels(np.array([row[0] for row in found], np.int8), np.array([row[1] for row in found], np.float32))
-        return np.array([text in known for text in texts], dtype=bool), labels
+        return np.array([text in stored for text in texts], dtype=bool), labels
 
     def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
-        """Keep the labels."""
+        """Store the labels."""
         rows = zip(texts, labels.label.tolist(), labels.strength.tolist(), strict=True)
         self._labels.setdefault(fingerprint, {}).update({text: (label, strength) for text, label, strength in rows})
 
@@ -83,7 +83,8 @@ IN_PROCESS = InProcess()
 
 
 def kept_by(scorer: Scorer, cache: LabelCache) -> LabelCache:
-    """Where the scorer's labels are kept: in the cache, unless its code cannot be followed; then the user is told."""
+    """The cache of a scorer's labels: the given one, or memory with a notice to the user if its code cannot be
+    followed."""
     if not isinstance(scorer, OwnScorer) or scorer.fault is None:
         return cache
     say_fault(f"what the scorer {scorer.name} labels", scorer.fault, scorer.code)
@@ -96,8 +97,8 @@ def key_of(scorer: Scorer, cache: LabelCache) -> str:
 
 
 @contextmanager
-def in_words(scorer: Scorer, texts: Sequence[str]) -> Iterator[None]:
-    """Raise MitigateError for what a user's own scorer raises inside, with the first text at which it fails."""
+def own_errors_explained(scorer: Scorer, texts: Sequence[str]) -> Iterator[None]:
+    """Turn errors of a user's own scorer inside into MitigateError, with the first text at which it fails."""
     try:
         yield
     except MitigateError:
@@ -114,15 +115,16 @@ def in_words(scorer: Scorer, texts: Sequence[str]) -> Iterator[None]:
 
 
 def in_short(error: BaseException) -> str:
-    """An error with the place in a user's own code that raised it."""
+    """An error in one line, with the place in a user's own code that raised it."""
     places = traceback.extract_tb(error.__traceback__)
     place = next((place for place in reversed(places) if is_users_file(place.filename)), places[-1])
-    said = " ".join(str(error).split())[:200]
-    return f"{type(error).__name__}{': ' if said else ''}{said} ({Path(place.filename).name}, line {place.lineno})"
+    message = " ".join(str(error).split())[:200]
+    shown = f": {message}" if message else ""
+    return f"{type(error).__name__}{shown} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def described(scorer: Any) -> str:
-    """The class or function that labels."""
+    """The name of the class or function that labels."""
     return name_of(getattr(scorer, "code", scorer))
 
 

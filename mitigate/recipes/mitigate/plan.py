@@ -22,7 +22,7 @@ from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.outline import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.score.labels import known_labels, text_for
+from mitigate.score.labels import cached_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
@@ -326,5 +326,5 @@ def say_labels(plan: Plan) -> None:
     )
     for scorer in labeller.scorers:
         texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
-        known, _ = known_labels(texts, scorer, labeller.cache)
+        known, _ = cached_labels(texts, scorer, labeller.cache)
         say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")
