@@ -353,6 +353,7 @@ def _target_table(moves: pl.DataFrame) -> Table:
         "heading to sort.",
         [text("target", "target"), text("category", "category"), *(difference(*pair) for pair in known)],
         list(rows.values()),
+        label="Table of targets",
         name="target-table",
         kind="tall",
         sortable=True,

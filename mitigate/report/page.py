@@ -439,6 +439,7 @@ def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple
             *(share(column, sign) for column in labels for sign in SIGNS),
         ],
         rows,
+        label="Table of targets",
         name="target-table",
         kind="tall",
         sortable=True,

@@ -248,6 +248,7 @@ def _target_table(resources: Resources) -> Table:
             ),
         ],
         list(rows.values()),
+        label="Table of targets",
         name="target-table",
         kind="tall",
         sortable=True,
