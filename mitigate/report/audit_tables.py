@@ -9,7 +9,7 @@ from mitigate import metrics as keys
 from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
 from mitigate.report.legend import Metrics, abbreviations, number, ordered
 from mitigate.report.reasons import explained, keyed, measured, note
-from mitigate.report.table import Cell, Column, Table, as_text, bounded, grouped, text
+from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, grouped, text
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
@@ -99,7 +99,6 @@ def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
             title: [{"measure": name, **{part: with_part(key, part) for part in parts}} for key, name in rows_of]
             for title, rows_of in named.items()
         },
-        label="Table of measures",
     )
 
 
@@ -171,20 +170,18 @@ def people_table(people: pl.DataFrame) -> Table:
             bounded("polarised after", "after", better="down"),
         ],
         people,
-        label="Policies against people",
     )
 
 
 def relation_table(relations: pl.DataFrame, titles: Mapping[str, str]) -> Table:
     """The share of polarised statements by relation. relations: relation, statements, and shares by label column, whose
     titles these are."""
-    shares = [Column(titles[name], name, show=1) for name in relations.columns[2:]]
+    shares = figures(1, "statements", **{name: titles[name] for name in relations.columns[2:]})
     return Table(
         f"Percentage of statements that are not neutral, for the {relations.height} relations with the most "
         "statements.",
-        [text("Relation", "relation"), Column("statements", "statements"), *shares],
+        [text("Relation", "relation"), *shares],
         relations,
-        label="Relations",
     )
 
 

@@ -5,7 +5,7 @@ All figures are over all targets, with the neutral template where that was measu
 polarity of their own."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import inf, sqrt
+from math import sqrt
 
 from mitigate.learnt import no_conclusion
 from mitigate.metrics import (
@@ -114,7 +114,7 @@ def grid(rows: Mapping[str, Mapping[str, str]]) -> str:
     """Cells as text: a line for each row, under a line of headings."""
     titles = dict.fromkeys(title for cells in rows.values() for title in cells)
     lines = [{"": name, **dict.fromkeys(titles, "–"), **cells} for name, cells in rows.items()]
-    return as_text(Table("", [text("", ""), *(Column(title, title) for title in titles)], lines), inf)
+    return as_text(Table("", [text("", ""), *(Column(title, title) for title in titles)], lines))
 
 
 def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:

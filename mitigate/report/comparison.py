@@ -22,7 +22,7 @@ from mitigate.report.legend import TEMPLATE_NAMES, number
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.reasons import NO_SHARED_TARGET, NOT_ASKED, not_compared, why_no_change, why_no_interval
 from mitigate.report.run_figures import Picture
-from mitigate.report.table import Cell, Column, Table, grouped, text, with_bounds
+from mitigate.report.table import Cell, Column, Table, figures, grouped, text, with_bounds
 from mitigate.report.verdicts import FEWEST_SEEDS, kept, p_value
 from mitigate.runs import files
 
@@ -136,7 +136,6 @@ def _primary_table(pairs: Sequence[Pair]) -> Table:
             Column("targets fixed", lambda row: fixed(row, row["pair"].fewest, CORRECTED)),
         ],
         _of(pairs, lambda pair: pair.primary.to_dicts()),
-        label="Primary endpoints of every policy",
     )
 
 
@@ -158,7 +157,6 @@ def _within_table(pairs: Sequence[Pair]) -> Table:
             Column(power, "copy_passes", unit=" %", show=0, kind="power"),
         ],
         _of(pairs, lambda pair: pair.within.to_dicts()),
-        label="Quality within margins",
     )
 
 
@@ -167,7 +165,6 @@ def _exploratory_table(pairs: Sequence[Pair]) -> Table:
         "Exploratory figures. Change from the baseline with its 95 % interval, of this figure alone.",
         [POLICY, FIGURE, BEFORE, AFTER, _change(), _p("p", "p")],
         _of(pairs, lambda pair: pair.exploratory),
-        label="Exploratory figures of every policy",
     )
 
 
@@ -221,7 +218,6 @@ def _category_table(pair: Pair, categories: Sequence[str]) -> Table:
         "and the p-value. A category of few different words has the analysis with targets fixed.",
         [text("Measure", "measure"), *map(changes, categories)],
         _by_template(found.values()),
-        label=f"Harms by category, {pair.name} against {pair.against}",
     )
 
 
@@ -244,10 +240,9 @@ def _lift_table(comparison: Comparison) -> Table:
             text("Policy", lambda row: _linked(comparison, row["run"], row["policy"])),
             Column("seed", "seed"),
             Column("this generator", lambda row: with_bounds(row, LIFT)),
-            *(Column(title, key, show=1) for key, title in keys.items()),
+            *figures(1, **keys),
         ],
         comparison.lifts,
-        label="Swap lift of every model and of baselines",
         kind="narrow",
     )
 
@@ -301,7 +296,6 @@ def _relation_table(pair: Pair, relations: Mapping[str, Mapping[str, Mapping[str
             *(column for columns in both for column in columns),
         ],
         [{"relation": relation, **rows} for relation, rows in relations.items()],
-        label=f"Quality by relation, {pair.name} against {pair.against}",
     )
 
 
@@ -331,8 +325,7 @@ def _moved_table(pair: Pair, scorer: str) -> Table:
         [
             text("Target", "target"),
             text("category", "category"),
-            Column("before, %", "before", show=1),
-            Column("after, %", "after", show=1),
+            *figures(1, before="before, %", after="after, %"),
             Column("change", change),
         ],
         pair.moved[scorer],

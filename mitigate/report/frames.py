@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.report.card import Figure, model_card
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
-from mitigate.report.table import Column, Table, as_text, bounded, text, with_bounds
+from mitigate.report.table import Column, Table, as_text, bounded, figures, text, with_bounds
 from mitigate.runs import files
 from mitigate.words.frames import CHOICES, NAMES, TEXTS
 from mitigate.words.texts import portable
@@ -99,8 +99,7 @@ def text_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         [
             text("System", "system"),
             *(bounded(title, key, better="up") for key, title in TEXT_FIGURES.items()),
-            Column("posts with a text, %", "generated", show=1),
-            Column("distinct texts, % of posts", "distinct", show=1),
+            *figures(1, generated="posts with a text, %", distinct="distinct texts, % of posts"),
         ],
         rows,
         label=NAMES[name],
@@ -113,29 +112,24 @@ def _flip_table(flips: pl.DataFrame) -> Table:
         "of pairs, with 95 % intervals over statements. Lower means that it depends less on the group.",
         [
             text("Category", "category"),
-            Column("statements", "statements"),
-            Column("pairs", "pairs"),
+            *figures(0, "statements", "pairs"),
             bounded("label changes", "flipped", better="down"),
             Column("labelled as prejudice, %", "harmful", show=1),
         ],
         flips,
-        label="Labels that change with the group",
         kind="narrow",
     )
 
 
 def _source_table(sources: pl.DataFrame) -> Table:
-    counts = {"posts": "posts", **{name: NAMES[name] for name in CHOICES}}
-    counts |= {"group": "group", "implied": "implied statement"}
     return Table(
         "Posts, and how many of them have a value of each classification, a group and an implied statement.",
         [
             text("Source", "source"),
             text("split", "split"),
-            *(Column(title, name) for name, title in counts.items()),
+            *figures(0, "posts", **{name: NAMES[name] for name in CHOICES}, group="group", implied="implied statement"),
         ],
         sources,
-        label="Posts by source and split",
         kind="tall",
     )
 
@@ -146,7 +140,6 @@ def _category_table(categories: pl.DataFrame) -> Table:
         "Categories of targeted groups, in percent of the annotations of a source that have one.",
         [*columns, Column("%", "percent", show=1)],
         categories,
-        label="Categories of groups by source",
         kind="tall",
     )
 
@@ -163,7 +156,6 @@ def _example_table(posts: pl.DataFrame) -> Table:
             text("annotators", annotated, "sentence"),
         ],
         posts,
-        label="Examples",
         kind="tall",
         headed=False,
     )

@@ -110,7 +110,6 @@ def _rank_table(results: Results) -> Table:
         f"Filtered ranks on the test triples of {results.title}, by each training of {results.model}.",
         [text("Training", "model"), Column("MRR", "mrr", better="up", show=3), *map(hits, (1, 3, 10))],
         rows,
-        label="Ranks of test triples",
         kind="narrow",
     )
 
@@ -176,7 +175,6 @@ def _certainty_table(metrics: Mapping[str, Any]) -> Table:
         "the band in which 95 % of such graphs lie.",
         [text("Figure", "name"), Column("value", value), text("meaning", "meaning", "sentence")],
         [metric(key) for key in CERTAINTY if metrics.get(key) is not None],
-        label="Certainty",
     )
 
 
@@ -195,7 +193,6 @@ def _pair_table(pairs: pl.DataFrame) -> Table:
             text("towards the second", lambda row: row["most_b"] or None),
         ],
         pairs.filter(pl.col("model") == pairs["model"].first()),
-        label="Pairs of people",
     )
 
 
@@ -211,7 +208,6 @@ def _prediction_table(results: Results) -> Table:
         "closer to it, the better; leakage and parity are best at what chance gives, which stands below them.",
         [text("Figure", "named"), *map(variant, ("", *results.variants))],
         [metric(key) for key in BEFORE_AND_AFTER],
-        label="Predictions and leakage",
     )
 
 

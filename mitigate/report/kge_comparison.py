@@ -17,7 +17,7 @@ from mitigate.report.kge import decimals, meanings
 from mitigate.report.kge_plots import rankings
 from mitigate.report.legend import number
 from mitigate.report.run_figures import Picture
-from mitigate.report.table import Column, Table, text, with_bounds
+from mitigate.report.table import Column, Table, figures, text, with_bounds
 from mitigate.runs import files
 
 MOVED = 15  # professions of a table
@@ -85,7 +85,6 @@ def _figure_table(found: KgeComparison) -> Table:
             text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
         ],
         found.figures,
-        label="Figures of both runs",
     )
 
 
@@ -96,13 +95,11 @@ def _moved_table(found: KgeComparison) -> Table:
         "tables/professions.csv.",
         [
             text("Profession", "profession"),
-            Column(found.names[0], "of_a"),
-            Column(found.names[1], "of_b"),
-            *(Column(f"place, {title}", f"{side}_place") for side, title in both),
-            *(Column(f"change, {title}", side, show=4) for side, title in both),
+            *figures(0, of_a=found.names[0], of_b=found.names[1]),
+            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in both}),
+            *figures(4, **{side: f"change, {title}" for side, title in both}),
         ],
         found.professions.head(MOVED),
-        label="Professions whose places differ most",
     )
 
 

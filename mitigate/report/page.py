@@ -35,7 +35,7 @@ from mitigate.report.ledger import most_polarised, summary, touched
 from mitigate.report.legend import BASELINES, Measure, Metrics
 from mitigate.report.reasons import keyed, measured, why, without_interval
 from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
-from mitigate.report.table import Cell, Column, Table, text, with_bounds
+from mitigate.report.table import Cell, Column, Table, figures, text, with_bounds
 from mitigate.runs import files
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
@@ -176,7 +176,7 @@ def _measure_table(metrics: Metrics, templates: Mapping[str, str]) -> Table:
         f"{legend.abbreviations(metrics)} Means in percent of a target's statements, variances in squared percentage "
         f"points{'; in brackets the 95 % interval' if has_intervals else ''}."
     )
-    return Table(caption, [text("Measure", "measure"), *keyed(metrics, parts)], rows, label="Table of measures")
+    return Table(caption, [text("Measure", "measure"), *keyed(metrics, parts)], rows)
 
 
 def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str]) -> dict[str, Table]:
@@ -205,7 +205,6 @@ def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping
             Column("paper − neutral", lambda row: difference(metrics, measures[row["measure"]])),
         ],
         rows,
-        label="Measures with both templates",
         kind="narrow",
     )
 
@@ -216,13 +215,9 @@ def _leak_table(relations: pl.DataFrame, scorer: str) -> Table:
         "largest difference, in percentage points.",
         [
             text("Relation", "relation"),
-            Column("statements", "statements"),
-            Column("neutral template", "neutral", show=1),
-            Column("paper template", "paper", show=1),
-            Column("paper − neutral", "difference", show=1),
+            *figures(1, "statements", neutral="neutral template", paper="paper template", difference="paper − neutral"),
         ],
         relations,
-        label=f"Templates and {scorer}",
         kind="narrow",
     )
 
@@ -268,7 +263,7 @@ def _quality_table(metrics: Metrics) -> Table | None:
     columns = keyed(metrics, {measure.key: measure.named for measure in measures})
     caption = "Quality on held-out triples. The arrow points to the better direction."
     first = text("Triples", "subset")
-    return Table(caption, [first, *columns], rows, label="Table of quality", kind="narrow") if rows else None
+    return Table(caption, [first, *columns], rows, kind="narrow") if rows else None
 
 
 def _validity_table(metrics: Metrics) -> Table | None:
@@ -289,7 +284,6 @@ def _validity_table(metrics: Metrics) -> Table | None:
         "metrics.json.",
         [text("Statements", "part"), *map(shown, measures)],
         rows,
-        label="Table of valid and plausible statements",
         kind="narrow",
     )
 
@@ -314,7 +308,6 @@ def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]
         "exploratory, and on neutral tails only.",
         [text("Heads", "heads"), *keyed(metrics, names)],
         rows,
-        label="Table of swap lift",
     )
     found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
     if lifts is None or lifts.is_empty():
@@ -330,14 +323,11 @@ def _lifts_by_relation(lifts: pl.DataFrame) -> Table:
         "counts.",
         [
             text("Heads, relation", lambda row: f"{row['group']}, {row['relation']}"),
-            Column("heads", "heads"),
-            Column("own head", "accepted", show=1),
-            Column("other heads", "elsewhere", show=1),
+            *figures(1, "heads", accepted="own head", elsewhere="other heads"),
             Column("swap lift", lambda row: with_bounds(row, "lift", of="")),
-            *(Column(BASELINES[name], name, show=1) for name in BASELINE_LIFTS),
+            *figures(1, **{name: BASELINES[name] for name in BASELINE_LIFTS}),
         ],
         lifts,
-        label="Swap lift by relation",
     )
 
 
@@ -359,7 +349,6 @@ def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Tab
         f"with the {template}, in percent of a target's statements. The arrow points to the better direction.",
         [text("Measure", "measure"), *keyed(metrics, parts, decimals=1)],
         rows,
-        label="Groups that fare worst",
     )
 
 
@@ -387,7 +376,6 @@ def _about_table(metrics: Metrics) -> Table | None:
             ),
         ],
         found,
-        label="Table of perplexity about targets",
         kind="narrow",
     )
 
@@ -487,21 +475,18 @@ def _reason_table(reasons: pl.DataFrame, totals: Mapping[str, Any]) -> Table:
             Column("weight", "weight", show=1),
         ],
         reasons,
-        label="Triples by reason",
         kind="narrow",
     )
 
 
 def _by_table(frame: pl.DataFrame, by: str, added: int) -> Table:
-    counts = [Column(name, name) for name in ("input", "kept", "dropped", "added")]
-    shares = [Column("weight", "weight", show=1), Column("%\u00a0dropped", "share_dropped", show=1)]
+    numbers = figures(1, "input", "kept", "dropped", "added", "weight", share_dropped="%\u00a0dropped")
     reasons = text("reasons", lambda row: unbroken(row["reasons"] or ""), "reasons")
     return Table(
         f"{'Triples about a target' if by == 'target' else 'All triples'}, by {by}. Weight is the sum of the training "
         f"weights of the kept {'and added ' if added else ''}triples.",
-        [text(by, by), *counts, *shares, reasons],
+        [text(by, by), *numbers, reasons],
         frame,
-        label=f"The filter's ledger by {by}",
         name=f"ledger-by-{by}",
         kind="tall",
         sortable=True,
@@ -544,7 +529,6 @@ def _touched_table(triples: pl.DataFrame) -> Table:
             Column("weight", "weight"),
         ],
         triples,
-        label="Examples of triples that were dropped, reweighted or added",
         name="touched",
         kind="tall",
         sortable=True,

@@ -14,7 +14,7 @@ from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import profession_columns
 from mitigate.report.legend import number, span
-from mitigate.report.profile_plots import among_peers
+from mitigate.report.plots import among_peers
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
 from mitigate.runs import files
@@ -263,7 +263,6 @@ def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFra
             *(label_column(name, name) for name in labels),
         ],
         rows.head(shown),
-        label=f"Statements about {target}",
     )
 
 
@@ -291,7 +290,6 @@ def _embedded(profile: Profile, target: str) -> dict[str, Any]:
                 f"moved towards {target} and away from {other}.",
                 profession_columns(graph["values"]),
                 found,
-                label=f"Professions {end} to {target}",
             )
             for end, found in _ends(rows, profile.top).items()
         ]
@@ -327,7 +325,6 @@ def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFram
             text("implies, if it targets a group", "implies", "sentence"),
         ],
         rows,
-        label=f"What statements about {target} imply",
     )
 
 

@@ -12,16 +12,15 @@ from markupsafe import Markup
 from mitigate.metrics import ENDS
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
-from mitigate.report.table import Column, Table, as_text, bounded, grouped, text, with_bounds
+from mitigate.report.table import Column, Table, as_text, bounded, figures, grouped, text, with_bounds
 from mitigate.report.verdicts import p_value
 from mitigate.runs import files
 from mitigate.words.texts import counted
 
+LABELS = ("prejudice", "neutral", "favouritism")
 SHARES = (
-    Column("statements", "statements"),
-    Column("ratings", "ratings"),
-    *(Column(name, name, show=1) for name in ("prejudice", "neutral", "favouritism")),
-    *(Column(f"majority {name}", f"majority_{name}", show=1) for name in ("prejudice", "neutral", "favouritism")),
+    *figures(1, "statements", "ratings", *LABELS),
+    *figures(1, **{f"majority_{name}": f"majority {name}" for name in LABELS}),
 )
 MEANS = (
     bounded("HNM", "HNM", better="up"),
@@ -32,11 +31,8 @@ MEANS = (
     bounded("α of quality", "quality_alpha", 4, ends=1),
 )
 RATERS = (
-    Column("ratings", "ratings"),
-    *SHARES[2:5],
-    Column("make sense", "sense", show=1),
-    Column("same as others", "same", show=1),
-    Column("same, quality", "same_quality", show=1),
+    *SHARES[1:5],
+    *figures(1, sense="make sense", same="same as others", same_quality="same, quality"),
 )
 FIGURES = {
     "accuracy": "accuracy",
@@ -51,15 +47,12 @@ FIGURES = {
 }
 PRINTED = (
     *(column for column in MEANS if "α" not in column.title),
-    Column("sentiment agrees, %", "sentiment_accuracy", show=1),
-    Column("regard agrees, %", "regard_accuracy", show=1),
+    *figures(1, sentiment_accuracy="sentiment agrees, %", regard_accuracy="regard agrees, %"),
 )
 FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
 PARTS = ("total", "drift", "remaining")
 DRIFT = (
-    Column("anchors", "anchors"),
-    Column("before, %", "before", show=1),
-    Column("after, %", "after", show=1),
+    *figures(1, "anchors", before="before, %", after="after, %"),
     *(bounded(part, part) for part in PARTS),
     Column("detectable", "detectable", show=1),
 )
@@ -150,7 +143,6 @@ def _difference_table(differences: pl.DataFrame) -> Table:
             Column("p", "p", show=p_value, kind="whole"),
         ],
         differences,
-        label="Differences between models",
     )
 
 

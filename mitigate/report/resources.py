@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import Share, Statistic, harm_key, with_part
-from mitigate.report import audit_tables, legend, regions, resource_plots
+from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
 from mitigate.report.comparison_tables import CORRECTED, change, interval
@@ -325,7 +325,7 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
         for column, sign in SIGNS.items():
             seen = _medians(frame, column)
             alt = f"Box plots of {sign} {scorer} by category. Median over targets, {first} and {second}: {seen}."
-            figure = resource_plots.boxes(frame, column, titles)
+            figure = plots.boxes_of_two(frame, column, titles)
             yield Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
     for scorer, frame in resources.differ_most.items():
         if not frame.is_empty():
@@ -335,10 +335,10 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
                 for row in frame.iter_rows(named=True)
             )
             alt = f"Bars of {scorer}, {first} and {second}: {seen}."
-            yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, resource_plots.bars(frame, titles))
+            yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, plots.bars_of_two(frame, titles))
     frame = next(iter(map(resources.of, resources.headlines)))
     alt = f"Box plots by category. Median over targets, {first} and {second}: {_medians(frame, 'statements', '')}."
-    yield Picture("counts", "counts", "Statements", alt, resource_plots.boxes(frame, "statements", titles))
+    yield Picture("counts", "counts", "Statements", alt, plots.boxes_of_two(frame, "statements", titles))
     yield from _regions(resources)
 
 

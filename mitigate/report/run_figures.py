@@ -14,7 +14,6 @@ from mitigate.report import drawing, ledger, plots
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.legend import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
-from mitigate.report.word_clouds import words
 from mitigate.triples import PREJUDICE
 
 GROUPS = {  # group -> the heading and the caption that its figures share
@@ -222,7 +221,7 @@ def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[
             "words",
             target,
             f"Word cloud. The commonest: {', '.join(common)}.",
-            words(phrases),
+            plots.words(phrases),
         )
 
 

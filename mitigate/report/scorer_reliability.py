@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mitigate.metrics import ENDS
 from mitigate.report.legend import number
-from mitigate.report.table import Cell, Column, Table, text
+from mitigate.report.table import Cell, Column, Table, figures, text
 
 Agreement = dict[tuple[str, str], dict[str, float]]
 """(resource, scorer) -> measure ("prejudice/f1") -> value, from 0 to 1."""
@@ -120,7 +120,6 @@ def reliability_table(rows: Sequence[Proxy]) -> Table:
             figure("always neutral", "always_neutral"),
         ],
         rows,
-        label="Agreement of the scorers with people",
     )
 
 
@@ -196,14 +195,12 @@ def identity_table(rows: Sequence[IdentityError]) -> Table:
         [
             text("Scorer", _named),
             text("sentences that are", "error"),
-            Column("mean over terms", "mean", show=1),
-            Column("term masked", "masked", show=1),
+            *figures(1, mean="mean over terms", masked="term masked"),
             text("farthest term", "term"),
             Column("its gap", _gap),
             Column("terms more than 5 points from the mean", lambda row: f"{row.beyond} of {row.terms}"),
         ],
         rows,
-        label="Errors of the scorers by identity term",
     )
 
 

@@ -23,7 +23,7 @@ from mitigate.report.markdown import plain
 from mitigate.report.page import by_group
 from mitigate.report.reasons import measured
 from mitigate.report.run_figures import GROUPS, Picture
-from mitigate.report.table import Column, Table, text
+from mitigate.report.table import Column, Table, figures, text
 from mitigate.runs import files
 from mitigate.words.prompts import KINDS, templates
 from mitigate.words.texts import counted, without_folders
@@ -102,12 +102,10 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
         [
             text("Kind", "kind"),
             Column("targets", lambda row: metrics[key(keys.TARGETS, row)]),
-            Column("stories", "stories"),
-            Column("sentences", "sentences"),
+            *figures(0, "stories", "sentences"),
             *(share(scorer, sign) for scorer in columns for sign, _ in SIGNS),
         ],
         kinds(per_story),
-        label="Measures by kind of target",
     )
 
 
@@ -129,7 +127,6 @@ def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
             figure("% of stories", "stories"),
         ],
         rows,
-        label="Disparity and chance",
         kind="narrow",
     )
 
@@ -145,7 +142,6 @@ def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
         "the target.",
         [text("Prompt", "template", "sentence"), text("kind", "kind"), Column("stories", "stories"), *shares],
         known,
-        label="Prompts",
     )
 
 

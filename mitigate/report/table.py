@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ from mitigate.report.verdicts import p_value
 from mitigate.runs import files
 
 ARROWS = {"up": " ↑", "down": " ↓"}
-WIDTH = 100  # characters of a line on the terminal
 
 
 class Cell(NamedTuple):
@@ -66,6 +66,11 @@ def text(title: str, value: str | Callable[[Any], Any], kind: str = "") -> Colum
     return Column(title, value, show=_words, kind=f"text {kind}".rstrip())
 
 
+def figures(show: int, *names: str, **titles: str) -> list[Column]:
+    """Columns of numbers by the names of their fields, which are their headings too unless a heading is given."""
+    return [Column(title, name, show=show) for name, title in {**{name: name for name in names}, **titles}.items()]
+
+
 def bounded(title: str, name: str, decimals: int = 1, *, better: str = "", ends: int | None = None) -> Column:
     """A column of figures with their intervals, from the fields {name}, {name}_low and {name}_high."""
     return Column(title, lambda row: with_bounds(row, name, decimals, ends=ends), better=better)
@@ -88,7 +93,7 @@ class Table:
     caption: str
     columns: Sequence[Column]
     rows: Iterable[Any] | Mapping[str, Iterable[Any]] | pl.DataFrame  # or groups of rows by their titles
-    label: str = ""  # the name for assistive technology, where the caption is long or missing
+    label: str = ""  # the name for assistive technology, where it is not the first sentence of the caption
     name: str = ""  # the identifier on its page, by which a search field finds it
     kind: str = ""  # classes of style: "narrow", "tall", "sided"
     sortable: bool = False
@@ -102,6 +107,11 @@ class Table:
         rows = self.rows.rows(named=True) if isinstance(self.rows, pl.DataFrame) else self.rows
         groups = rows.items() if isinstance(rows, Mapping) else [("", rows)]
         return [(title, list(found)) for title, found in groups]
+
+    @property
+    def title(self) -> str:
+        """The name for assistive technology."""
+        return self.label or self.caption.partition(". ")[0].rstrip(".")
 
     @property
     def height(self) -> int:
@@ -133,7 +143,7 @@ def _words(value: Any) -> str | Cell:
     return "–" if value is None else value if isinstance(value, str | Cell) else str(value)
 
 
-def as_text(table: Table, width: float = WIDTH) -> str:
+def as_text(table: Table, width: float = inf) -> str:
     """The table for the terminal: titles of groups at the margin, names of rows below them, numbers to the right.
 
     Where the columns do not fit the width, the intervals go first; then the columns are shown in blocks."""

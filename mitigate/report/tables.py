@@ -38,7 +38,7 @@ from mitigate.report.legend import (
     quality_key,
 )
 from mitigate.report.reasons import explained, measured, note
-from mitigate.report.table import WIDTH, Column, Table, as_text, grouped, text
+from mitigate.report.table import Column, Table, as_text, grouped, text
 
 
 class Row(NamedTuple):
@@ -106,7 +106,7 @@ def measures(runs: Mapping[str, Metrics]) -> pl.DataFrame:
     return named.with_columns(columns)
 
 
-def console(runs: Mapping[str, Metrics], width: int = WIDTH) -> str:
+def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
     """The measures of one run, or of several side by side, and the reasons for those that are missing."""
     lines = rows(key for metrics in runs.values() for key in metrics)
     first = text("", lambda line: f"  {line.part}" if line.part else line.measure)
