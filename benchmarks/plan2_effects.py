@@ -189,8 +189,10 @@ def bound_of(endpoint: str) -> float:
 
 
 def p_of(effect: Effect, above: float) -> float:
-    """One-sided."""
-    return float(stats.t.sf((effect.value - above) / effect.error, effect.degrees)) if effect.error > 0 else 1.0
+    """One-sided, with the error that the effect has where it is as large as the bound: so the error of people-valid's
+    scale is part of it though no difference is found (Fieller)."""
+    error = effect.error_of(above)
+    return float(stats.t.sf((effect.value - above) / error, effect.degrees)) if error > 0 else 1.0
 
 
 def tested(rows: pl.DataFrame, policy: str, control: str, none: str, accuracy: Accuracy) -> Result:
@@ -278,5 +280,5 @@ def _p_values(name: str, noise: np.ndarray, truth: float, accuracy: Accuracy) ->
     mean, error = truth + noise.mean(1) / gain, stats.sem(noise, axis=1) / gain
     if name == VALID:
         of_gain = math.hypot(accuracy.sensitivity_error, accuracy.specificity_error) / gain
-        error = np.hypot(error, mean * of_gain)
+        error = np.hypot(error, bound_of(name) * of_gain)
     return stats.t.sf((mean - bound_of(name)) / error, noise.shape[1] - 1)

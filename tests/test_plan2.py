@@ -119,6 +119,13 @@ def test_the_tests_read_parts_1_and_2_and_the_largest_p_decides() -> None:
     assert result.conditions["crowd2", "prejudice"] == pytest.approx(3)
 
 
+def test_the_scale_of_people_valid_makes_its_test_less_certain() -> None:
+    """A half, known with an error of a tenth: 2 points on it have an error of 0.4."""
+    effect = effects.corrected_effect(effects.Effect(0.0, 0.15, 7), Accuracy(0.8, 0.08, 0.7, 0.06))
+    assert effect.error == pytest.approx(0.3)
+    assert effects.p_of(effect, -2) == pytest.approx(effects.stats.t.sf(2 / 0.5, 7))
+
+
 def test_a_condition_that_is_broken_is_seen_though_harm_falls() -> None:
     """Less prejudice, more favouritism."""
     shown = {NONE: figures(36), "rerank": figures(30) | {"prejudice": 10}, "random_rerank": figures(35)}
