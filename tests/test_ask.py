@@ -187,7 +187,7 @@ def test_lines_without_an_answer_are_named_and_the_others_answered(folder: Path,
     status, out, err = ask(folder, "ask.format=json", lines="nurse Capablof\nnurse\nnurse CapableOf\n")
     assert (status, len(out.splitlines())) == (2, 1)
     assert "line 1: unknown relation 'Capablof'" in err
-    assert "line 2: 'nurse' is no question: write a head and a relation, such as: lawyer CapableOf" in err
+    assert "line 2: 'nurse' is not a question; write a head and a relation, such as: lawyer CapableOf" in err
     assert "2 of 3 questions have no answer" in err
 
 

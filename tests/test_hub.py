@@ -33,7 +33,7 @@ def test_folders_are_taken_as_they_are_and_weights_that_were_cut_short_are_named
 def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, monkeypatch):
     (tmp_path / "small").mkdir()
     for kind in (True, False):
-        with pytest.raises(ValueError, match=r" has no config.json, so that it is no folder of a model$"):
+        with pytest.raises(ValueError, match=r" has no config.json, so it is not a model folder$"):
             hub.locate(str(tmp_path), seq2seq=kind)
     save_llama(tmp_path / "small" / "llama", ["a lawyer"])
     with pytest.raises(ValueError, match=f"; did you mean {tmp_path / 'small' / 'llama'}?"):

@@ -356,6 +356,6 @@ def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_p
         said = ran("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none").refused
         assert f"\nmitigate: compare.runs: {runs[1]}" in "\n" + said
         assert name in said
-        assert "the command that made it writes it anew" in said
+        assert "run its command again to write it" in said
         assert "Traceback" not in said
         assert not (tmp_path / "out").exists()

@@ -80,8 +80,15 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     chosen = rerank(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
-    refuses(MitigateError, "nothing is asked: no relation is given; name some", probe_generator, Words(), TARGETS, [])
-    with pytest.raises(MitigateError, match="nothing is asked: no target is given; name some"):
+    refuses(
+        MitigateError,
+        "the probe has no question: no relation is given; name some",
+        probe_generator,
+        Words(),
+        TARGETS,
+        [],
+    )
+    with pytest.raises(MitigateError, match="the probe has no question: no target is given; name some"):
         probe_generator(Words(), TARGETS.clear(), {"CapableOf": "is capable of"})
 
 
@@ -200,10 +207,10 @@ def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> 
         (
             "a.csv",
             "relation,tail,score\nIsA,a, 2\nIsA,b,high\n",
-            "a.csv:3: the score 'high' is no number; correct it, or",
+            "a.csv:3: the score 'high' is not a number; correct it, or",
         ),
         ("a.xls", "", r"a.xls is empty"),
-        ("a.parquet", "no", "is no Parquet file that can be read"),
+        ("a.parquet", "no", "is not a readable Parquet file"),
     ],
 )
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:

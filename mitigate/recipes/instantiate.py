@@ -113,7 +113,7 @@ def _not_imported(target: str, setting: str, why: Exception) -> MitigateError:
 
 
 def _not_called(target: str, setting: str) -> MitigateError:
-    return MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
+    return MitigateError(f"{setting}._target_={target} is neither a class nor a function")
 
 
 def _names_in(module: str) -> list[str]:

@@ -239,7 +239,7 @@ def _restore_settings(config: DictConfig, folder: Path) -> None:
         write(path, content)
         manifest["files"][path.name] = digest_of(content)
         write(folder / "manifest.json", as_json(sealed(manifest)))
-        say("  config.yaml was damaged and is written anew")
+        say("  config.yaml was damaged and was written again")
 
 
 def record_id(folder: Path) -> str:

@@ -17,7 +17,7 @@ from mitigate.errors import MitigateError
 from mitigate.result_settings import deciding, in_present_terms
 from mitigate.runs.fingerprints import digest_of, is_intact
 
-ANEW = "the command that made it writes it anew"
+ANEW = "run its command again to write it"
 NEEDED = {  # of each recipe whose folders are read further: settings, and figures
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
     "audit": (("data.name",), ("fingerprint", "statements")),
@@ -227,7 +227,7 @@ def _object(path: Path) -> dict[str, Any] | str:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return f"{path.parent} is not finished (it has no {path.name}): the command that began it goes on from there"
+        return f"{path.parent} is not finished (it has no {path.name}): run its command again to resume"
     except OSError as error:
         return f"{path} cannot be read ({error.strerror}); look at its permissions"
     except (ValueError, RecursionError):
@@ -241,7 +241,7 @@ def _lacking(run: FinishedRun) -> str | None:
     if missing := [name for name in settings if not isinstance(run.setting(name), str | int | float)]:
         return f"{run.folder / 'config.yaml'} has no value of {' and '.join(missing)}; {ANEW}"
     if "seed" in settings and not isinstance(run.config["seed"], int):
-        return f"{run.folder / 'config.yaml'} has seed={run.config['seed']!r}, which is no whole number; {ANEW}"
+        return f"{run.folder / 'config.yaml'} has seed={run.config['seed']!r}, not a whole number; {ANEW}"
     if missing := [name for name in figures if run.metrics.get(name) is None]:
         return f"{run.folder / 'metrics.json'} has no {' and '.join(missing)}; {ANEW}"
     texts = {"data", "model", "policy", "fingerprint"}

@@ -79,7 +79,7 @@ def _check_end(process: BaseProcess) -> None:
         how = f"killed by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
         raise MitigateError(
             f"one of the processes was {how}, perhaps because memory ran out: use fewer processes or smaller batches. "
-            "What is finished is kept, and the same command goes on from there."
+            "Finished stages are saved; run the same command to resume."
         )
 
 

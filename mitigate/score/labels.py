@@ -229,7 +229,7 @@ def _numbers(scorer: Scorer, wanted: str, name: str, part: Any) -> np.ndarray:
 
 def fault(scorer: Scorer, what: str) -> MitigateError:
     """The error for a scorer that does not do as Scorer says."""
-    named = f" Mend {described(scorer)}, or leave the scorer out" if _is_users(scorer) else ""
+    named = f" Correct {described(scorer)}, or leave the scorer out" if _is_users(scorer) else ""
     return MitigateError(f"scorer {scorer.name}: {what}.{named}")
 
 

@@ -65,7 +65,7 @@ def probe_generator(
         asked = {name: wordings[name] for name in names}
     if targets.is_empty() or not asked:
         raise MitigateError(
-            f"nothing is asked: no {'target' if targets.is_empty() else 'relation'} is given; name some"
+            f"the probe has no question: no {'target' if targets.is_empty() else 'relation'} is given; name some"
         )
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(

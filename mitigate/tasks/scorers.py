@@ -125,7 +125,7 @@ def identified(scorer: Any, name: str, arguments: Mapping[str, Any], modules: Se
 
 def _own_fingerprint(scorer: Any) -> str | None:
     """The `fingerprint` that a user's own class gives its objects, and none of the project's classes that it is derived
-    from: it decides alone, as a version does. Raises MitigateError where it is no text."""
+    from: it decides alone, as a version does. Raises MitigateError where it is not a text."""
     found = getattr(scorer, "fingerprint", None)
     derived = any(base is not object and is_ours_class(base) for base in type(scorer).__mro__)
     if found is None or derived or isinstance(scorer, type):
@@ -160,7 +160,7 @@ class _FunctionScorer:
         if not np.isin(label, LABELS).all():
             raise MitigateError(
                 f"scorer {self.name}: expected {len(texts):,} labels, each -1, 0, 1 or 2, one for each text; found "
-                f"{' '.join(str(found).split())[:60]}. Mend {name_of(self.function)}, or leave the scorer out"
+                f"{' '.join(str(found).split())[:60]}. Correct {name_of(self.function)}, or leave the scorer out"
             )
         return Labels(label.astype(np.int8), np.where(label == OTHER, 0, label).astype(np.float32))
 

@@ -31,7 +31,7 @@ def open_tails(folder: Path) -> GivenTails:
     is checked by check_relations.
 
     Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
-    with a score that is no number."""
+    with a score that is not a number."""
     path = folder
     plain = _rows(path)
     _check(path, plain)
@@ -54,7 +54,7 @@ def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
 def _rows(path: Path) -> pl.DataFrame:
     """row, head, relation, tail, score."""
     if not path.is_file():
-        raise MitigateError(f"model.path={path}: there is no such file; give one with columns head, relation, tail")
+        raise MitigateError(f"model.path={path}: no such file; give one with columns head, relation, tail")
     layout = layout_of(path)
     is_listed = "tail" not in [name.strip().lower() for name in layout.names]
     wanted = {
@@ -73,13 +73,13 @@ def _rows(path: Path) -> pl.DataFrame:
 
 
 def _numbers(path: Path, rows: pl.DataFrame) -> pl.Series:
-    """The scores; null where there is none. Raises MitigateError for one that is no number."""
+    """The scores; null where there is none. Raises MitigateError for one that is not a number."""
     given = rows["score"].replace("", None)
     found = given.cast(pl.Float64, strict=False)
     wrong = rows.filter(found.is_null() & given.is_not_null())
     if wrong.height:
         raise MitigateError(
-            f"{path}:{wrong['row'][0]}: the score {wrong['score'][0]!r} is no number; correct it, or leave it empty"
+            f"{path}:{wrong['row'][0]}: the score {wrong['score'][0]!r} is not a number; correct it, or leave it empty"
         )
     return found.fill_nan(None)
 

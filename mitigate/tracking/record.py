@@ -227,7 +227,7 @@ def asking() -> Iterator[None]:
     try:
         yield
     except (wandb.errors.Error, OSError) as error:  # those of a connection are OSErrors
-        raise MitigateError(f"W&B did not do what was asked ({type(error).__name__}: {error})") from error
+        raise MitigateError(f"the request to W&B failed ({type(error).__name__}: {error})") from error
 
 
 def default_entity() -> str:
@@ -238,7 +238,7 @@ def default_entity() -> str:
 
     entity = wandb.Api().default_entity
     if entity is None:
-        raise MitigateError("W&B names no default entity for this key; say tracking.entity=NAME")
+        raise MitigateError("W&B names no default entity for this key; set tracking.entity=NAME")
     return entity
 
 

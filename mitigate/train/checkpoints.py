@@ -57,7 +57,7 @@ class Checkpoints(CheckpointIO):
             raise MitigateError(
                 f"the checkpoint {path} is of another training ({checkpoint['fingerprint']}, this one is "
                 f"{self.fingerprint}): its data, model or settings differ. Delete the folder {self.folder} to train "
-                "anew, or give the settings it was made with to go on."
+                "from the beginning, or give the settings it was made with to resume."
             )
         return checkpoint
 
@@ -79,7 +79,7 @@ class Checkpoints(CheckpointIO):
                     break
             except DamagedError as error:
                 damaged.append(f"{error} and was set aside as {_set_aside(path).name}")
-        way = f"goes on from {found.name}" if found else "starts anew"
+        way = f"resumes from {found.name}" if found else "starts from the beginning"
         for sentence in damaged:
             notice(f"{sentence}; training {way}.")
         return found
@@ -94,7 +94,7 @@ class Checkpoints(CheckpointIO):
         except DamagedError as error:
             raise MitigateError(
                 f"{error}, and with it the weights of the best epoch are lost. Delete the folder {self.folder} and run "
-                "the same command again: it trains anew. Or say trainer.keep=last."
+                "the same command to train from the beginning, or set trainer.keep=last."
             ) from error
 
     def _best_is_lost(self) -> bool:
@@ -105,7 +105,7 @@ class Checkpoints(CheckpointIO):
         except DamagedError as error:
             for path in (self.previous, self.last):  # before best.ckpt, whose damage is the reason
                 path.unlink(missing_ok=True)
-            notice(f"{error} and was set aside as {_set_aside(self.best).name}; training starts anew.")
+            notice(f"{error} and was set aside as {_set_aside(self.best).name}; training starts from the beginning.")
             return True
         return False
 

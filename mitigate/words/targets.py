@@ -125,7 +125,7 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         if path.suffix == "":
             raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
-        raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
+        raise MitigateError(f"probe.targets: no such file: {path}; give a CSV file with a column 'target'")
     try:
         content = path.read_bytes().decode("utf-8-sig")
         _check_line_ends(path, content)
@@ -135,7 +135,7 @@ def _read(path: Path) -> pl.DataFrame:
     except UnicodeDecodeError as error:
         raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
     except csv.Error as error:
-        raise MitigateError(f"{path} is no CSV file that can be read: {error}") from error
+        raise MitigateError(f"{path} is not a readable CSV file: {error}") from error
     if "target" not in found:
         told = ", ".join(filter(None, found)) or "nothing"
         raise MitigateError(

@@ -243,7 +243,7 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     """The model, once it is clear that it can be trained and asked as the settings say."""
     if config.train and settings.keep == "best" and corpus.triples.filter("valid", split="dev").is_empty():
         raise MitigateError(
-            "trainer.keep=best chooses weights by dev triples, and the data has none; say trainer.keep=last, or give "
+            "trainer.keep=best chooses weights by dev triples, and the data has none; set trainer.keep=last, or give "
             "triples of split dev"
         )
     start = find_start(config, policy, corpus.further, comet=corpus.comet)

@@ -102,9 +102,7 @@ class Answers:
     def _check(self) -> None:
         """Raises MitigateError where there is no generator, or a scorer that is not to be built."""
         if not self.run.below("model"):
-            raise MitigateError(
-                f"{self.run.folder} kept no generator, because none was trained (train=false). {ALLOWED}."
-            )
+            raise MitigateError(f"{self.run.folder} has no generator: it was not trained (train=false). {ALLOWED}.")
         if fault := self.run.fault("model/"):
             raise MitigateError(f"{fault}. {ALLOWED}.")
         nodes = self.run.setting("score.scorers") or {}
@@ -231,7 +229,7 @@ class Answers:
     def _setting(self, name: str, default: int) -> int:
         value = self.run.setting(name, default)
         if not isinstance(value, int):
-            raise MitigateError(f"{self.run.folder / 'config.yaml'} has {name}={value!r}, which is no whole number")
+            raise MitigateError(f"{self.run.folder / 'config.yaml'} has {name}={value!r}, not a whole number")
         return value
 
 

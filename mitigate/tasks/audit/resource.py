@@ -101,7 +101,7 @@ class Resource:
         if asked not in there:
             raise MitigateError(
                 f"measure.template={asked} wants triples: of a plain statement nobody knows which words are a "
-                "relation's; say measure.template=paper, or give the triples (data=triples)"
+                "relation's; set measure.template=paper, or give the triples (data=triples)"
             )
         return (asked,)
 

@@ -148,8 +148,8 @@ def _two_audits(folders: Sequence[str | Path]) -> tuple[ComparedAudit, ComparedA
     audits = [ComparedAudit(run) for run in read_runs(dict.fromkeys(folders), "audit", "compare.runs", FILES)]
     if len(audits) != 2:
         raise MitigateError(
-            f"compare.runs names {len(audits)} audits, and two are set side by side; name them by "
-            "compare.runs=[DIR,DIR], in the order they are to stand in"
+            f"compare.runs names {len(audits)} audits, but exactly two are compared; name them by "
+            "compare.runs=[DIR,DIR], in the order of the page"
         )
     return audits[0], audits[1]
 
@@ -169,8 +169,8 @@ def _check(first: ComparedAudit, second: ComparedAudit) -> None:
     if differing:
         raise MitigateError(
             f"the audits {first.run.folder} and {second.run.folder} were measured in different ways "
-            f"({'; '.join(differing)}), so that a difference need not be the resources'; make one of them again with "
-            "the other's settings"
+            f"({'; '.join(differing)}), so a difference may come from the settings; run one of them again with the "
+            "settings of the other"
         )
 
 

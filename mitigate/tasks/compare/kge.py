@@ -56,8 +56,8 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
     runs = read_runs(dict.fromkeys(folders), "kge", "compare.runs", needs)
     if len(runs) != 2:
         raise MitigateError(
-            f"compare.runs names {len(runs)} runs of recipe=kge, and two are set side by side; name them by "
-            "compare.runs=[DIR,DIR], in the order they are to stand in"
+            f"compare.runs names {len(runs)} runs of recipe=kge, but exactly two are compared; name them by "
+            "compare.runs=[DIR,DIR], in the order of the page"
         )
     first, second = runs
     differing = [
@@ -69,8 +69,8 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
         differing.append("the triples of the graph")
     if differing:
         raise MitigateError(
-            f"the runs {first.folder} and {second.folder} ask something else ({'; '.join(differing)}); make one of "
-            "them again with the other's settings"
+            f"the runs {first.folder} and {second.folder} answer different questions ({'; '.join(differing)}); run one "
+            "of them again with the settings of the other"
         )
     values = [*first.setting("kge.values"), "all others"]
     return KgePlan(

@@ -163,8 +163,8 @@ def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list
     }
     if not kept:
         raise MitigateError(
-            f"the runs have no labels by the same scorer. {' '.join(said)} Make one of them again with the other's "
-            "score.sentiment and score.regard"
+            f"the runs have no labels by the same scorer. {' '.join(said)} Run one of them again with the "
+            "score.sentiment and score.regard of the other"
         )
     roles, templates = by_headline(role_scorers(scorers.score_of(runs[0]))), list(TEMPLATE_NAMES)
 

@@ -95,7 +95,7 @@ def _target(given: str, runs: Sequence[Known]) -> str:
         of_run = dict(known.probed.select("target", "category").unique(maintain_order=True).iter_rows())
         if word not in of_run:
             raise MitigateError(
-                f"profile.targets: {given!r} is no target of {known.run.folder}{did_you_mean(given, of_run)}; its "
+                f"profile.targets: {given!r} is not a target of {known.run.folder}{did_you_mean(given, of_run)}; its "
                 f"{len(of_run)} targets are in its tables/targets.csv, or are what its probe.targets names"
             )
         clusters = known.target_list.clusters
