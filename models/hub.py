@@ -54,7 +54,7 @@ def _from_hub(name: str, revision: str | None) -> Path:
         ) from error
     except Exception as error:  # network, proxy, hub and disk each have kinds of their own
         raise FileNotFoundError(
-            f"{name} is no folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
+            f"{name} is not a folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
             f"({type(error).__name__}). Copy the model's files (config.json, model.safetensors, tokenizer files) into "
             "a folder and give that folder's path instead of the name."
         ) from error

@@ -224,7 +224,7 @@ CASES = [
         "Set model.relation=phrase or model.relation=words",
         ["model.relation=phrase", "model.relation=words"],
     ),
-    Advice("start", f"{LLAMA} policy=both train=false", "Set policy=none", ["policy=none"]),
+    Advice("start", f"{LLAMA} policy=both train=false", "set policy=none", ["policy=none"]),
     Advice("start", "model=tails policy=none train=false", "give model.path=FILE.tsv", ["model.path=$tails.tsv"]),
     Advice(
         "start",

@@ -237,8 +237,8 @@ def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
             "the head is empty; give a word or a few, such as one of the run's targets: lawyer",
         ),
         (["head=lawyer", "relation=Capablof"], "did you mean CapableOf?"),
-        (["head=lawyer", "relation=UsedFor"], "no generator, because none was trained (train=false). Ask about one"),
-        (["head=null", "relation=IsA"], "kept no generator"),  # a word like others
+        (["head=lawyer", "relation=UsedFor"], "has no generator: it was not trained (train=false). Ask about one"),
+        (["head=null", "relation=IsA"], "has no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),
         (["ask.against=absent"], "absent is no folder. Name folders that finished runs of recipe=mitigate left."),
         (["ask.against={folder}", *QUESTION], "ask.against={folder} is the run of ask.run"),

@@ -75,7 +75,7 @@ def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatc
         ("manifest.json", b"{}", "manifest.json is damaged: it does not list the run's files"),
         ("manifest.json", b'{"files": {"metrics.json": 1}}', "manifest.json is damaged: it does not list"),
         ("manifest.json", b'{"files": {}, "sha256": "0"}', "manifest.json is damaged: it is not as it was written"),
-        ("manifest.json", None, "is not finished (it has no manifest.json): the command that began it goes on"),
+        ("manifest.json", None, "is not finished (it has no manifest.json): run its command again to resume"),
         ("metrics.json", b"[1]", "metrics.json is damaged: it holds no object"),
         ("metrics.json", b"\xff", "metrics.json is damaged: it is no JSON"),
         ("metrics.json", b"[" * 100_000, "metrics.json is damaged: it is no JSON"),

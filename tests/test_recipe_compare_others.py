@@ -200,8 +200,8 @@ def test_two_models_stand_side_by_side_and_are_named_where_they_are(models, comp
     assert [run["run"] for run in found["runs"]] == [str(path) for path in moved]
     fewest = configured(Path(shutil.copytree(models["transe"], tmp_path / "fewest")), kge={"fewest": 10})
     for folders, fault in (
-        ((models["transe"], fewest), "ask something else (kge.fewest=20 and 10); make one of them again"),
-        ((fewest,), "compare.runs names 1 runs of recipe=kge, and two are set side by side"),
+        ((models["transe"], fewest), "answer different questions (kge.fewest=20 and 10); run one of them again"),
+        ((fewest,), "compare.runs names 1 runs of recipe=kge, but exactly two are compared"),
     ):
         status, said, _ = compare(*folders)
         assert status == 2

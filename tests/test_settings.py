@@ -62,7 +62,7 @@ COMMANDS = [
     ("probe.beams=null", "probe.beams=null must be a whole number from 1 to 1,000"),
     ("trainer.lr=abc", "trainer.lr=abc must be a number above 0 and at most 1"),
     ("recipe.run=os.getcwd", "recipe.run=os.getcwd is not a recipe; give a function of one argument, `config`"),
-    ("recipe.run=os.path.abspath", "recipe.run=os.path.abspath is no recipe"),
+    ("recipe.run=os.path.abspath", "recipe.run=os.path.abspath is not a recipe"),
     ("recipe.run=mitigate.absent.run", "recipe.run=mitigate.absent.run cannot be imported"),
     ("recipe.run=nonsense", "recipe.run=nonsense must be the dotted name of a function"),
     ("recipe.run=null", "recipe.run=null must be the dotted name of a function"),
