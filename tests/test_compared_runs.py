@@ -27,7 +27,7 @@ def test_a_finished_run_is_plain_data(tmp_path: Path) -> None:
     assert run.settings["trainer.lr"] == 0.1
     assert run.table("statements.parquet", ["target"]).height == 2000
     assert recipe_of(run.folder) == "mitigate"
-    with pytest.raises(MitigateError, match=r"statements.parquet has no column weight; the command that made it"):
+    with pytest.raises(MitigateError, match=r"statements.parquet has no column weight; run its command again"):
         run.table("statements.parquet", ["target", "weight"])
 
 
@@ -58,7 +58,7 @@ def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
-        ("config.yaml", b"recipe: \xff", "its config.yaml cannot be read (it is not UTF-8); the command that made"),
+        ("config.yaml", b"recipe: \xff", "its config.yaml cannot be read (it is not UTF-8); run its command again"),
         ("config.yaml", b"a: [", "its config.yaml cannot be read (it holds no settings)"),
         ("config.yaml", b"- a", "its config.yaml cannot be read (it holds no settings)"),
         ("config.yaml", b"5", "its config.yaml cannot be read (it holds no settings)"),
@@ -126,7 +126,7 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     (folder / "statements").mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(folder / "statements" / "000000.parquet")
-    with pytest.raises(MitigateError, match="lacks statements/: the command"):
+    with pytest.raises(MitigateError, match="lacks statements/: run its command"):
         open_run(folder, needs=["statements/"])
     seal(folder)
     run = open_run(folder, needs=["statements/"])

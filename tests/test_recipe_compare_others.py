@@ -141,8 +141,8 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
         ((calm, masked), "were measured in different ways (measure.masking=token and paper)"),
         ((calm, model), of_mitigate),
         ((model, calm), of_mitigate),
-        ((calm, loud, triples), "compare.runs names 3 audits, and two are set side by side"),
-        ((calm, calm), "compare.runs names 1 audits, and two are set side by side"),
+        ((calm, loud, triples), "compare.runs names 3 audits, but exactly two are compared"),
+        ((calm, calm), "compare.runs names 1 audits, but exactly two are compared"),
     ]
     for name in ("tally.parquet", "statements/*.parquet", "tables/targets_sentiment.csv"):
         damaged = Path(shutil.copytree(loud, tmp_path / name.split(".")[0]))
